@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The firmware core: what a Myrinet NIC did, as state machines without I/O.
+ *
+ * A host (kernel module, user-space engine, simulator, board agent) owns memory, time, locks,
+ * sockets. It hands in frames, commands and the time; the core answers with effects, one at a
+ * time: a call fills *fx and returns nonzero when more effects of that endpoint wait, to be
+ * fetched with fw_next(). Effects must be executed in order. At most FW_EFFECTS_MAX follow one
+ * input.
+ *
+ * No allocation, no locks, no callbacks, no clock, no knowledge of the host. A host serialises
+ * calls on one endpoint; the board is read-only but for the peer table, which has one writer
+ * (fw_peer_add) and lock-free readers.
+ */
+#ifndef EMX_FW_H
+#define EMX_FW_H
+
+#include <emx/abi.h>
+#include <emx/wire.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- sizes of the dialect (wire specification, section 5.2) ---- */
+
+enum fw_dialect { FW_DIALECT_W = 0, FW_DIALECT_N = 1 };
+
+struct fw_sizes {
+	__u8 dialect; /* enum fw_dialect */
+	__u32 mtu; /* N: the configured size M; W: 0 */
+	__u32 frag; /* bytes in a full MEDIUM fragment */
+	__u32 frags_max; /* fragments in a message, at most */
+	__u32 frag_accept; /* longest fragment accepted */
+	__u32 medium_max; /* longest MEDIUM message */
+	__u32 reply; /* L: bytes in a full PULL REPLY */
+	__u32 block; /* n: most frames one PULL may ask for */
+	__u32 payload_min; /* L2 payload (interface MTU) that the largest frame needs */
+};
+
+/* Fills *s for dialect W. */
+void fw_sizes_w(struct fw_sizes *s);
+/* Fills *s for dialect N of configured size mtu (bytes of frame); 0, or -1 when mtu is not in 256..65535. */
+int fw_sizes_n(struct fw_sizes *s, __u32 mtu);
+
+/* ---- peer table (section 6.1); lives in host memory, may be mapped by several processes ---- */
+
+#define FW_PEER_NAMED 1u /* name[] is valid */
+
+struct fw_peer {
+	__u64 mac; /* 48 bits, first octet most significant; 0 = unused */
+	__u32 flags;
+	__u16 tag; /* what this peer calls us; EMX_TAG_NONE until it told us */
+	__u16 reserved;
+	__u32 serial; /* of its beacon daemon */
+	char name[EMX_NAME_MAX];
+};
+
+struct fw_peers {
+	__u32 capacity; /* slots */
+	__u32 hash_mask; /* hash slots - 1, a power of two minus one, >= 2 * capacity - 1 */
+	__u32 count; /* published slots; grows only */
+	__u32 open; /* nonzero: unknown boards may be added */
+	/* then capacity struct fw_peer, then hash_mask + 1 __u32 of (index + 1) */
+};
+
+/* Bytes a table of that capacity needs. */
+__u64 fw_peers_bytes(__u32 capacity);
+/* Lays out an empty, open table in zeroed memory, 8-byte aligned. */
+void fw_peers_init(struct fw_peers *t, __u32 capacity);
+/* Peer i, or NULL when i is not published. */
+struct fw_peer *fw_peer(struct fw_peers *t, __u32 i);
+/* Index of a MAC, or -1. hint: an index to try first (the frame's tag). Any thread. */
+int fw_peer_find(const struct fw_peers *t, __u64 mac, __u32 hint);
+/* Adds a MAC (or finds it); -1 when the table is full or the MAC is not a unicast address. One writer. */
+int fw_peer_add(struct fw_peers *t, __u64 mac);
+/* Sets or, with NULL, clears a peer's name. One writer. */
+void fw_peer_name(struct fw_peers *t, __u32 i, const char *name);
+
+/* ---- a validated frame ---- */
+
+struct fw_pkt {
+	struct emx_msg msg; /* library packets: complete but for .peer and, in frames, MACs */
+	__u64 src_mac;
+	__u64 dst_mac;
+	__u16 tag;
+	__u16 advert; /* CONNECT, HOST QUERY, HOST REPLY */
+	__u32 handle; /* PULL, PULL REPLY, NACK MCP */
+	__u32 magic; /* the same, and HOST QUERY, HOST REPLY */
+	__u32 total; /* PULL */
+	__u32 skip; /* PULL */
+	__u32 length; /* PULL: block length; PULL REPLY: data bytes = msg.data_len */
+	__u32 frame; /* PULL: frame index; PULL REPLY: frame number modulo 256 */
+	__u32 position; /* PULL REPLY; NOTE bytes from the start of the message */
+	__u32 serial; /* RAW */
+	__u64 board; /* RAW: address told in the beacon */
+	char name[EMX_NAME_MAX]; /* HOST REPLY */
+};
+
+/*
+ * Rules 1 to 6 of section 13 on one frame of len bytes: the only code that looks at raw bytes.
+ * self: our MAC, or 0 to accept any destination and source (loopback).
+ * Returns 0, or the counter of the reason to drop (EMX_CNT_DROP_*).
+ */
+int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len, struct fw_pkt *pkt);
+
+/*
+ * The inverse: writes the outer header and the fixed header of pkt into hdr (at least
+ * EMX_HEADER_MAX bytes, all reserved bytes zero) and returns their length. Payload follows it on
+ * the wire; the host pads to EMX_FRAME_MIN.
+ */
+__u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr);
+
+/* ---- board and endpoint ---- */
+
+enum fw_ep_state {
+	FW_EP_CLOSED = 0, /* refuse */
+	FW_EP_FOREIGN = 1, /* another process's, or not ready: drop */
+	FW_EP_OPEN = 2,
+};
+
+struct fw_endpoint;
+
+struct fw_board {
+	__u64 mac;
+	struct fw_sizes sizes;
+	struct fw_peers *peers;
+	struct emx_counters *counters; /* of what belongs to no endpoint of ours */
+	__u32 endpoint_max; /* numbers at and above it are refused with reason 1 */
+	__u32 query_magic; /* expected in host replies */
+	__u8 answers_hosts; /* this host answers host queries (the agent, the module) */
+	__u8 ep_state[EMX_ENDPOINTS_MAX]; /* enum fw_ep_state */
+	struct fw_endpoint *ep[EMX_ENDPOINTS_MAX]; /* when FW_EP_OPEN */
+	char name[EMX_NAME_MAX];
+};
+
+#define FW_WINDOWS 256
+#define FW_PULLS 256
+#define FW_PULL_FRAMES 128 /* outstanding frames of one pull, at most: bits of its bitmap */
+
+struct fw_window {
+	__u64 length;
+	__u32 peer;
+	__u8 remote_ep;
+	__u8 tag;
+	__u8 used;
+	__u32 offset; /* window offset of the first byte; ours is always 0 */
+};
+
+struct fw_pull {
+	/* identity */
+	__u64 cookie;
+	__u32 handle; /* slot in the low 8 bits, use counter above; 0 = free */
+	__u32 peer;
+	__u32 session;
+	__u8 remote_ep;
+	__u8 window;
+	__u8 window_tag;
+	__u8 pending; /* enum in fw_pull.c: what fw_next has to emit */
+	__u32 window_offset;
+	/* geometry (section 10.2) */
+	__u32 total; /* T */
+	__u32 first_offset; /* o = U mod L */
+	__u32 frames; /* K */
+	__u32 block; /* frames we put into one PULL */
+	__u32 window_frames; /* most frames outstanding */
+	/* progress: frames below base are all here; bit i of got = frame base + i */
+	__u32 base;
+	__u32 asked; /* frames below it have been asked for */
+	__u32 repeat; /* next frame to look at when asking again for what is missing */
+	__u32 repeat_end; /* ask again for missing frames below it; 0 = nothing to repeat */
+	__u32 received; /* bytes */
+	__u64 got[FW_PULL_FRAMES / 64];
+	/* time, nanoseconds */
+	__u64 deadline; /* of the next repeat */
+	__u64 give_up;
+	__u32 interval_ms; /* of the current repeat timer */
+	__u8 status;
+	__u16 next; /* in the endpoint's list of pulls with pending effects */
+};
+
+struct fw_endpoint {
+	struct fw_board *board;
+	struct emx_counters *counters;
+	__u32 session;
+	__u32 magic; /* low byte is the endpoint number */
+	__u8 number;
+	__u16 pull_block; /* frames per PULL we send; <= sizes.block */
+	__u16 pull_window; /* frames outstanding per endpoint that the receive queue holds */
+	__u32 pull_repeat_ms; /* first repeat timer; doubles up to 1000 ms */
+	__u32 pull_limit_ms; /* a pull without progress for this long fails */
+	__u16 pulls_active;
+	__u16 pending_head; /* pull slot + 1 */
+	__u16 pending_tail;
+	__u32 pull_use; /* use counter for handles */
+	struct fw_window window[FW_WINDOWS];
+	struct fw_pull pull[FW_PULLS];
+};
+
+/* Prepares zeroed memory as endpoint `number` of board with that session; secret goes into the upper bits of the magic. */
+void fw_endpoint_init(struct fw_endpoint *ep, struct fw_board *board, __u8 number, __u32 session, __u32 secret);
+
+/* ---- effects ---- */
+
+enum fw_fx_kind {
+	FW_FX_NONE = 0,
+	FW_FX_DROP, /* count `counter`; nothing else */
+	FW_FX_EVENT, /* hand `msg` to the library of endpoint `ep` */
+	FW_FX_TX, /* send `header` (length bytes, then `payload` bytes, padded) */
+	FW_FX_REPLIES, /* send a run of pull replies from a window */
+	FW_FX_COPY, /* move payload of the frame just given to the destination of a pull */
+	FW_FX_PEER, /* unknown but admissible board `mac`: add it, then give the frame again */
+	FW_FX_BEACON, /* agent: beacon or host packet about board `mac` (peer index in `peer`) */
+	FW_FX_NAME, /* agent: store `name` for `peer` */
+};
+
+/* A run of pull replies: frame i (0 <= i < count) has number first + i, starts at position (first
+ * frame) or behind its predecessor, and carries len_first, then L, and in the end the rest. */
+struct fw_replies {
+	__u8 window; /* read from this window's memory */
+	__u8 count;
+	__u32 first; /* frame index of the first */
+	__u32 position; /* of its first byte in the message */
+	__u32 window_offset; /* U: byte `position` lies at window offset U + position */
+	__u32 len_first;
+	__u32 length; /* bytes of all frames */
+	struct fw_pkt reply; /* template: set frame, position, msg.data_len; then fw_encode */
+};
+
+struct fw_fx {
+	__u8 kind; /* enum fw_fx_kind */
+	__u16 counter; /* enum emx_counter: of a DROP; of what a TX sends */
+	union {
+		struct emx_msg msg;
+		struct {
+			__u8 header[EMX_HEADER_MAX + EMX_NAME_MAX];
+			__u32 length;
+		} tx;
+		struct fw_replies replies;
+		struct {
+			__u16 pull; /* slot */
+			__u64 cookie;
+			__u32 position; /* in the message, hence in the destination */
+			__u32 length;
+			__u32 source; /* offset of the payload in the frame */
+		} copy;
+		struct {
+			__u64 mac;
+			__u32 peer;
+			__u32 serial;
+			__u8 type;
+			char name[EMX_NAME_MAX];
+		} host;
+	} u;
+};
+
+#define FW_EFFECTS_MAX (2 + FW_PULLS * 8)
+
+/*
+ * Rules 4 and 7 of section 13, for a frame that fw_check passed: finds the peer and the endpoint.
+ * Returns the endpoint to give to fw_rx, or NULL with *fx filled (drop, NACK, host matters, PEER).
+ */
+struct fw_endpoint *fw_demux(struct fw_board *b, struct fw_pkt *pkt, struct fw_fx *fx);
+
+/* Session check and state functions for a frame of that endpoint. Nonzero: call fw_next. */
+int fw_rx(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
+
+/* Next waiting effect of the endpoint; fills FW_FX_NONE and returns 0 when there is none. */
+int fw_next(struct fw_endpoint *ep, __u64 now, struct fw_fx *fx);
+
+/* Repeats of pulls that are due: call at fw_deadline(), then fw_next until it returns 0. */
+void fw_tick(struct fw_endpoint *ep, __u64 now);
+/* Earliest time fw_tick has work, ~0 if never. */
+__u64 fw_deadline(const struct fw_endpoint *ep);
+
+/* ---- commands ---- */
+
+/*
+ * Header of a library packet (msg as in abi.h) into hdr; returns its length, 0 when the peer is
+ * unknown. Also gives the counter to add to.
+ */
+__u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int *counter);
+
+/* Exposes a message of length bytes for pulls of (peer, remote_ep) under (id, tag). */
+void fw_window_open(struct fw_endpoint *ep, __u8 id, __u8 tag, __u32 peer, __u8 remote_ep, __u64 length);
+void fw_window_close(struct fw_endpoint *ep, __u8 id);
+
+/* What a pull fetches: u.window and peer, remote_ep, session of the RNDV's sender in msg; total > 0 bytes. */
+/* Returns the slot, or -1 when all FW_PULLS are busy. Then fw_next until 0. */
+int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie, __u64 now);
+/* Ends a pull without an event; its late replies are dropped. */
+void fw_pull_cancel(struct fw_endpoint *ep, __u64 cookie);
+
+/*
+ * The n-th next expected pull reply of a slot (n from 0): position and length in the message;
+ * 0, or -1 when fewer are outstanding. Lets a host have the kernel put replies in place.
+ */
+int fw_predict(const struct fw_endpoint *ep, int slot, __u32 n, __u32 *position, __u32 *length);
+
+/* ---- MEDIUM reassembly bookkeeping, for the library (section 9) ---- */
+
+struct fw_reasm {
+	__u32 msg_len;
+	__u32 received; /* bytes */
+	__u32 frags; /* bitmap of fragment numbers */
+};
+
+/* Takes a fragment: 1 new, 0 a repeat, -1 contradicts the others. Complete when received == msg_len. */
+int fw_reasm_add(struct fw_reasm *r, __u32 msg_len, __u32 frag, __u32 position, __u32 length);
+
+/* ---- event ring, single producer (the firmware) and consumer (the library) ---- */
+
+struct fw_ring {
+	__u32 mask; /* entries - 1 */
+	__u32 head; /* producer's, published with release */
+	__u32 tail; /* consumer's, published with release */
+	__u32 reserved;
+	struct emx_msg entry[];
+};
+
+/* Appends; 0, or -1 when full. The producer keeps its own head in *own_head: the mapped one is hostile. */
+int fw_ring_put(struct fw_ring *r, __u32 mask, __u32 *own_head, const struct emx_msg *msg);
+/* Next entry or NULL, and release of it. The consumer keeps its own tail. */
+const struct emx_msg *fw_ring_peek(const struct fw_ring *r, __u32 own_tail);
+void fw_ring_take(struct fw_ring *r, __u32 *own_tail);
+
+/* ---- names for traces and tools ---- */
+const char *fw_type_name(unsigned int type);
+const char *fw_counter_label(unsigned int counter); /* NULL beyond the list */
+const char *fw_counter_help(unsigned int counter);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

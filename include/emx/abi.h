@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Contract between the library and the firmware, whichever host runs it: one message record that
+ * travels both ways (a command to send a frame, an event about a frame received), the effects of
+ * a large transfer, and the counters.
+ */
+#ifndef EMX_ABI_H
+#define EMX_ABI_H
+
+#include <linux/types.h>
+
+#define EMX_ABI_VERSION 1
+
+/*
+ * Kinds of struct emx_msg. Values below 0x80 are packet types of wire.h (CONNECT, TINY, SMALL,
+ * MEDIUM, RNDV, NOTIFY, TRUC, NACK LIB); the rest are local events.
+ */
+enum emx_event_kind {
+	EMX_EV_PULL_DONE = 0x80, /* u.pull: all copied, or failed with a status */
+	EMX_EV_LINK = 0x81, /* u.link: the interface went down, came up, or is gone */
+	EMX_EV_RAW = 0x82, /* a raw frame, whole, for the raw endpoint */
+};
+
+enum emx_link_state {
+	EMX_LINK_UP = 0,
+	EMX_LINK_DOWN = 1,
+	EMX_LINK_GONE = 2,
+};
+
+/* How a pull ended. Values 1 to 4 are the reasons of NACK MCP. */
+enum emx_pull_status {
+	EMX_PULL_OK = 0,
+	EMX_PULL_BAD_ENDPOINT = 1,
+	EMX_PULL_CLOSED = 2,
+	EMX_PULL_BAD_SESSION = 3,
+	EMX_PULL_BAD_WINDOW = 4,
+	EMX_PULL_TIMEOUT = 5,
+	EMX_PULL_ABORTED = 6, /* cancelled by the library, or the destination became unreadable */
+};
+
+/*
+ * One library packet, in host byte order.
+ *
+ * As a command the library fills everything; the firmware adds MACs, tag and advert, and takes
+ * local_ep from the endpoint that issues it. As an event the firmware has checked the frame
+ * (wire specification, section 13, rules 1 to 8) and found the peer; what a partner may do is
+ * for the library to judge.
+ */
+struct emx_msg {
+	__u8 type;
+	__u8 local_ep;
+	__u8 remote_ep;
+	__u8 reserved;
+	__u32 peer; /* index in this board's peer table */
+	__u32 session; /* wire session field: of the destination endpoint */
+	__u16 seq;
+	__u16 ack;
+	__u64 match;
+	__u32 msg_len; /* whole message; NOTIFY: bytes transferred */
+	__u32 data_len; /* payload bytes of this frame */
+	__u64 data; /* event: address of the payload, valid until the event is consumed */
+	union {
+		struct {
+			__u32 position;
+			__u8 frag; /* number of the fragment */
+		} medium;
+		struct {
+			__u32 offset;
+			__u8 id;
+			__u8 tag;
+		} window; /* RNDV, NOTIFY */
+		struct {
+			__u32 session; /* the sender's own */
+			__u32 key; /* request only */
+			__u16 start;
+			__u8 is_reply;
+			__u8 number;
+			__u8 status; /* reply only */
+		} connect; /* .session above: reply: the echo; request: unused */
+		struct {
+			__u32 counter;
+		} truc; /* the ack is in .ack */
+		struct {
+			__u8 reason;
+		} nack;
+		struct {
+			__u64 cookie;
+			__u32 length;
+			__u8 status; /* enum emx_pull_status */
+		} pull;
+		struct {
+			__u8 state; /* enum emx_link_state */
+		} link;
+	} u;
+};
+
+/*
+ * Counters, one list for the core, the hosts, omx_counters and the documentation:
+ * X(identifier, label, explanation). Append only: their order is visible to programs.
+ * The DROP_ group are the reasons why a frame was thrown away.
+ */
+#define EMX_COUNTERS(X)                                                                        \
+	X(RX_RAW, "raw frames received", "discovery beacons and fabric-manager frames")       \
+	X(RX_HOST_QUERY, "host queries received", "a peer asked for our board name")          \
+	X(RX_HOST_REPLY, "host replies received", "a peer told its board name")               \
+	X(RX_TRUC, "explicit acks received", "acknowledgements that rode on no message")      \
+	X(RX_CONNECT, "connect packets received", "requests and replies")                     \
+	X(RX_TINY, "tiny messages received", "messages of at most 32 bytes")                  \
+	X(RX_SMALL, "small messages received", "messages of at most 128 bytes")               \
+	X(RX_MEDIUM, "medium fragments received", "fragments of eager messages")              \
+	X(RX_RNDV, "rendezvous received", "announcements of large or synchronous messages")   \
+	X(RX_PULL, "pull requests received", "a receiver asks for a part of a large message") \
+	X(RX_PULL_REPLY, "pull replies received", "frames of large messages")                 \
+	X(RX_NOTIFY, "notifies received", "large messages finished by the receiver")          \
+	X(RX_NACK_LIB, "lib nacks received", "a peer refused a message or a connect")         \
+	X(RX_NACK_MCP, "mcp nacks received", "a peer refused a pull request")                 \
+	X(TX_RAW, "raw frames sent", "beacons and raw endpoint frames")                       \
+	X(TX_HOST_QUERY, "host queries sent", "we asked a board for its name")                \
+	X(TX_HOST_REPLY, "host replies sent", "we told our board name")                       \
+	X(TX_TRUC, "explicit acks sent", "acknowledgements that rode on no message")          \
+	X(TX_CONNECT, "connect packets sent", "requests and replies, repeats included")       \
+	X(TX_TINY, "tiny messages sent", "repeats included")                                  \
+	X(TX_SMALL, "small messages sent", "repeats included")                                \
+	X(TX_MEDIUM, "medium fragments sent", "repeats included")                             \
+	X(TX_RNDV, "rendezvous sent", "repeats included")                                     \
+	X(TX_PULL, "pull requests sent", "repeats included")                                  \
+	X(TX_PULL_REPLY, "pull replies sent", "frames of large messages")                     \
+	X(TX_NOTIFY, "notifies sent", "repeats included")                                     \
+	X(TX_NACK_LIB, "lib nacks sent", "we refused a message or a connect")                 \
+	X(TX_NACK_MCP, "mcp nacks sent", "we refused a pull request")                         \
+	X(TX_FAILED, "frames the interface refused", "queue full or link down; repeated later") \
+	X(RESEND_MESSAGE, "messages repeated", "no ack came in time")                         \
+	X(RESEND_CONNECT, "connect requests repeated", "no reply came in time")               \
+	X(RESEND_PULL, "pull requests repeated", "pull replies were missing")                 \
+	X(PULL_PLACED, "pull replies placed by the kernel", "received straight into the buffer") \
+	X(PULL_MISPLACED, "pull replies moved", "predicted place was another frame's")        \
+	X(PULL_TIMEOUT, "pulls given up", "no reply for the whole limit")                     \
+	X(SHM_MESSAGE, "messages through shared memory", "endpoints of this host")            \
+	X(DROP_SHORT, "drop: frame too short", "less than the header of its type needs")      \
+	X(DROP_ETHERTYPE, "drop: not MXoE", "another EtherType")                              \
+	X(DROP_NOT_OURS, "drop: for another board", "destination MAC is not ours")            \
+	X(DROP_BAD_SOURCE, "drop: bad source MAC", "multicast, zero, or our own address")     \
+	X(DROP_TYPE, "drop: unknown packet type", "reserved or unassigned")                   \
+	X(DROP_UNKNOWN_PEER, "drop: unknown peer", "source MAC is not in the peer table")     \
+	X(DROP_LENGTH, "drop: stated length wrong", "over the class limit or the frame's end") \
+	X(DROP_DATA_PART, "drop: data part too short", "connect, ack or rendezvous data")     \
+	X(DROP_FRAGMENT, "drop: bad medium fragment", "number, size or position impossible; often a peer of the other dialect or MTU") \
+	X(DROP_ENDPOINT_BUSY, "drop: endpoint not ready", "claimed by a process that is still opening it, or another process's") \
+	X(DROP_ENDPOINT, "drop: no such endpoint", "for a packet that must not be refused")   \
+	X(DROP_SESSION, "drop: stale session", "for a packet that must not be refused")       \
+	X(DROP_TRUC, "drop: bad ack packet", "kind unknown or the session copies differ")     \
+	X(DROP_PULL_SHAPE, "drop: bad pull request", "empty, too many frames, or overflowing; often a peer of the other dialect or MTU") \
+	X(DROP_PULL_RANGE, "drop: pull outside window", "asks for bytes the message does not have") \
+	X(DROP_PULL_BUSY, "drop: too many pull requests", "a peer asks faster than we answer") \
+	X(DROP_REPLY_UNKNOWN, "drop: pull reply of no pull", "late, repeated, or forged")     \
+	X(DROP_REPLY_SHAPE, "drop: pull reply misplaced", "number, position and size disagree; often a peer of the other dialect or MTU") \
+	X(DROP_REPLY_DUPLICATE, "drop: pull reply repeated", "already received")              \
+	X(DROP_NACK, "drop: bad nack", "reason not defined, or nothing it could refuse")      \
+	X(DROP_HOST, "drop: bad host query or reply", "wrong magic, name, or destination")    \
+	X(DROP_RAW, "drop: bad beacon", "too short or an impossible address")                 \
+	X(DROP_TABLE_FULL, "drop: peer table full", "raise the table size or list the peers") \
+	X(DROP_CONNECT, "drop: bad connect", "impossible session, status or data")            \
+	X(DROP_EVENT_FULL, "drop: event queue full", "the process does not take its events")  \
+	X(DROP_PARTNER, "drop: no such partner", "a message from an endpoint that never connected") \
+	X(DROP_SEQUENCE, "drop: outside the window", "repeated, or too far ahead")            \
+	X(DROP_CONTENT, "drop: contradicting fragments", "fragments of one number differ")
+
+enum emx_counter {
+#define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,
+	EMX_COUNTERS(EMX_COUNTER_ENUM)
+#undef EMX_COUNTER_ENUM
+		EMX_CNT_COUNT,
+};
+
+struct emx_counters {
+	__u64 v[EMX_CNT_COUNT];
+};
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * MXoE frame layouts: the only place that knows where a field lies on the wire.
+ *
+ * Offsets follow the wire specification, sections 2 to 4 (docs/protocol.md repeats them). Every
+ * multi-byte field is a byte array, so that no structure needs packing and no access can be
+ * misaligned; emx_get/put below turn them into host integers.
+ *
+ * Adding a packet type: its value in enum emx_type, its layout here, a row in the codec's table
+ * (driver/core/fw_codec.c), a state function (driver/core/fw_rx.c), a golden frame (compat/wire).
+ */
+#ifndef EMX_WIRE_H
+#define EMX_WIRE_H
+
+#include <linux/types.h>
+
+#define EMX_ETHERTYPE 0x86df /* MXoE */
+#define EMX_FRAME_MIN 60 /* without FCS; the sender pads (section 2.3) */
+#define EMX_OUTER_LEN 16 /* Ethernet header and tag */
+#define EMX_HEADER_MAX 64 /* no fixed header, outer part included, is longer */
+#define EMX_TAG_NONE 0xffff /* the peer has not told us its index for us yet */
+#define EMX_SESSION_NONE 0xffffffffu
+#define EMX_NAME_MAX 80 /* board name with its NUL */
+
+#define EMX_TINY_MAX 32
+#define EMX_SMALL_MAX 128
+#define EMX_FRAGS_MAX 32 /* MEDIUM fragments of one message, either dialect */
+#define EMX_ENDPOINTS_MAX 256
+#define EMX_BEACON_LEN 64
+
+enum emx_type {
+	EMX_NONE = 0,
+	EMX_RAW = 1,
+	EMX_HOST_QUERY = 3,
+	EMX_HOST_REPLY = 4,
+	EMX_TRUC = 35,
+	EMX_CONNECT = 36,
+	EMX_TINY = 37,
+	EMX_SMALL = 38,
+	EMX_MEDIUM = 39,
+	EMX_RNDV = 40,
+	EMX_PULL = 41,
+	EMX_PULL_REPLY = 42,
+	EMX_NOTIFY = 43,
+	EMX_NACK_LIB = 44,
+	EMX_NACK_MCP = 45,
+};
+
+/* Reasons of NACK LIB (1 to 3) and NACK MCP (1 to 4): section 4.13. Nothing else may be sent. */
+enum emx_nack {
+	EMX_NACK_BAD_ENDPOINT = 1,
+	EMX_NACK_CLOSED = 2,
+	EMX_NACK_BAD_SESSION = 3,
+	EMX_NACK_BAD_WINDOW = 4,
+};
+
+#define EMX_CONNECT_DATA_LEN 16
+#define EMX_CONNECT_OK 0
+#define EMX_CONNECT_BAD_KEY 11
+#define EMX_TRUC_DATA_LEN 16
+#define EMX_TRUC_ACK 0x55
+#define EMX_RNDV_DATA_LEN 8
+#define EMX_MEDIUM_EXPONENT_W 12
+
+typedef struct {
+	__u8 b[2];
+} emx_be16;
+typedef struct {
+	__u8 b[4];
+} emx_be32;
+typedef struct {
+	__u8 b[8];
+} emx_be64;
+
+static inline __u16 emx_get16(emx_be16 v)
+{
+	return (__u16)(v.b[0] << 8 | v.b[1]);
+}
+
+static inline __u32 emx_get32(emx_be32 v)
+{
+	return (__u32)v.b[0] << 24 | (__u32)v.b[1] << 16 | (__u32)v.b[2] << 8 | v.b[3];
+}
+
+static inline __u64 emx_get64(emx_be64 v)
+{
+	return (__u64)v.b[0] << 56 | (__u64)v.b[1] << 48 | (__u64)v.b[2] << 40 |
+	       (__u64)v.b[3] << 32 | (__u64)v.b[4] << 24 | (__u64)v.b[5] << 16 |
+	       (__u64)v.b[6] << 8 | v.b[7];
+}
+
+static inline emx_be16 emx_put16(__u16 v)
+{
+	emx_be16 r = { { (__u8)(v >> 8), (__u8)v } };
+
+	return r;
+}
+
+static inline emx_be32 emx_put32(__u32 v)
+{
+	emx_be32 r = { { (__u8)(v >> 24), (__u8)(v >> 16), (__u8)(v >> 8), (__u8)v } };
+
+	return r;
+}
+
+static inline emx_be64 emx_put64(__u64 v)
+{
+	emx_be64 r = { { (__u8)(v >> 56), (__u8)(v >> 48), (__u8)(v >> 40), (__u8)(v >> 32),
+			 (__u8)(v >> 24), (__u8)(v >> 16), (__u8)(v >> 8), (__u8)v } };
+
+	return r;
+}
+
+/* Section 2.2: in front of every body. */
+struct emx_outer {
+	__u8 dst[6];
+	__u8 src[6];
+	emx_be16 ethertype;
+	emx_be16 tag; /* index of the sender in the receiver's peer table */
+};
+
+/* Section 4.2. A reply carries name_len bytes of name after it. */
+struct emx_w_host {
+	__u8 type;
+	__u8 name_len; /* reply only, with the NUL */
+	emx_be16 advert;
+	__u8 reserved4[4];
+	emx_be32 magic;
+	__u8 reserved12[4];
+};
+
+/* Section 4.3. */
+struct emx_w_connect {
+	__u8 type;
+	__u8 dst_ep;
+	__u8 src_ep;
+	__u8 gen;
+	__u8 data_len;
+	__u8 reserved5[3];
+	emx_be16 seq;
+	emx_be16 advert;
+	__u8 reserved12[4];
+	emx_be32 requester_session;
+	emx_be32 key_or_session; /* request: key; reply: session of the replier */
+	emx_be16 start;
+	__u8 is_reply;
+	__u8 number;
+	__u8 status;
+	__u8 reserved29[3];
+};
+
+/* Sections 4.4 to 4.6: TINY and SMALL; MEDIUM and RNDV begin with it. */
+struct emx_w_eager {
+	__u8 type;
+	__u8 dst_ep;
+	__u8 src_ep;
+	__u8 gen;
+	union {
+		struct {
+			emx_be16 length;
+			emx_be16 checksum;
+		};
+		emx_be32 length32; /* MEDIUM of dialect N */
+	};
+	emx_be16 seq;
+	emx_be16 ack;
+	emx_be64 match;
+	emx_be32 session;
+};
+
+struct emx_w_medium {
+	struct emx_w_eager eager;
+	emx_be16 frag_len;
+	__u8 frag;
+	__u8 exponent; /* dialect W */
+	emx_be16 checksum;
+	__u8 reserved30[2];
+};
+
+struct emx_w_rndv {
+	struct emx_w_eager eager; /* length is EMX_RNDV_DATA_LEN */
+	emx_be32 length;
+	__u8 window;
+	__u8 window_tag;
+	emx_be16 window_offset;
+};
+
+/* Section 4.7, dialect W. */
+struct emx_w_pull_w {
+	__u8 type;
+	__u8 dst_ep;
+	__u8 src_ep;
+	__u8 gen;
+	emx_be32 session;
+	emx_be32 total;
+	__u8 window;
+	__u8 window_tag;
+	emx_be16 window_offset;
+	emx_be32 handle;
+	emx_be32 magic;
+	emx_be16 skip;
+	emx_be16 length;
+	emx_be32 frame;
+};
+
+/* Section 4.7, dialect N. */
+struct emx_w_pull_n {
+	__u8 type;
+	__u8 dst_ep;
+	__u8 src_ep;
+	__u8 gen;
+	emx_be32 session;
+	emx_be32 total;
+	emx_be32 window;
+	__u8 window_tag;
+	__u8 reserved17[3];
+	emx_be32 window_offset;
+	emx_be32 handle;
+	emx_be32 magic;
+	emx_be32 skip;
+	emx_be32 length;
+	emx_be32 frame;
+};
+
+/* Section 4.8. */
+struct emx_w_pull_reply {
+	__u8 type;
+	__u8 frame;
+	emx_be16 length;
+	emx_be32 position;
+	emx_be32 handle;
+	emx_be32 magic;
+};
+
+/* Section 4.9: sequence number and ack lie elsewhere than in the other sequenced packets. */
+struct emx_w_notify {
+	__u8 type;
+	__u8 dst_ep;
+	__u8 src_ep;
+	__u8 gen;
+	emx_be32 session;
+	emx_be32 length;
+	__u8 window;
+	__u8 window_tag;
+	__u8 reserved14[4];
+	emx_be16 seq;
+	emx_be16 ack;
+	__u8 reserved22[2];
+};
+
+/* Section 4.10. */
+struct emx_w_truc {
+	__u8 type;
+	__u8 dst_ep;
+	__u8 src_ep;
+	__u8 gen;
+	__u8 data_len;
+	__u8 reserved5[3];
+	emx_be32 session;
+	__u8 kind;
+	__u8 reserved13;
+	emx_be16 ack;
+	emx_be32 session_copy;
+	emx_be32 counter;
+	emx_be16 ack_copy;
+	__u8 resends;
+	__u8 reserved27;
+};
+
+/* Section 4.11: mind the places of the endpoint numbers. */
+struct emx_w_nack_lib {
+	__u8 type;
+	__u8 src_ep; /* the endpoint that refuses */
+	__u8 gen;
+	__u8 reason;
+	__u8 reserved4[5];
+	__u8 dst_ep; /* the refused packet's source */
+	emx_be16 tag_copy;
+	emx_be16 seq;
+	__u8 reserved14[2];
+};
+
+/* Section 4.12. */
+struct emx_w_nack_mcp {
+	__u8 type;
+	__u8 puller_ep;
+	__u8 gen;
+	__u8 reason;
+	__u8 reserved4[4];
+	emx_be32 handle;
+	emx_be32 magic;
+};
+
+/* Section 6.4: the body of a beacon, 48 bytes. */
+struct emx_w_beacon {
+	__u8 type;
+	__u8 reserved1[15];
+	emx_be64 board;
+	emx_be32 serial;
+	__u8 reserved28[20];
+};
+
+#define EMX_WIRE_SIZE(s, n) _Static_assert(sizeof(struct s) == (n), #s)
+#ifdef __cplusplus
+#undef EMX_WIRE_SIZE
+#define EMX_WIRE_SIZE(s, n) static_assert(sizeof(struct s) == (n), #s)
+#endif
+EMX_WIRE_SIZE(emx_outer, 16);
+EMX_WIRE_SIZE(emx_w_host, 16);
+EMX_WIRE_SIZE(emx_w_connect, 32);
+EMX_WIRE_SIZE(emx_w_eager, 24);
+EMX_WIRE_SIZE(emx_w_medium, 32);
+EMX_WIRE_SIZE(emx_w_rndv, 32);
+EMX_WIRE_SIZE(emx_w_pull_w, 32);
+EMX_WIRE_SIZE(emx_w_pull_n, 44);
+EMX_WIRE_SIZE(emx_w_pull_reply, 16);
+EMX_WIRE_SIZE(emx_w_notify, 24);
+EMX_WIRE_SIZE(emx_w_truc, 28);
+EMX_WIRE_SIZE(emx_w_nack_lib, 16);
+EMX_WIRE_SIZE(emx_w_nack_mcp, 16);
+EMX_WIRE_SIZE(emx_w_beacon, 48);
+#undef EMX_WIRE_SIZE
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What the library knows of the firmware: boards, and ports (open endpoints) on them.
+//
+// Three devices implement it: the engine (driver/engine, raw sockets), the kernel module, and the
+// simulator (tests/sim). The library asks it for the time too, so that a simulator can own time.
+#pragma once
+
+#include <emx/abi.h>
+#include <emx/wire.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace emx {
+
+/// A piece of user memory. Messages are lists of them.
+struct Segment {
+    std::byte *data = nullptr;
+    uint32_t length = 0;
+};
+
+/// Error of a device call: an mx_return_t value and one sentence that names the remedy.
+struct DeviceError {
+    int code = 0;
+    std::string text;
+};
+
+struct BoardInfo {
+    uint32_t number = 0;
+    uint64_t nic_id = 0;
+    std::string interface;
+    std::string host_name; ///< "node:0"
+    std::string driver; ///< of the network interface
+    uint32_t mtu = 0; ///< of the interface
+    uint32_t numa_node = 0xffffffff;
+    char dialect = 'W';
+    uint32_t dialect_mtu = 0; ///< N: configured size, W: 0
+    uint32_t frag = 0; ///< full MEDIUM fragment, bytes
+    uint32_t medium_max = 0; ///< longest eager message, bytes
+    uint32_t reply = 0; ///< full PULL REPLY, bytes
+    uint32_t endpoint_max = 0;
+    bool up = false;
+};
+
+struct PeerInfo {
+    uint32_t index = 0;
+    uint64_t nic_id = 0;
+    std::string name; ///< empty while unknown
+};
+
+/// Bytes that must be writable in front of the payload given to Port::send.
+inline constexpr std::size_t send_headroom = EMX_HEADER_MAX;
+
+/// An open endpoint. Calls are serialised by the library (one lock per endpoint), except wake()
+/// and wait(), which any thread may call; wait() is called without the lock, by one thread at a time
+/// plus, possibly, the helper thread.
+class Port {
+public:
+    virtual ~Port() = default;
+
+    virtual uint32_t number() const = 0; ///< endpoint number
+
+    /// Polls the receive side; the next event, or nullptr. The event and its payload stay valid until
+    /// consume(). Frames that are the firmware's business (pulls) are served inside.
+    virtual const emx_msg *peek() = 0;
+    virtual void consume() = 0;
+
+    /// Sends one library packet. msg.data_len payload bytes at `payload`, with send_headroom writable
+    /// bytes in front of them. False: the frame did not leave (the caller's resend timer repeats it).
+    virtual bool send(const emx_msg &msg, std::byte *payload) = 0;
+    /// Ends a batch of sends; a device may have kept frames back until now.
+    virtual void flush() {}
+
+    /// Exposes a message for pulls by (peer, remote_ep). The memory stays valid until close_window.
+    virtual void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
+                             std::span<const Segment> memory, uint64_t length) = 0;
+    virtual void close_window(uint8_t id) = 0;
+
+    /// Fetches `total` > 0 bytes of the message that `rndv` announced into `memory`; ends with an
+    /// EMX_EV_PULL_DONE event that carries `cookie` (nonzero). False: all pull slots are busy.
+    virtual bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
+                            uint64_t cookie) = 0;
+    virtual void cancel_pull(uint64_t cookie) = 0;
+
+    /// Looks a MAC up in the peer table of this board, adding it when the table is open.
+    virtual std::optional<uint32_t> find_peer(uint64_t nic_id) = 0;
+    virtual uint64_t peer_nic_id(uint32_t peer) const = 0;
+    /// True when the peer is a board of this host.
+    virtual bool peer_is_local(uint32_t peer) const = 0;
+
+    virtual emx_counters &counters() = 0;
+
+    /// Time of the firmware's next own timer (pull repeats), ~0 when none. peek() serves it.
+    virtual uint64_t deadline_ns() const = 0;
+    /// Sleeps until a frame arrives, wake() is called, or the absolute time comes.
+    virtual void wait(uint64_t deadline_ns) = 0;
+    /// Ends a wait(), now or the next one to begin.
+    virtual void wake() = 0;
+};
+
+/// A firmware host as one process sees it.
+class Device {
+public:
+    virtual ~Device() = default;
+
+    virtual uint64_t now_ns() = 0; ///< monotonic
+    virtual uint64_t random() = 0;
+
+    virtual std::vector<BoardInfo> boards() = 0;
+    /// Opens endpoint `number` on board `board` with that session id. Errors: MX_BUSY (taken),
+    /// MX_BOARD_UNKNOWN, MX_BAD_ENDPOINT (number out of range), MX_NO_PERM, MX_NO_RESOURCES.
+    virtual std::unique_ptr<Port> open(uint32_t board, uint32_t number, uint32_t session,
+                                       DeviceError &error) = 0;
+
+    virtual std::vector<PeerInfo> peers(uint32_t board) = 0;
+    virtual std::optional<uint64_t> nic_id_of(const std::string &host_name) = 0;
+    virtual std::optional<std::string> name_of(uint64_t nic_id) = 0;
+    virtual bool set_host_name(uint32_t board, const std::string &name, DeviceError &error) = 0;
+
+    /// Counters of a board, host-wide: all processes and the agent.
+    virtual emx_counters counters(uint32_t board) = 0;
+    virtual bool clear_counters(uint32_t board, DeviceError &error) = 0;
+
+    /// Gives the core away for a moment when polling found nothing for long.
+    virtual void yield() = 0;
+};
+
+} // namespace emx
