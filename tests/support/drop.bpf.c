@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Loses MXoE frames at random, at a rate that may be changed while it runs; other traffic passes.
+ * Attached by netlab.sh to the ingress or egress of a host. At ingress it sits in front of packet
+ * sockets bound to an EtherType, but behind those that take every protocol (captures).
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define ETHERTYPE_MXOE 0x86df
+
+#define KEY_PERMILLE 0
+#define KEY_LOST 1
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, __u64);
+} loss_map SEC(".maps");
+
+SEC("tc")
+int drop(struct __sk_buff *skb)
+{
+	__u32 permille_key = KEY_PERMILLE, lost_key = KEY_LOST;
+	__u64 *permille = bpf_map_lookup_elem(&loss_map, &permille_key);
+	__u64 *lost = bpf_map_lookup_elem(&loss_map, &lost_key);
+
+	if (!permille || !lost || skb->protocol != bpf_htons(ETHERTYPE_MXOE))
+		return TC_ACT_OK;
+	if (bpf_get_prandom_u32() % 1000 >= *permille)
+		return TC_ACT_OK;
+	__sync_fetch_and_add(lost, 1);
+	return TC_ACT_SHOT;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Hosts made of network namespaces, for tests and benchmarks. Source it from bash.
+#
+#   two hosts                     more hosts
+#   +-------+        +-------+    +-------+   +-------+   +-------+
+#   | host 1|        | host 2|    | host 1|   | host 2|   | host 3|
+#   | eth0  |--veth--| eth0  |    | eth0  |   | eth0  |   | eth0  |
+#   +-------+        +-------+    +---+---+   +---+---+   +---+---+
+#                                     +------ bridge -----+     (a namespace of its own)
+#
+#   netlab_begin                       becomes root in a user namespace for an ordinary user
+#   netlab_make N [MTU]                N hosts (1 to 200), default MTU 9000
+#   netlab_in I COMMAND...             runs COMMAND in host I, under its own host name
+#   netlab_bg I LOG COMMAND...         the same in the background; its process id in NETLAB_PID
+#   netlab_stop PID                    ends a process of netlab_bg (TERM, after 2 s KILL), reaps it
+#   netlab_offloads on|off             TCP offloads of all hosts
+#   netlab_link I up|down              interface of host I
+#   netlab_mtu MTU                     of every interface
+#   netlab_loss I PERMILLE [DIRECTION] random loss of MXoE frames (ingress, the default, or egress)
+#   netlab_loss_off I
+#   netlab_end                         removes everything; runs by itself on exit and on signals
+#
+# Host I: namespace ${NETLAB_NS[I]}, host name ${NETLAB_NAME[I]}, MAC $(netlab_mac I), IPv4
+# address $(netlab_ip I)/16 on eth0. Every run has a prefix of its own, so runs do not meet.
+# NETLAB_NAMES="a b c" before netlab_make sets the host names; they default to the namespaces'.
+
+NETLAB_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+NETLAB_PREFIX="emx$$"
+NETLAB_NS=()
+NETLAB_NAME=()
+NETLAB_PIDS=()
+NETLAB_SWITCH=
+NETLAB_TMP=
+
+netlab_fail() {
+    echo "netlab: $*" >&2
+    return 1
+}
+
+# Call first, with the script's own arguments: netlab_begin "$0" "$@". An ordinary user is run
+# again as root of a user namespace, where networks can be made but no eBPF program loaded.
+netlab_begin() {
+    if [ "$(id -u)" != 0 ]; then
+        if ! unshare -Urnm true 2>/dev/null; then
+            netlab_fail "this kernel lets no ordinary user make network namespaces; run as root," \
+                        "or allow user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)"
+            exit 1
+        fi
+        NETLAB_USERNS=1 exec unshare -Urnm --kill-child bash "$@"
+    fi
+    if [ -n "${NETLAB_USERNS:-}" ]; then # the real /run is not ours to write to
+        mount -t tmpfs tmpfs /run || netlab_fail "cannot mount a private /run"
+    fi
+    NETLAB_TMP=$(mktemp -d "${TMPDIR:-/tmp}/emx-netlab.XXXXXX")
+    trap netlab_end EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+}
+
+netlab_mac() {
+    printf '02:45:4d:58:%02x:%02x' $(($1 / 256)) $(($1 % 256))
+}
+
+netlab_ip() {
+    printf '10.77.%d.%d' $(($1 / 250)) $(($1 % 250 + 1))
+}
+
+netlab_new_ns() {
+    ip netns add "$1" || return
+    # Before any interface comes up: IPv6 would send router solicitations into the measurement.
+    ip netns exec "$1" sh -c 'for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >"$f"; done
+        echo reno >/proc/sys/net/ipv4/tcp_congestion_control
+        ip link set lo up' 2>"$NETLAB_TMP/ns.err" || netlab_fail "$1: $(cat "$NETLAB_TMP/ns.err")"
+}
+
+# The bulk of a host: an interface that is there already gets its name, address and MTU.
+netlab_setup_host() {
+    local i=$1 mtu=$2 ns=${NETLAB_NS[$1]}
+    ip -n "$ns" link set "$3" name eth0 address "$(netlab_mac "$i")" mtu "$mtu" || return
+    ip -n "$ns" addr add "$(netlab_ip "$i")/16" dev eth0 || return
+    ip -n "$ns" link set eth0 up
+}
+
+netlab_make() {
+    local n=$1 mtu=${2:-9000} i names
+    read -r -a names <<<"${NETLAB_NAMES:-}"
+    [ -n "$NETLAB_TMP" ] || netlab_fail "call netlab_begin first" || return
+    for ((i = 1; i <= n; i++)); do
+        NETLAB_NS[i]=${NETLAB_PREFIX}h$i
+        NETLAB_NAME[i]=${names[i - 1]:-${NETLAB_NS[i]}}
+        netlab_new_ns "${NETLAB_NS[i]}" || return
+    done
+    if [ "$n" = 2 ]; then
+        netlab_make_pair "$mtu"
+    else
+        netlab_make_switch "$n" "$mtu"
+    fi || return
+    netlab_neighbours "$n" && netlab_carrier
+}
+
+# The links come up a moment after their interfaces.
+netlab_carrier() {
+    local i try
+    for i in "${!NETLAB_NS[@]}"; do
+        for ((try = 0; try < 200; try++)); do
+            [ "$(ip netns exec "${NETLAB_NS[i]}" cat /sys/class/net/eth0/operstate)" = up ] && continue 2
+            sleep 0.01
+        done
+        netlab_fail "no carrier on host $i after 2 s" || return
+    done
+}
+
+netlab_make_pair() {
+    ip link add "${NETLAB_PREFIX}a" netns "${NETLAB_NS[1]}" mtu "$1" type veth \
+        peer name "${NETLAB_PREFIX}b" netns "${NETLAB_NS[2]}" mtu "$1" || return
+    netlab_setup_host 1 "$1" "${NETLAB_PREFIX}a" && netlab_setup_host 2 "$1" "${NETLAB_PREFIX}b"
+}
+
+netlab_make_switch() {
+    local n=$1 mtu=$2 i
+    NETLAB_SWITCH=${NETLAB_PREFIX}sw
+    netlab_new_ns "$NETLAB_SWITCH" || return
+    ip -n "$NETLAB_SWITCH" link add br0 mtu "$mtu" type bridge forward_delay 0 mcast_snooping 0 || return
+    for ((i = 1; i <= n; i++)); do
+        ip link add "p$i" netns "$NETLAB_SWITCH" mtu "$mtu" type veth \
+            peer name "${NETLAB_PREFIX}e" netns "${NETLAB_NS[i]}" mtu "$mtu" || return
+        ip -n "$NETLAB_SWITCH" link set "p$i" master br0 up || return
+        netlab_setup_host "$i" "$mtu" "${NETLAB_PREFIX}e" || return
+    done
+    ip -n "$NETLAB_SWITCH" link set br0 mtu "$mtu" up
+}
+
+# Fixed neighbour entries: ARP would show up as a slow first TCP packet.
+netlab_neighbours() {
+    local i j
+    for ((i = 1; i <= $1; i++)); do
+        for ((j = 1; j <= $1; j++)); do
+            [ "$i" = "$j" ] || ip -n "${NETLAB_NS[i]}" neigh replace "$(netlab_ip "$j")" \
+                lladdr "$(netlab_mac "$j")" dev eth0 nud permanent || return
+        done
+    done
+}
+
+# The shell inside replaces itself, so the process id seen outside is the command's.
+netlab_in() {
+    local i=$1
+    shift
+    ip netns exec "${NETLAB_NS[i]}" unshare --uts sh -c 'hostname "$0" && exec "$@"' "${NETLAB_NAME[i]}" "$@"
+}
+
+netlab_bg() {
+    local i=$1 log=$2
+    shift 2
+    # shellcheck disable=SC2016 # $0 and $@ belong to the inner shell
+    ip netns exec "${NETLAB_NS[i]}" unshare --uts sh -c 'hostname "$0" && exec "$@"' \
+        "${NETLAB_NAME[i]}" "$@" >"$log" 2>&1 </dev/null &
+    NETLAB_PID=$!
+    NETLAB_PIDS+=("$NETLAB_PID")
+}
+
+netlab_stop() {
+    local pid=$1 i
+    kill "$pid" 2>/dev/null
+    for ((i = 0; i < 40; i++)); do
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.05
+    done
+    kill -9 "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+    return 0
+}
+
+netlab_offloads() {
+    local i
+    for i in "${!NETLAB_NS[@]}"; do
+        ip netns exec "${NETLAB_NS[i]}" ethtool -K eth0 tso "$1" gso "$1" gro "$1" >/dev/null || return
+    done
+}
+
+netlab_link() {
+    ip -n "${NETLAB_NS[$1]}" link set eth0 "$2"
+}
+
+netlab_mtu() {
+    local i
+    for i in "${!NETLAB_NS[@]}"; do
+        ip -n "${NETLAB_NS[i]}" link set eth0 mtu "$1" || return
+    done
+    [ -z "$NETLAB_SWITCH" ] && return
+    for i in "${!NETLAB_NS[@]}"; do
+        ip -n "$NETLAB_SWITCH" link set "p$i" mtu "$1" || return
+    done
+    ip -n "$NETLAB_SWITCH" link set br0 mtu "$1"
+}
+
+netlab_build_drop() {
+    [ -f "$NETLAB_TMP/drop.o" ] && return
+    clang -O2 -g -Wall -Werror -target bpf -I"/usr/include/$(uname -m)-linux-gnu" \
+        -c "$NETLAB_DIR/drop.bpf.c" -o "$NETLAB_TMP/drop.o"
+}
+
+# The rate lives in the program's map and may be changed while it runs; the map is found through
+# the program, since a namespace of ip netns does not see the file system of pinned objects.
+netlab_loss() {
+    local i=$1 rate=$2 direction=${3:-ingress} ns=${NETLAB_NS[$1]} map
+    [ "$rate" -ge 0 ] && [ "$rate" -le 1000 ] || netlab_fail "loss is 0 to 1000 per mille, not $rate" || return
+    if ! tc -n "$ns" filter show dev eth0 "$direction" 2>/dev/null | grep -q drop.o; then
+        netlab_build_drop || return
+        tc -n "$ns" qdisc replace dev eth0 clsact || return
+        tc -n "$ns" filter add dev eth0 "$direction" bpf da obj "$NETLAB_TMP/drop.o" sec tc || return
+    fi
+    map=$(netlab_loss_map "$i" "$direction") || return
+    bpftool map update id "$map" key 0 0 0 0 value $((rate % 256)) $((rate / 256)) 0 0 0 0 0 0
+}
+
+netlab_loss_map() {
+    local prog map
+    prog=$(tc -n "${NETLAB_NS[$1]}" filter show dev eth0 "$2" | sed -n 's/.* id \([0-9]*\).*/\1/p' | head -n 1)
+    map=$(bpftool prog show id "${prog:-0}" 2>/dev/null | sed -n 's/.*map_ids \([0-9]*\).*/\1/p' | head -n 1)
+    [ -n "$map" ] && echo "$map" || netlab_fail "host $1 has no loss program at its $2"
+}
+
+# Frames that the program of host I has dropped so far.
+netlab_lost() {
+    local map
+    map=$(netlab_loss_map "$1" "${2:-ingress}") || return
+    bpftool -j map lookup id "$map" key 1 0 0 0 | python3 -c '
+import json, sys
+print(int.from_bytes(bytes(int(b, 16) for b in json.load(sys.stdin)["value"]), "little"))'
+}
+
+netlab_loss_off() {
+    tc -n "${NETLAB_NS[$1]}" qdisc del dev eth0 clsact
+}
+
+netlab_end() {
+    local status=$? pid ns
+    trap '' INT TERM HUP
+    for pid in "${NETLAB_PIDS[@]}"; do
+        kill "$pid" 2>/dev/null
+    done
+    # Whatever still lives in our namespaces (a lingering board agent) came from this run.
+    for ns in "${NETLAB_NS[@]}" $NETLAB_SWITCH; do
+        for pid in $(ip netns pids "$ns" 2>/dev/null); do
+            kill -9 "$pid" 2>/dev/null
+        done
+        ip netns del "$ns" 2>/dev/null
+    done
+    [ -n "$NETLAB_TMP" ] && rm -rf "$NETLAB_TMP"
+    NETLAB_NS=() NETLAB_SWITCH='' NETLAB_PIDS=() NETLAB_TMP=''
+    trap - EXIT INT TERM HUP
+    return $status
+}
