@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Ping-pong over TCP with the nagle delay off, both sides spinning on a non-blocking socket: what
+// the same hosts reach without EtherMX. A message of 0 bytes travels as one byte.
+#include "../../tools/cli.hpp"
+#include "../../tools/omx_perf/report.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+using emx::cli::Failure;
+
+constexpr uint64_t patience_ns = 10'000'000'000;
+
+[[noreturn]] void fail(const char *what)
+{
+    throw Failure(std::string(what) + ": " + std::strerror(errno));
+}
+
+struct Plan {
+    uint64_t length;
+    uint64_t iterations; // 0: the end
+};
+
+class Stream {
+public:
+    explicit Stream(int fd) : fd_(fd)
+    {
+        const int on = 1;
+        if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
+            fail("TCP_NODELAY");
+        // bbr, where it is the default, paces a ping-pong down; reno is in every kernel.
+        if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4) != 0)
+            fail("TCP_CONGESTION reno");
+    }
+    ~Stream() { close(fd_); }
+    Stream(const Stream &) = delete;
+    Stream &operator=(const Stream &) = delete;
+
+    void send_all(const void *data, std::size_t size)
+    {
+        move(size, [&](std::size_t done) {
+            return send(fd_, static_cast<const char *>(data) + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+        });
+    }
+    void receive_all(void *data, std::size_t size)
+    {
+        move(size, [&](std::size_t done) {
+            return recv(fd_, static_cast<char *>(data) + done, size - done, MSG_DONTWAIT);
+        });
+    }
+
+private:
+    template <typename Call>
+    void move(std::size_t size, Call call)
+    {
+        uint64_t deadline = 0;
+        for (std::size_t done = 0; done < size;) {
+            const ssize_t n = call(done);
+            if (n > 0) {
+                done += static_cast<std::size_t>(n);
+                continue;
+            }
+            if (n == 0)
+                throw Failure("the peer has closed the connection");
+            if (errno != EAGAIN)
+                fail("TCP");
+            if (deadline == 0)
+                deadline = emx::perf::now_ns() + patience_ns;
+            else if (emx::perf::now_ns() > deadline)
+                throw Failure("nothing from the peer for 10 s");
+        }
+    }
+
+    int fd_;
+};
+
+class TcpExchange : public emx::perf::Exchange {
+public:
+    explicit TcpExchange(Stream &stream) : stream_(stream) {}
+
+    void prepare(uint64_t length, uint32_t iterations) override
+    {
+        const Plan plan{std::max<uint64_t>(length, 1), iterations};
+        stream_.send_all(&plan, sizeof plan);
+        buffer_.resize(plan.length, std::byte{0x5a});
+    }
+    void exchange() override
+    {
+        stream_.send_all(buffer_.data(), buffer_.size());
+        stream_.receive_all(buffer_.data(), buffer_.size());
+    }
+
+private:
+    Stream &stream_;
+    std::vector<std::byte> buffer_;
+};
+
+sockaddr_in address_of(const std::string &text, uint32_t port)
+{
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    if (inet_pton(AF_INET, text.c_str(), &address.sin_addr) != 1)
+        throw Failure("\"" + text + "\" is not an IPv4 address");
+    return address;
+}
+
+int accept_one(uint32_t port)
+{
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const sockaddr_in address = address_of("0.0.0.0", port);
+    if (bind(listener, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0 || listen(listener, 1) != 0)
+        fail("cannot listen");
+    std::printf("tcp_pingpong: serving on port %u\n", port);
+    std::fflush(stdout);
+    const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0)
+        fail("accept");
+    close(listener);
+    return fd;
+}
+
+/// Tries for a while: the server may be starting.
+int connect_to(const std::string &host, uint32_t port)
+{
+    const sockaddr_in address = address_of(host, port);
+    const uint64_t deadline = emx::perf::now_ns() + patience_ns;
+    for (;;) {
+        const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0)
+            return fd;
+        close(fd);
+        if (emx::perf::now_ns() > deadline)
+            fail("cannot connect");
+        usleep(10000);
+    }
+}
+
+void serve(uint32_t port)
+{
+    Stream stream(accept_one(port));
+    std::vector<std::byte> buffer;
+    for (Plan plan;;) {
+        stream.receive_all(&plan, sizeof plan);
+        if (plan.iterations == 0)
+            return;
+        buffer.resize(plan.length);
+        for (uint64_t i = 0; i < plan.iterations; i++) {
+            stream.receive_all(buffer.data(), buffer.size());
+            stream.send_all(buffer.data(), buffer.size());
+        }
+    }
+}
+
+int body(int argc, char **argv)
+{
+    emx::perf::Lengths lengths;
+    emx::perf::Effort effort{1000000, 10, 100};
+    std::string host, format = "csv";
+    uint32_t port = 7777;
+    emx::cli::Parser parser("[-d ADDRESS] [options]", "Ping-pong over TCP; without -d it serves one client.");
+    parser.text('d', "peer", "IPv4 address of the server: client mode", host);
+    parser.number('p', "port", "TCP port (7777)", port, 65535);
+    parser.size('S', "start", "first length (0)", lengths.from);
+    parser.size('E', "end", "end of the series, exclusive (4194305)", lengths.to);
+    parser.number('N', "iterations", "most round trips per length (1000000)", effort.iterations);
+    parser.number('T', "time", "milliseconds per length (100)", effort.budget_ms);
+    parser.text('F', "format", "table, csv or json (csv)", format);
+    parser.parse(argc, argv);
+    lengths.check();
+    if (host.empty()) {
+        serve(port);
+        return 0;
+    }
+    Stream stream(connect_to(host, port));
+    TcpExchange exchange(stream);
+    emx::perf::Report report(emx::perf::parse_format(format), false);
+    report.begin("half round trip over TCP", {});
+    for (uint64_t length = lengths.from; length < lengths.to; length = lengths.next(length))
+        report.row(emx::perf::measure(exchange, length, effort));
+    const Plan end{};
+    stream.send_all(&end, sizeof end);
+    report.end();
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    return emx::cli::run(argc, argv, body);
+}

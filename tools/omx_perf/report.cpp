@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Printing of measurements.
+#include "report.hpp"
+
+#include "../cli.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <unistd.h>
+
+namespace emx::perf {
+
+namespace {
+
+constexpr double mib = 1048576.0 / 1e6;
+constexpr int bar_width = 50;
+
+std::string json_text(const std::string &text)
+{
+    std::string out = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\')
+            out += '\\';
+        out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    }
+    return out + "\"";
+}
+
+double length_at(const Row &low, const Row &high, double target)
+{
+    const double span = high.throughput() - low.throughput();
+    const double part = span > 0 ? (target - low.throughput()) / span : 1;
+    return static_cast<double>(low.length) + part * static_cast<double>(high.length - low.length);
+}
+
+} // namespace
+
+Format parse_format(std::string_view text)
+{
+    if (text == "table")
+        return Format::table;
+    if (text == "csv")
+        return Format::csv;
+    if (text == "json")
+        return Format::json;
+    throw cli::Failure("--format: \"" + std::string(text) + "\" is none of table, csv, json");
+}
+
+Figures figures_of(const std::vector<Row> &rows)
+{
+    Figures f;
+    if (rows.empty())
+        return f;
+    f.latency_us = rows.front().times.median();
+    for (const Row &row : rows)
+        f.r_inf = std::max(f.r_inf, row.throughput());
+    for (std::size_t i = 1; i < rows.size(); i++) {
+        if (rows[i].throughput() >= f.r_inf / 2) {
+            if (rows[i - 1].throughput() < f.r_inf / 2)
+                f.n_half = length_at(rows[i - 1], rows[i], f.r_inf / 2);
+            break;
+        }
+    }
+    return f;
+}
+
+void Report::begin(const std::string &quantity, std::vector<std::pair<std::string, std::string>> settings)
+{
+    quantity_ = quantity;
+    if (format_ == Format::json) {
+        std::printf("{\"time\": %s, \"unit\": \"us\"", json_text(quantity).c_str());
+        for (const auto &[key, value] : settings)
+            std::printf(", %s: %s", json_text(key).c_str(), json_text(value).c_str());
+        std::printf(", \"rows\": [");
+        return;
+    }
+    if (format_ == Format::csv) {
+        std::printf("bytes,iterations,min_us,median_us,p90_us,p99_us,max_us,mean_us,MB_s\n");
+        return;
+    }
+    std::printf("# median %s;", quantity.c_str());
+    for (const auto &[key, value] : settings)
+        std::printf(" %s %s;", key.c_str(), value.c_str());
+    std::printf("\n");
+}
+
+void Report::table_row(const Row &row) const
+{
+    std::printf("length %8llu: %9.3f us  %9.2f MB/s  %9.2f MiB/s", static_cast<unsigned long long>(row.length),
+                row.times.median(), row.throughput(), row.throughput() / mib);
+    if (distribution_)
+        std::printf("   min %.3f p90 %.3f p99 %.3f max %.3f mean %.3f n %zu", row.times.min(),
+                    row.times.quantile(0.9), row.times.quantile(0.99), row.times.max(), row.times.mean(),
+                    row.times.count());
+    std::printf("\n");
+    if (distribution_)
+        histogram(row);
+}
+
+void Report::histogram(const Row &row) const
+{
+    const auto buckets = row.times.histogram();
+    uint64_t most = 1;
+    for (const auto &b : buckets)
+        most = std::max(most, b.count);
+    for (const auto &b : buckets) {
+        if (b.count == 0)
+            continue;
+        const int bar = std::max(1, static_cast<int>(static_cast<double>(b.count * bar_width) / static_cast<double>(most)));
+        std::printf("    %10.3f - %10.3f us %8llu %s\n", b.from_us, b.to_us,
+                    static_cast<unsigned long long>(b.count), std::string(static_cast<std::size_t>(bar), '#').c_str());
+    }
+}
+
+void Report::json_row(const Row &row) const
+{
+    std::printf("%s\n  {\"bytes\": %llu, \"iterations\": %u, \"min\": %.3f, \"median\": %.3f, \"p90\": %.3f, "
+                "\"p99\": %.3f, \"max\": %.3f, \"mean\": %.3f, \"MB_s\": %.3f, \"histogram\": [",
+                rows_.size() > 1 ? "," : "", static_cast<unsigned long long>(row.length), row.iterations,
+                row.times.min(), row.times.median(), row.times.quantile(0.9), row.times.quantile(0.99),
+                row.times.max(), row.times.mean(), row.throughput());
+    bool first = true;
+    for (const auto &b : row.times.histogram()) {
+        if (b.count)
+            std::printf("%s[%.3f, %.3f, %llu]", first ? "" : ", ", b.from_us, b.to_us,
+                        static_cast<unsigned long long>(b.count));
+        first = first && !b.count;
+    }
+    std::printf("]}");
+}
+
+void Report::row(Row row)
+{
+    rows_.push_back(std::move(row));
+    const Row &r = rows_.back();
+    switch (format_) {
+    case Format::table:
+        table_row(r);
+        break;
+    case Format::csv:
+        std::printf("%llu,%u,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f\n", static_cast<unsigned long long>(r.length),
+                    r.iterations, r.times.min(), r.times.median(), r.times.quantile(0.9),
+                    r.times.quantile(0.99), r.times.max(), r.times.mean(), r.throughput());
+        break;
+    case Format::json:
+        json_row(r);
+        break;
+    }
+    std::fflush(stdout);
+}
+
+void Report::table_end() const
+{
+    if (rows_.size() < 2)
+        return;
+    const Figures f = figures_of(rows_);
+    std::printf("# latency %.3f us (%llu bytes); r_inf %.1f MB/s; N1/2 ", f.latency_us,
+                static_cast<unsigned long long>(rows_.front().length), f.r_inf);
+    if (f.n_half > 0)
+        std::printf("%.0f bytes\n", f.n_half);
+    else
+        std::printf("below the shortest length measured\n");
+}
+
+void Report::end()
+{
+    const Figures f = figures_of(rows_);
+    if (format_ == Format::table)
+        table_end();
+    if (format_ == Format::json)
+        std::printf("\n], \"figures\": {\"latency_us\": %.3f, \"r_inf_MB_s\": %.3f, \"n_half_bytes\": %.0f}}\n",
+                    f.latency_us, f.r_inf, f.n_half);
+    std::fflush(stdout);
+}
+
+Progress::Progress(uint32_t steps) : steps_(steps), started_(now_ns()), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+void Progress::step(uint64_t length)
+{
+    done_++;
+    if (!terminal_)
+        return;
+    const double seconds = static_cast<double>(now_ns() - started_) / 1e9;
+    std::fprintf(stderr, "\r\033[K[%u/%u] %llu bytes, %.0f s", done_, steps_,
+                 static_cast<unsigned long long>(length), seconds);
+    shown_ = true;
+}
+
+void Progress::clear()
+{
+    if (shown_)
+        std::fprintf(stderr, "\r\033[K");
+    shown_ = false;
+}
+
+} // namespace emx::perf

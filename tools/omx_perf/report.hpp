@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Output of measurements: table, CSV or JSON on stdout, progress on stderr, figures of merit.
+#pragma once
+
+#include "series.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace emx::perf {
+
+enum class Format { table, csv, json };
+
+/// Failure for anything but "table", "csv", "json".
+Format parse_format(std::string_view text);
+
+/// Figures of merit of the field (Hockney's model, and the GAMMA project's reading of it).
+struct Figures {
+    double latency_us = 0; ///< time of the shortest message
+    double r_inf = 0; ///< asymptotic throughput: the best one measured, MB/s
+    double n_half = 0; ///< length that reaches half of r_inf, interpolated, bytes; 0 = below the series
+};
+Figures figures_of(const std::vector<Row> &rows);
+
+/// Collects rows and prints them as they come. Settings go into the header (key, value).
+class Report {
+public:
+    Report(Format format, bool distribution) : format_(format), distribution_(distribution) {}
+
+    /// `quantity`: what a time is ("half round trip", "time per message of a stream").
+    void begin(const std::string &quantity, std::vector<std::pair<std::string, std::string>> settings);
+    void row(Row row);
+    void end();
+    const std::vector<Row> &rows() const { return rows_; }
+
+private:
+    void table_row(const Row &row) const;
+    void histogram(const Row &row) const;
+    void json_row(const Row &row) const;
+    void table_end() const;
+
+    Format format_;
+    bool distribution_;
+    std::string quantity_;
+    std::vector<Row> rows_;
+};
+
+/// One line on stderr, rewritten in place, only when stderr is a terminal.
+class Progress {
+public:
+    explicit Progress(uint32_t steps);
+    ~Progress() { clear(); }
+    void step(uint64_t length);
+    void clear();
+
+private:
+    uint32_t steps_;
+    uint32_t done_ = 0;
+    uint64_t started_;
+    bool shown_ = false;
+    bool terminal_;
+};
+
+} // namespace emx::perf

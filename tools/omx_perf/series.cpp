@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Message lengths, iteration counts and the measuring loop.
+#include "series.hpp"
+
+#include "../cli.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+namespace emx::perf {
+
+namespace {
+constexpr uint32_t fewest = 5;
+constexpr uint32_t stream_samples = 5; // a stream is one sample, so it is repeated
+} // namespace
+
+uint64_t now_ns()
+{
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+uint64_t Lengths::next(uint64_t length) const
+{
+    const uint64_t grown = length * multiply + add;
+    return grown > length ? grown : length + 1;
+}
+
+void Lengths::check() const
+{
+    if (from >= to)
+        throw cli::Failure("the end (-E) must lie above the start (-S): the series holds no length");
+    if (multiply == 0 && add == 0)
+        throw cli::Failure("-M 0 needs an increment (-I)");
+}
+
+uint32_t Lengths::count() const
+{
+    uint32_t n = 0;
+    for (uint64_t length = from; length < to; length = next(length))
+        n++;
+    return n;
+}
+
+uint32_t Effort::fit(double us) const
+{
+    if (budget_ms == 0 || us <= 0)
+        return iterations;
+    const double fitting = budget_ms * 1000.0 / us;
+    return std::clamp(fitting < iterations ? static_cast<uint32_t>(fitting) : iterations,
+                      std::min(fewest, iterations), iterations);
+}
+
+double Row::throughput() const
+{
+    const double us = times.median();
+    return us > 0 ? static_cast<double>(length) * directions / us : 0;
+}
+
+namespace {
+
+void sample_each(Exchange &exchange, Row &row)
+{
+    exchange.prepare(row.length, row.iterations);
+    row.times.reserve(row.iterations);
+    uint64_t before = now_ns();
+    for (uint32_t i = 0; i < row.iterations; i++) {
+        exchange.exchange();
+        const uint64_t after = now_ns();
+        row.times.add(static_cast<double>(after - before) / 1000.0 / exchange.ways());
+        before = after;
+    }
+}
+
+void sample_whole(Exchange &exchange, Row &row)
+{
+    for (uint32_t i = 0; i < stream_samples; i++) {
+        const uint32_t part = std::max(row.iterations / stream_samples, 1u);
+        exchange.prepare(row.length, part);
+        const uint64_t before = now_ns();
+        exchange.exchange();
+        row.times.add(static_cast<double>(now_ns() - before) / 1000.0 / part);
+    }
+}
+
+/// Microseconds of one exchange, from the warm-up.
+double warm_up(Exchange &exchange, uint64_t length, uint32_t count)
+{
+    exchange.prepare(length, count);
+    const uint64_t before = now_ns();
+    for (uint32_t i = 0; i < (exchange.whole() ? 1 : count); i++)
+        exchange.exchange();
+    return static_cast<double>(now_ns() - before) / 1000.0 / count;
+}
+
+} // namespace
+
+Row measure(Exchange &exchange, uint64_t length, const Effort &effort)
+{
+    const double us = warm_up(exchange, length, std::max(effort.warmup, 1u));
+    Row row;
+    row.length = length;
+    row.iterations = effort.fit(us);
+    row.directions = exchange.directions();
+    if (exchange.whole())
+        sample_whole(exchange, row);
+    else
+        sample_each(exchange, row);
+    row.times.finish();
+    return row;
+}
+
+} // namespace emx::perf
