@@ -40,7 +40,7 @@ struct fw_sizes {
 
 /* Fills *s for dialect W. */
 void fw_sizes_w(struct fw_sizes *s);
-/* Fills *s for dialect N of configured size mtu (bytes of frame); 0, or -1 when mtu is not in 256..65535. */
+/* Fills *s for dialect N with frames of mtu bytes; 0, or -1 when mtu is not in 256..65535. */
 int fw_sizes_n(struct fw_sizes *s, __u32 mtu);
 
 /* ---- peer table (section 6.1); lives in host memory, may be mapped by several processes ---- */
@@ -72,7 +72,7 @@ void fw_peers_init(struct fw_peers *t, __u32 capacity);
 struct fw_peer *fw_peer(struct fw_peers *t, __u32 i);
 /* Index of a MAC, or -1. hint: an index to try first (the frame's tag). Any thread. */
 int fw_peer_find(const struct fw_peers *t, __u64 mac, __u32 hint);
-/* Adds a MAC (or finds it); -1 when the table is full or the MAC is not a unicast address. One writer. */
+/* Adds a MAC (or finds it); -1 when the table is full or the MAC not unicast. One writer. */
 int fw_peer_add(struct fw_peers *t, __u64 mac);
 /* Sets or, with NULL, clears a peer's name. One writer. */
 void fw_peer_name(struct fw_peers *t, __u32 i, const char *name);
@@ -102,7 +102,8 @@ struct fw_pkt {
  * self: our MAC, or 0 to accept any destination and source (loopback).
  * Returns 0, or the counter of the reason to drop (EMX_CNT_DROP_*).
  */
-int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len, struct fw_pkt *pkt);
+int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len,
+	     struct fw_pkt *pkt);
 
 /*
  * The inverse: writes the outer header and the fixed header of pkt into hdr (at least
@@ -197,8 +198,12 @@ struct fw_endpoint {
 	struct fw_pull pull[FW_PULLS];
 };
 
-/* Prepares zeroed memory as endpoint `number` of board with that session; secret goes into the upper bits of the magic. */
-void fw_endpoint_init(struct fw_endpoint *ep, struct fw_board *board, __u8 number, __u32 session, __u32 secret);
+/*
+ * Prepares zeroed memory as endpoint `number` of board with that session; secret goes into the
+ * upper bits of the magic.
+ */
+void fw_endpoint_init(struct fw_endpoint *ep, struct fw_board *board, __u8 number, __u32 session,
+		      __u32 secret);
 
 /* ---- effects ---- */
 
@@ -214,8 +219,10 @@ enum fw_fx_kind {
 	FW_FX_NAME, /* agent: store `name` for `peer` */
 };
 
-/* A run of pull replies: frame i (0 <= i < count) has number first + i, starts at position (first
- * frame) or behind its predecessor, and carries len_first, then L, and in the end the rest. */
+/*
+ * A run of pull replies: frame i (0 <= i < count) has number first + i, starts at position (first
+ * frame) or behind its predecessor, and carries len_first, then L, and in the end the rest.
+ */
 struct fw_replies {
 	__u8 window; /* read from this window's memory */
 	__u8 count;
@@ -282,12 +289,16 @@ __u64 fw_deadline(const struct fw_endpoint *ep);
 __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int *counter);
 
 /* Exposes a message of length bytes for pulls of (peer, remote_ep) under (id, tag). */
-void fw_window_open(struct fw_endpoint *ep, __u8 id, __u8 tag, __u32 peer, __u8 remote_ep, __u64 length);
+void fw_window_open(struct fw_endpoint *ep, __u8 id, __u8 tag, __u32 peer, __u8 remote_ep,
+		    __u64 length);
 void fw_window_close(struct fw_endpoint *ep, __u8 id);
 
-/* What a pull fetches: u.window and peer, remote_ep, session of the RNDV's sender in msg; total > 0 bytes. */
-/* Returns the slot, or -1 when all FW_PULLS are busy. Then fw_next until 0. */
-int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie, __u64 now);
+/*
+ * What a pull fetches: u.window and peer, remote_ep, session of the RNDV's sender in msg; total > 0
+ * bytes. Returns the slot, or -1 when all FW_PULLS are busy. Then fw_next until 0.
+ */
+int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
+		  __u64 now);
 /* Ends a pull without an event; its late replies are dropped. */
 void fw_pull_cancel(struct fw_endpoint *ep, __u64 cookie);
 
@@ -305,7 +316,10 @@ struct fw_reasm {
 	__u32 frags; /* bitmap of fragment numbers */
 };
 
-/* Takes a fragment: 1 new, 0 a repeat, -1 contradicts the others. Complete when received == msg_len. */
+/*
+ * Takes a fragment: 1 new, 0 a repeat, -1 contradicts the others. Complete when received ==
+ * msg_len.
+ */
 int fw_reasm_add(struct fw_reasm *r, __u32 msg_len, __u32 frag, __u32 position, __u32 length);
 
 /* ---- event ring, single producer (the firmware) and consumer (the library) ---- */
@@ -318,7 +332,10 @@ struct fw_ring {
 	struct emx_msg entry[];
 };
 
-/* Appends; 0, or -1 when full. The producer keeps its own head in *own_head: the mapped one is hostile. */
+/*
+ * Appends; 0, or -1 when full. The producer keeps its own head in *own_head: the mapped one is
+ * hostile.
+ */
 int fw_ring_put(struct fw_ring *r, __u32 mask, __u32 *own_head, const struct emx_msg *msg);
 /* Next entry or NULL, and release of it. The consumer keeps its own tail. */
 const struct emx_msg *fw_ring_peek(const struct fw_ring *r, __u32 own_tail);
