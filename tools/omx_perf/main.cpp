@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// omx_perf: latency and throughput of MX messages between two hosts.
+#include "../cli.hpp"
+#include "dialogue.hpp"
+
+#include <cstdio>
+#include <unistd.h>
+
+namespace emx::perf {
+namespace {
+
+constexpr int exit_altered = 2; // as mx_pingpong
+
+Waiting waiting_of(const Options &o)
+{
+    return o.blocking ? Waiting::block : o.yield ? Waiting::yield : Waiting::spin;
+}
+
+int run_server(const Options &o)
+{
+    Session session(o.board, o.endpoint, waiting_of(o));
+    std::printf("omx_perf: opened %s; waiting for a client\n", session.describe().c_str());
+    std::fflush(stdout);
+    do
+        serve(session, o.plan, o.aligned);
+    while (o.keep);
+    return 0;
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const Options &o, const Session &session)
+{
+    const char *waits[] = {"spinning", "yielding", "blocking"};
+    return {{"local", session.describe()},
+            {"peer", o.peer},
+            {"waiting", waits[static_cast<int>(waiting_of(o))]},
+            {"sends", o.plan.synchronous ? "synchronous" : "standard"},
+            {"verified", o.plan.verify ? "yes" : "no"}};
+}
+
+void measure_all(Client &client, const Plan &plan, Report &report)
+{
+    Progress progress(plan.lengths.count());
+    for (uint64_t length = plan.lengths.from; length < plan.lengths.to; length = plan.lengths.next(length)) {
+        progress.step(length);
+        Row row = measure(client, length, plan.effort);
+        progress.clear();
+        report.row(std::move(row));
+        usleep(plan.pause_ms * 1000);
+    }
+}
+
+int run_client(Options o)
+{
+    Session session(o.board, o.any_endpoint ? MX_ANY_ENDPOINT : o.endpoint, waiting_of(o));
+    const uint64_t nic_id = session.resolve(o.peer, o.patience_s);
+    const mx_endpoint_addr_t server = session.connect(nic_id, o.remote_endpoint, o.patience_s);
+    tell(session, server, Word::hello, encode(o.plan));
+    const Plan theirs = decode(take<PlanMessage>(session, Word::welcome));
+    if (o.slave)
+        o.plan = theirs;
+    Client client(session, server, o.plan, o.aligned);
+    Report report(o.format, o.distribution);
+    report.begin(quantity_of(o.plan), settings_of(o, session));
+    measure_all(client, o.plan, report);
+    const uint32_t altered = client.finish();
+    report.end();
+    if (altered)
+        throw cli::Failure(std::to_string(altered) + " messages arrived altered", exit_altered);
+    return 0;
+}
+
+int body(int argc, char **argv)
+{
+    const Options o = read_options(argc, argv);
+    return o.peer.empty() ? run_server(o) : run_client(o);
+}
+
+} // namespace
+} // namespace emx::perf
+
+int main(int argc, char **argv)
+{
+    return emx::cli::run(argc, argv, emx::perf::body);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What the user asks of omx_perf, and the part of it that the client tells the server.
+#pragma once
+
+#include "report.hpp"
+#include "series.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace emx::perf {
+
+enum class Pattern : uint32_t { pingpong = 0, stream = 1, both = 2 };
+
+/// How a measurement runs, on both sides alike.
+struct Plan {
+    Lengths lengths;
+    Effort effort;
+    uint32_t pause_ms = 100;
+    Pattern pattern = Pattern::pingpong;
+    bool synchronous = false;
+    bool verify = false;
+};
+
+struct Options {
+    std::string peer; ///< empty: server
+    uint32_t board = 0;
+    uint32_t endpoint = 0;
+    bool any_endpoint = false;
+    uint32_t remote_endpoint = 0;
+    bool slave = false;
+    bool keep = false; ///< server: stay for further clients
+    bool aligned = false;
+    bool blocking = false;
+    bool yield = false;
+    bool verbose = false;
+    bool distribution = false;
+    uint32_t patience_s = 10;
+    Format format = Format::table;
+    Plan plan;
+};
+
+/// Reads the command line; cli::Failure for what makes no sense.
+Options read_options(int argc, char **argv);
+
+/// "half round trip" and its like.
+std::string quantity_of(const Plan &plan);
+
+} // namespace emx::perf

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An MX endpoint as the tools use it: opened, connected and waited on, with failures as exceptions.
+#pragma once
+
+#include <myriexpress.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace emx::perf {
+
+/// How wait() waits.
+enum class Waiting { spin, yield, block };
+
+/// Throws cli::Failure with the library's own text when code is not MX_SUCCESS.
+void check(mx_return_t code, const std::string &what);
+
+/// mx_init and one endpoint; closed again at the end. One object per process at a time.
+class Session {
+public:
+    static constexpr uint32_t key = 0x12345;
+
+    Session(uint32_t board, uint32_t endpoint, Waiting waiting);
+    ~Session();
+    Session(const Session &) = delete;
+    Session &operator=(const Session &) = delete;
+
+    /// NIC id of a host name or MAC address; tries until patience is over, since names come by beacons.
+    uint64_t resolve(const std::string &host, uint32_t patience_s);
+    /// Connects, trying again while the server may be starting.
+    mx_endpoint_addr_t connect(uint64_t nic_id, uint32_t remote_endpoint, uint32_t patience_s);
+
+    mx_request_t send(mx_endpoint_addr_t to, void *data, uint32_t length, uint64_t match, bool synchronous);
+    mx_request_t receive(void *data, uint32_t length, uint64_t match);
+    /// Status of the request once it is complete; Failure when it failed, when the peer is gone, or
+    /// when nothing happened for a minute (0 = for ever).
+    mx_status_t wait(mx_request_t &request, uint32_t limit_s = 60);
+
+    /// "endpoint 0 on node1:0 (02:45:4d:58:00:01)".
+    std::string describe() const;
+
+private:
+    bool poll(mx_request_t &request, mx_status_t &status);
+
+    mx_endpoint_t endpoint_ = nullptr;
+    uint32_t board_;
+    Waiting waiting_;
+};
+
+} // namespace emx::perf
