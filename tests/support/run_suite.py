@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Runs the tests that meson.build files put into a suite, and counts what ran inside them.
+
+usage: run_suite.py BUILD SUITE    BUILD is a folder below $EMX_BUILD
+
+A test that prints "N passed, N failed, N skipped" is counted so; a Catch2 program by its test
+cases; exit status 77 is a skip; anything else is one test. Output of tests is passed through.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
+CATCH_ALL = re.compile(r"^All tests passed \(\d+ assertions? in (\d+) test cases?\)$", re.M)
+CATCH_SOME = re.compile(r"^test cases:\s*(\d+) \|(.*)$", re.M)
+CATCH_NONE = re.compile(r"^(No tests ran|test cases: 0)", re.M)
+EXIT_SKIP = 77
+
+
+def catch_counts(line):
+    """(passed, failed) of "test cases: 5 | 3 passed | 2 failed"; cases expected to fail pass."""
+    found = {word: int(n) for n, word in re.findall(r"(\d+) (\w+)", line)}
+    return found.get("passed", 0), found.get("failed", 0)
+
+
+def count(output, status):
+    """(passed, failed, skipped) of one finished test."""
+    own = SUMMARY.findall(output)
+    if own:
+        passed, failed, skipped = map(int, own[-1])
+    elif CATCH_ALL.search(output):
+        passed, failed, skipped = int(CATCH_ALL.findall(output)[-1]), 0, 0
+    elif CATCH_SOME.search(output):
+        passed, failed = catch_counts(CATCH_SOME.findall(output)[-1][1])
+        skipped = 0
+    elif CATCH_NONE.search(output):
+        passed, failed, skipped = 0, 1, 0
+    elif status == EXIT_SKIP:
+        return 0, 0, 1
+    else:
+        return (1, 0, 0) if status == 0 else (0, 1, 0)
+    if status not in (0, EXIT_SKIP) and failed == 0:
+        failed = 1  # it crashed after its last check, or a sanitizer spoke at the end
+    return passed, failed, skipped
+
+
+def run(test):
+    env = dict(os.environ, **test["env"])
+    print(f"== {test['name']}: {' '.join(test['cmd'])}", flush=True)
+    try:
+        done = subprocess.run(test["cmd"], env=env, cwd=test["workdir"], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                              timeout=test["timeout"] or None, check=False)
+        output, status = done.stdout.decode(errors="replace"), done.returncode
+    except subprocess.TimeoutExpired as late:
+        output = (late.stdout or b"").decode(errors="replace") + f"\nover its limit of {late.timeout} s\n"
+        status = 1
+    print(output, end="" if output.endswith("\n") else "\n")
+    result = count(output, status)
+    print(f"-- {test['name']}: exit status {status}; {result[0]} / {result[1]} / {result[2]}", flush=True)
+    return result
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    build = os.path.join(os.environ.get("EMX_BUILD", "build"), sys.argv[1])
+    listed = json.loads(subprocess.check_output(["meson", "introspect", "--tests", build]))
+    suite = sys.argv[2]
+    tests = [t for t in listed if any(s == suite or s.endswith(":" + suite) for s in t["suite"])]
+    if not tests:
+        print(f"no test of {build} is in suite {suite}")
+    total = [0, 0, 0]
+    for test in tests:
+        total = [a + b for a, b in zip(total, run(test))]
+    print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
+    sys.exit(1 if total[1] or not tests else 0)
+
+
+if __name__ == "__main__":
+    main()
