@@ -229,7 +229,7 @@ omx_return_t omx_nic_id_to_hostname(uint64_t nic_id, char *hostname);
 omx_return_t omx_board_number_to_nic_id(uint32_t board, uint64_t *nic_id);
 omx_return_t omx_nic_id_to_board_number(uint64_t nic_id, uint32_t *board);
 
-/* Twin of mx_connect; timeout 0: one attempt, without waiting for the answer. */
+/* Twin of mx_connect; timeout 0: gives up after a millisecond. */
 omx_return_t omx_connect(omx_endpoint_t ep, uint64_t nic_id, uint32_t endpoint_id, uint32_t key,
 			 uint32_t timeout, omx_endpoint_addr_t *addr);
 
