@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Draws latency and throughput over message length as one SVG, both axes logarithmic."""
+import math
+from html import escape
+
+WIDTH, HEIGHT = 1180, 520
+PANEL_WIDTH, PANEL_HEIGHT = 430, 340
+PANEL_TOP, PANEL_LEFT, PANEL_GAP = 86, 70, 150
+# Distinct in colour and in lightness, so that they survive greyscale print.
+COLOURS = ["#0b5fa5", "#c2410c", "#4d7c0f", "#7e22ce", "#0f766e", "#9f1239", "#57534e", "#a16207"]
+DASHES = ["", "7 3", "2 3", "9 3 2 3", "", "4 2", "1 2", "12 4"]
+
+
+def size_name(n):
+    for unit, shift in (("M", 20), ("K", 10)):
+        if n >= 1 << shift:
+            return f"{n >> shift}{unit}"
+    return str(n)
+
+
+class Panel:
+    """One diagram; x is a message length (0 drawn left of 1), y any positive number."""
+
+    def __init__(self, left, title, unit, lengths, values):
+        self.left, self.title, self.unit = left, title, unit
+        self.lengths = lengths
+        self.x_low, self.x_high = self.place(min(lengths)), self.place(max(lengths))
+        self.y_low = math.floor(math.log10(min(values)) * 2) / 2
+        self.y_high = math.ceil(math.log10(max(values)) * 2) / 2
+
+    @staticmethod
+    def place(length):
+        return -1.0 if length == 0 else math.log2(length)
+
+    def x(self, length):
+        span = (self.x_high - self.x_low) or 1
+        return self.left + PANEL_WIDTH * (self.place(length) - self.x_low) / span
+
+    def y(self, value):
+        span = (self.y_high - self.y_low) or 1
+        return PANEL_TOP + PANEL_HEIGHT * (1 - (math.log10(value) - self.y_low) / span)
+
+    def ticks(self):
+        for decade in range(math.floor(self.y_low), math.ceil(self.y_high) + 1):
+            for factor in (1, 2, 5):
+                value = factor * 10.0 ** decade
+                if self.y_low - 1e-9 <= math.log10(value) <= self.y_high + 1e-9:
+                    yield value
+
+    def frame(self):
+        right, bottom = self.left + PANEL_WIDTH, PANEL_TOP + PANEL_HEIGHT
+        out = [f'<text x="{self.left}" y="{PANEL_TOP - 14}" class="panel">{escape(self.title)}</text>']
+        for value in self.ticks():
+            y = self.y(value)
+            out.append(f'<line x1="{self.left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" class="grid"/>')
+            out.append(f'<text x="{self.left - 8}" y="{y + 4:.1f}" class="tick" text-anchor="end">{value:g}</text>')
+        shown = [n for n in self.lengths if n == 0 or (n & (n - 1)) == 0]
+        for length in shown[::max(1, math.ceil(len(shown) / 12))]:
+            x = self.x(length)
+            out.append(f'<line x1="{x:.1f}" y1="{PANEL_TOP}" x2="{x:.1f}" y2="{bottom}" class="grid"/>')
+            out.append(f'<text x="{x:.1f}" y="{bottom + 18}" class="tick" text-anchor="middle">{size_name(length)}</text>')
+        out.append(f'<rect x="{self.left}" y="{PANEL_TOP}" width="{PANEL_WIDTH}" height="{PANEL_HEIGHT}" class="box"/>')
+        out.append(f'<text x="{self.left + PANEL_WIDTH / 2}" y="{bottom + 40}" class="tick" '
+                   'text-anchor="middle">message length, bytes</text>')
+        out.append(f'<text x="{self.left - 8}" y="{PANEL_TOP - 14}" class="tick" text-anchor="end">{self.unit}</text>')
+        return out
+
+    def curve(self, points, number):
+        points = [(n, v) for n, v in points if v > 0]
+        path = " ".join(f"{self.x(n):.1f},{self.y(v):.1f}" for n, v in points)
+        colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
+        out = [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>']
+        out += [f'<circle cx="{self.x(n):.1f}" cy="{self.y(v):.1f}" r="2.2" fill="{colour}"/>' for n, v in points]
+        return out
+
+
+def labels(panel, curves):
+    """Names at the right ends of the curves, pushed apart where they would overlap."""
+    wanted = sorted((panel.y(points[-1][1]), name, number)
+                    for number, (name, points) in enumerate(curves) if points)
+    out, last = [], -math.inf
+    for y, name, number in wanted:
+        last = max(y, last + 15)
+        out.append(f'<text x="{panel.left + PANEL_WIDTH + 7}" y="{last + 4:.1f}" class="name" '
+                   f'fill="{COLOURS[number % len(COLOURS)]}">{escape(name)}</text>')
+    return out
+
+
+def draw(path, title, subtitle, latency, throughput):
+    """latency and throughput: lists of (name, [(length, value)]), in microseconds and MB/s."""
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">',
+           "<style>text{font-family:sans-serif;fill:#222}.head{font-size:19px;font-weight:bold}"
+           ".sub{font-size:12px;fill:#555}.panel{font-size:14px;font-weight:bold}.tick{font-size:11px;fill:#444}"
+           ".name{font-size:12px;font-weight:bold}.grid{stroke:#ddd}.box{fill:none;stroke:#666}</style>",
+           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+           f'<text x="24" y="32" class="head">{escape(title)}</text>',
+           f'<text x="24" y="52" class="sub">{escape(subtitle)}</text>']
+    left = PANEL_LEFT
+    for name, unit, curves in (("Latency: half round trip", "µs", latency), ("Throughput", "MB/s", throughput)):
+        points = [p for _, curve in curves for p in curve if p[1] > 0]
+        panel = Panel(left, name, unit, sorted({n for n, _ in points}), [v for _, v in points])
+        out += panel.frame()
+        for number, (_, curve) in enumerate(curves):
+            out += panel.curve(curve, number)
+        out += labels(panel, curves)
+        left += PANEL_WIDTH + PANEL_GAP
+    out.append("</svg>")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(out) + "\n")

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash
+# One measured program at a time between two hosts of netlab; used by tests/bench/run and the
+# quickstart. Source it after netlab.sh, with BENCH_BUILD set to a build folder.
+#
+#   bench_config SPEC          "9000:N=9000" (interface MTU : dialect); makes the two hosts
+#   bench_one WHAT CSV         measures; WHAT is a row of bench_whats
+#   BENCH_TIME (ms per length) BENCH_FROM BENCH_TO (lengths)
+
+BENCH_TIME=${BENCH_TIME:-50}
+BENCH_FROM=${BENCH_FROM:-0}
+BENCH_TO=${BENCH_TO:-4194305}
+# The two processes spin; where the scheduler puts them must not differ from round to round.
+BENCH_CPUS=(0 $(($(nproc) > 1)))
+
+bench_config() {
+    local mtu=${1%%:*}
+    BENCH_DIALECT=${1#*:}
+    case $BENCH_DIALECT in
+    W) BENCH_SIZE=0 ;;
+    N=*) BENCH_SIZE=${BENCH_DIALECT#N=} ;;
+    *) echo "a configuration is MTU:W or MTU:N=SIZE, not \"$1\"" >&2; return 1 ;;
+    esac
+    export EMX_BOARDS=eth0:$BENCH_DIALECT EMX_OMXD=$BENCH_BUILD/tools/omxd
+    netlab_make 2 "$mtu"
+}
+
+# Ends the boards' agents and the hosts, so that another configuration may follow.
+bench_config_end() {
+    local ns pid
+    for ns in "${NETLAB_NS[@]}"; do
+        for pid in $(ip netns pids "$ns"); do
+            kill "$pid" 2>/dev/null
+        done
+    done
+    for ns in "${NETLAB_NS[@]}"; do
+        ip netns del "$ns"
+    done
+    NETLAB_NS=()
+}
+
+# bench_pair CSV SERVER... -- CLIENT...: server on host 2, client on host 1.
+bench_pair() {
+    local csv=$1 server=() status
+    shift
+    while [ "$1" != -- ]; do
+        server+=("$1")
+        shift
+    done
+    shift
+    netlab_bg 2 "$csv.server" taskset -c "${BENCH_CPUS[1]}" "${server[@]}"
+    # stderr stays the terminal's when there is one: omx_perf shows its progress there
+    if [ -t 2 ]; then
+        netlab_in 1 taskset -c "${BENCH_CPUS[0]}" "$@" >"$csv"
+    else
+        netlab_in 1 taskset -c "${BENCH_CPUS[0]}" "$@" >"$csv" 2>"$csv.client"
+    fi
+    status=$?
+    netlab_stop "$NETLAB_PID"
+    [ $status = 0 ] && return
+    echo "failed: $* (status $status)" >&2
+    tail -n 3 "$csv.server" "$csv.client" 2>/dev/null >&2
+    rm -f "$csv"
+    return 1
+}
+
+bench_one() {
+    local csv=$2 lengths=(-S "$BENCH_FROM" -E "$BENCH_TO" -T "$BENCH_TIME" -F csv) bin=$BENCH_BUILD/tests/bench
+    local perf=$BENCH_BUILD/tools/omx_perf
+    case $1 in
+    floor-ring) bench_pair "$csv" "$bin/floor_pingpong" -m "$BENCH_SIZE" -- \
+        "$bin/floor_pingpong" -m "$BENCH_SIZE" -d "$(netlab_mac 2)" "${lengths[@]}" ;;
+    floor-bulk) bench_pair "$csv" "$bin/floor_pingpong" -B -m "$BENCH_SIZE" -- \
+        "$bin/floor_pingpong" -B -m "$BENCH_SIZE" -d "$(netlab_mac 2)" "${lengths[@]}" ;;
+    tcp) netlab_offloads off && bench_tcp "$csv" ;;
+    tcp-offloads) netlab_offloads on && bench_tcp "$csv" ;;
+    emx) bench_pair "$csv" "$perf" -- "$perf" -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
+    emx-stream) bench_pair "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
+    *) echo "nothing is called \"$1\" here" >&2; return 1 ;;
+    esac
+}
+
+bench_tcp() {
+    bench_pair "$1" "$BENCH_BUILD/tests/bench/tcp_pingpong" -- \
+        "$BENCH_BUILD/tests/bench/tcp_pingpong" -d "$(netlab_ip 2)" "${lengths[@]}"
+}
+
+# Facts about this machine and run, one a line, the date first.
+bench_settings() {
+    date -u +'%Y-%m-%d %H:%M UTC'
+    echo "commit $(git describe --always --dirty 2>/dev/null || echo unknown)"
+    echo "Linux $(uname -r), $(nproc) CPUs, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
+    echo "two namespaces, one veth pair; client on CPU ${BENCH_CPUS[0]}, server on CPU ${BENCH_CPUS[1]}, spinning"
+    echo "$BENCH_TIME ms per length and round; TCP reno, TCP_NODELAY"
+}
