@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Options and output of the conformance runners. See report.hpp.
+#include "report.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace emx::conform {
+
+Options parse_options(int argc, char **argv)
+{
+    Options o;
+    for (int i = 1; i < argc; i++) {
+        std::string a = argv[i];
+        if (a == "--filter" && i + 1 < argc)
+            o.filter = argv[++i];
+        else if (a == "--config" && i + 1 < argc)
+            o.config = argv[++i];
+        else if (a == "--big")
+            o.big = true;
+        else if (a == "--list")
+            o.list = true;
+        else if (a == "--verbose")
+            o.verbose = true;
+        else {
+            std::fprintf(stderr, "usage: %s [--filter TEXT] [--config TEXT] [--big] [--list] [--verbose]\n", argv[0]);
+            std::exit(2);
+        }
+    }
+    return o;
+}
+
+void Report::add(const Case &c, const std::string &column, Outcome outcome, const std::string &detail)
+{
+    if (rows_.empty() || rows_.back().c != &c)
+        rows_.push_back({&c, {}});
+    rows_.back().cells[column] = outcome;
+    (outcome == Outcome::passed ? passed_ : outcome == Outcome::failed ? failed_ : skipped_)++;
+    if (outcome == Outcome::failed) {
+        failures_.push_back(std::string(c.name) + " [" + column + "]\n" + detail);
+        std::printf("FAILED %s", (failures_.back() + (detail.ends_with('\n') ? "" : "\n")).c_str());
+        std::fflush(stdout);
+    }
+}
+
+int Report::print() const
+{
+    std::printf("\n%-58s", "case");
+    for (const std::string &c : columns_)
+        std::printf(" %s", c.c_str());
+    std::printf("\n");
+    for (const Row &r : rows_) {
+        std::printf("%-58s", r.c->name);
+        for (const std::string &c : columns_) {
+            auto it = r.cells.find(c);
+            const char *mark = it == r.cells.end()            ? " "
+                               : it->second == Outcome::passed ? "ok"
+                               : it->second == Outcome::failed ? "FAILED"
+                                                               : "-";
+            std::printf(" %-*s", static_cast<int>(c.size()), mark);
+        }
+        std::printf("\n");
+    }
+    for (const std::string &f : failures_)
+        std::printf("\nFAILED %s", f.c_str());
+    std::printf("\n%d passed, %d failed, %d skipped\n", passed_, failed_, skipped_);
+    return failed_ ? 1 : 0;
+}
+
+} // namespace emx::conform

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What a runner prints: the table of cases and backends, failures, totals.
+#pragma once
+
+#include "conform.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace emx::conform {
+
+struct Options {
+    std::string filter; ///< run only cases whose name contains it
+    std::string config; ///< run only backends whose name contains it
+    bool big = false;
+    bool list = false;
+    bool verbose = false;
+};
+
+/// Reads the command line; prints usage and exits on errors.
+Options parse_options(int argc, char **argv);
+
+enum class Outcome { passed, failed, skipped };
+
+class Report
+{
+public:
+    explicit Report(std::vector<std::string> columns) : columns_(std::move(columns)) {}
+    void add(const Case &c, const std::string &column, Outcome outcome, const std::string &detail);
+    /// Prints the table, the failures and the totals; the exit status.
+    int print() const;
+
+private:
+    struct Row {
+        const Case *c;
+        std::map<std::string, Outcome> cells;
+    };
+    std::vector<std::string> columns_;
+    std::vector<Row> rows_;
+    std::vector<std::string> failures_;
+    int passed_ = 0, failed_ = 0, skipped_ = 0;
+};
+
+} // namespace emx::conform

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A simulated host: carries out what the firmware core asks for. See host.hpp.
+#include "host.hpp"
+
+#include "port.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace emx::sim {
+
+Host::Host(World &world, Network &network, uint32_t number, const HostOptions &options)
+    : world_(world), network_(network), number_(number), options_(options)
+{
+    for (uint32_t b = 0; b < options.boards; b++)
+        boards.push_back(std::make_unique<Board>(*this, b, 0x020000000000ull | (number + 1) << 8 | (b + 1)));
+}
+
+void introduce(std::vector<std::unique_ptr<Host>> &hosts, test::Rng &rng)
+{
+    std::vector<Board *> all;
+    for (auto &h : hosts)
+        for (auto &b : h->boards)
+            all.push_back(b.get());
+    for (Board *b : all) {
+        std::vector<Board *> order = all;
+        for (size_t i = order.size(); i > 1; i--)
+            std::swap(order[i - 1], order[rng.below(i)]);
+        for (Board *peer : order)
+            b->add_peer(peer->fw().mac, peer->name());
+    }
+}
+
+Board::Board(Host &host, uint32_t number, uint64_t mac)
+    : host_(host), number_(number), name_("h" + std::to_string(host.number()) + ":" + std::to_string(number))
+{
+    const HostOptions &o = host.options();
+    peer_memory_.resize(fw_peers_bytes(o.peers_max) / 8 + 1);
+    fw_.peers = reinterpret_cast<fw_peers *>(peer_memory_.data());
+    fw_peers_init(fw_.peers, o.peers_max);
+    fw_.mac = mac;
+    if (o.dialect == 'W')
+        fw_sizes_w(&fw_.sizes);
+    else if (fw_sizes_n(&fw_.sizes, o.dialect_mtu))
+        abort();
+    fw_.counters = &counters;
+    fw_.endpoint_max = o.endpoint_max;
+    fw_.query_magic = 0x13052008;
+    fw_.answers_hosts = 1;
+    rename(name_);
+    host.network().attach(*this);
+}
+
+Board::~Board() = default;
+
+void Board::rename(const std::string &name)
+{
+    name_ = name.substr(0, EMX_NAME_MAX - 1);
+    std::memset(fw_.name, 0, sizeof fw_.name);
+    std::memcpy(fw_.name, name_.data(), name_.size());
+}
+
+uint32_t Board::add_peer(uint64_t mac, const std::string &name)
+{
+    int i = fw_peer_add(fw_.peers, mac);
+    if (i < 0)
+        abort();
+    if (!name.empty())
+        fw_peer_name(fw_.peers, static_cast<uint32_t>(i), name.c_str());
+    return static_cast<uint32_t>(i);
+}
+
+bool Board::host_transmit(Frame frame)
+{
+    if (!host_.alive())
+        return true; // nobody is there to notice
+    if (frame.size() < EMX_FRAME_MIN)
+        frame.resize(EMX_FRAME_MIN);
+    return host_.network().send(*this, std::move(frame));
+}
+
+/// The endpoint whose process runs the firmware for this frame; none: the host does.
+SimPort *Board::steer(const Frame &frame)
+{
+    if (!host_.options().polled || frame.size() < EMX_FRAME_MIN)
+        return nullptr;
+    switch (frame[16]) {
+    case EMX_TRUC:
+    case EMX_CONNECT:
+    case EMX_TINY:
+    case EMX_SMALL:
+    case EMX_MEDIUM:
+    case EMX_RNDV:
+    case EMX_PULL:
+    case EMX_NOTIFY:
+    case EMX_NACK_MCP:
+        return ports_[frame[17]];
+    case EMX_NACK_LIB:
+        return ports_[frame[25]];
+    case EMX_PULL_REPLY:
+        return ports_[frame[31]];
+    default:
+        return nullptr;
+    }
+}
+
+void Board::arrive(Frame frame)
+{
+    if (!host_.alive())
+        return;
+    if (SimPort *port = steer(frame))
+        port->queue_frame(std::move(frame));
+    else
+        serve(frame);
+}
+
+void Board::serve(const Frame &frame)
+{
+    fw_pkt pkt;
+    // A looped frame comes from our own address, which the check would refuse.
+    bool looped = frame.size() >= 12 && board_mac(frame.data() + 6) == fw_.mac;
+    int why = fw_check(&fw_.sizes, looped ? 0 : fw_.mac, frame.data(), static_cast<uint32_t>(frame.size()), &pkt);
+    if (why) {
+        counters.v[why]++;
+        return;
+    }
+    fw_fx fx{};
+    fw_endpoint *ep = fw_demux(&fw_, &pkt, &fx);
+    if (!ep && fx.kind == FW_FX_PEER) {
+        if (fw_peer_add(fw_.peers, fx.u.host.mac) < 0) {
+            counters.v[EMX_CNT_DROP_TABLE_FULL]++;
+            return;
+        }
+        fx = fw_fx{};
+        ep = fw_demux(&fw_, &pkt, &fx);
+    }
+    if (!ep) {
+        execute(nullptr, &frame, fx);
+        return;
+    }
+    SimPort &port = *ports_[ep->number];
+    int more = fw_rx(ep, &pkt, host_.world().now(), &fx);
+    execute(&port, &frame, fx);
+    for (uint32_t n = 0; more; n++) {
+        if (n > FW_EFFECTS_MAX)
+            abort();
+        fx = fw_fx{};
+        more = fw_next(ep, host_.world().now(), &fx);
+        execute(&port, &frame, fx);
+    }
+    port.arm();
+}
+
+void Board::drain(SimPort &port)
+{
+    fw_fx fx{};
+    for (uint32_t n = 0; fw_next(port.endpoint(), host_.world().now(), &fx); n++) {
+        if (n > FW_EFFECTS_MAX)
+            abort();
+        execute(&port, nullptr, fx);
+        fx = fw_fx{};
+    }
+    execute(&port, nullptr, fx);
+    port.arm();
+}
+
+void Board::tick(SimPort &port)
+{
+    if (host_.world().now() < fw_deadline(port.endpoint()))
+        return;
+    fw_tick(port.endpoint(), host_.world().now());
+    drain(port);
+}
+
+void Board::execute(SimPort *port, const Frame *frame, fw_fx &fx)
+{
+    emx_counters &count = port ? port->counters() : counters;
+    switch (fx.kind) {
+    case FW_FX_DROP:
+        count.v[fx.counter]++;
+        break;
+    case FW_FX_EVENT:
+        port->put_event(fx.u.msg, frame);
+        break;
+    case FW_FX_TX:
+        count.v[fx.counter]++;
+        transmit(Frame(fx.u.tx.header, fx.u.tx.header + fx.u.tx.length));
+        break;
+    case FW_FX_REPLIES:
+        replies(*port, fx.u.replies);
+        break;
+    case FW_FX_COPY:
+        port->copy_in(fx.u.copy.cookie, fx.u.copy.position, frame->data() + fx.u.copy.source, fx.u.copy.length);
+        break;
+    case FW_FX_NAME:
+        fw_peer_name(fw_.peers, fx.u.host.peer, fx.u.host.name);
+        break;
+    default:
+        break; // FW_FX_BEACON: every board is introduced at the start
+    }
+}
+
+void Board::replies(SimPort &port, const fw_replies &run)
+{
+    uint32_t position = run.position;
+    uint32_t left = run.length;
+    for (uint32_t i = 0; i < run.count; i++) {
+        uint32_t len = std::min(left, i == 0 ? run.len_first : fw_.sizes.reply);
+        fw_pkt pkt = run.reply;
+        pkt.frame = run.first + i;
+        pkt.position = position;
+        pkt.length = len;
+        pkt.msg.data_len = len;
+        Frame frame(EMX_HEADER_MAX + len);
+        uint32_t header = fw_encode(&fw_.sizes, &pkt, frame.data());
+        frame.resize(header + len);
+        if (!port.read_window(run.window, static_cast<uint64_t>(run.window_offset) + position, frame.data() + header, len))
+            return;
+        port.counters().v[EMX_CNT_TX_PULL_REPLY]++;
+        transmit(std::move(frame));
+        position += len;
+        left -= len;
+    }
+}
+
+} // namespace emx::sim

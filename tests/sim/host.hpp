@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A simulated host: boards that run the real firmware core, and the agent's part of the firmware
+// (refusals for endpoints that nobody has open, answers to host queries).
+#pragma once
+
+#include "network.hpp"
+
+#include <driver/core/fw.h>
+#include <libmx/device.hpp>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace emx::sim {
+
+class SimPort;
+class Host;
+
+/// How a host is equipped. Drawn per run, or fixed by a test.
+struct HostOptions {
+    uint32_t boards = 1;
+    char dialect = 'W';
+    uint32_t dialect_mtu = 0; ///< N: configured size
+    uint32_t endpoint_max = 32;
+    uint32_t ring_entries = 256; ///< power of two
+    uint32_t rx_slots = 512; ///< frames that wait in front of a polling endpoint
+    /// True: the process itself runs the firmware when it polls, as the engine does; false: the
+    /// host does at once, as the module does.
+    bool polled = false;
+    uint32_t peers_max = 64;
+};
+
+/// One board and its firmware.
+class Board
+{
+public:
+    Board(Host &host, uint32_t number, uint64_t mac);
+    ~Board();
+
+    Host &host() const { return host_; }
+    fw_board &fw() { return fw_; }
+    uint32_t number() const { return number_; }
+    const std::string &name() const { return name_; }
+    void rename(const std::string &name);
+
+    /// A frame from the switch.
+    void arrive(Frame frame);
+    /// Runs the firmware on one frame.
+    void serve(const Frame &frame);
+    /// Runs an endpoint's due timers and carries out what it has to do.
+    void tick(SimPort &port);
+    /// Carries out the waiting effects of an endpoint.
+    void drain(SimPort &port);
+    bool transmit(Frame frame) { return host_transmit(std::move(frame)); }
+
+    uint32_t add_peer(uint64_t mac, const std::string &name);
+    emx_counters counters{};
+
+private:
+    friend class SimPort;
+    bool host_transmit(Frame frame);
+    void execute(SimPort *port, const Frame *frame, fw_fx &fx);
+    void replies(SimPort &port, const fw_replies &run);
+    SimPort *steer(const Frame &frame);
+
+    Host &host_;
+    uint32_t number_;
+    std::string name_;
+    fw_board fw_{};
+    std::vector<uint64_t> peer_memory_;
+    std::array<SimPort *, EMX_ENDPOINTS_MAX> ports_{};
+};
+
+class Host
+{
+public:
+    Host(World &world, Network &network, uint32_t number, const HostOptions &options);
+
+    World &world() { return world_; }
+    Network &network() { return network_; }
+    uint32_t number() const { return number_; }
+    const HostOptions &options() const { return options_; }
+    bool alive() const { return alive_; }
+    /// Power off, or on again with empty memory of nothing but its peers.
+    void set_alive(bool alive) { alive_ = alive; }
+    std::vector<std::unique_ptr<Board>> boards;
+
+private:
+    World &world_;
+    Network &network_;
+    uint32_t number_;
+    HostOptions options_;
+    bool alive_ = true;
+};
+
+/// Makes every board of every host known to all others, in an order of each board's own.
+void introduce(std::vector<std::unique_ptr<Host>> &hosts, test::Rng &rng);
+
+inline uint64_t board_mac(const uint8_t *p)
+{
+    uint64_t mac = 0;
+    for (int i = 0; i < 6; i++)
+        mac = mac << 8 | p[i];
+    return mac;
+}
+inline constexpr uint64_t broadcast_mac = 0xffffffffffffull;
+
+} // namespace emx::sim

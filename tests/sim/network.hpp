@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The simulated switch: carries frames between boards, and loses, repeats, delays, reorders and
+// (hostile mode) alters them.
+#pragma once
+
+#include "wirecheck.hpp"
+#include "world.hpp"
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace emx::sim {
+
+using Frame = std::vector<uint8_t>;
+
+/// What may go wrong with a frame. Rates are per mille; all zero is a perfect network.
+struct Faults {
+    uint32_t loss = 0;
+    uint32_t duplicate = 0;
+    uint32_t reorder = 0; ///< frames held back for up to reorder_delay
+    uint32_t alter = 0; ///< hostile: bytes are changed, and the frame is delivered
+    uint32_t refuse = 0; ///< the interface does not take the frame
+    uint64_t latency = 5 * us;
+    uint64_t jitter = 0;
+    uint64_t reorder_delay = 200 * us;
+};
+
+class Board;
+
+class Network
+{
+public:
+    explicit Network(World &world) : world_(world), rng_(world.rng.fork()) {}
+
+    void attach(Board &board) { boards_.push_back(&board); }
+    /// Takes a complete frame from a board. False: the interface refused it.
+    bool send(Board &from, Frame frame);
+    /// Cuts hosts a and b (numbers) off from each other until that time.
+    void cut(uint32_t a, uint32_t b, uint64_t until);
+
+    Faults faults;
+    WireChecker checker;
+    uint64_t frames = 0;
+    uint64_t altered = 0;
+
+private:
+    void carry(Board &from, Board &to, const Frame &frame);
+    void deliver(Board &to, Frame frame, uint64_t delay);
+    void alter(Frame &frame);
+    bool is_cut(uint32_t a, uint32_t b);
+
+    World &world_;
+    test::Rng rng_;
+    std::vector<Board *> boards_;
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> cuts_;
+};
+
+} // namespace emx::sim

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Simulated processes: life, death, the helper's schedule. See process.hpp.
+#include "process.hpp"
+
+#include <myriexpress.h>
+
+#include <vector>
+
+namespace emx::sim {
+
+namespace {
+
+constexpr uint64_t helper_tick = 20 * ms;
+constexpr uint64_t helper_busy_tick = 200 * us;
+
+/// Libraries of processes that died inside a call: their destructors would wait for the dead.
+std::vector<Context *> &graveyard()
+{
+    static std::vector<Context *> contexts;
+    return contexts;
+}
+
+} // namespace
+
+Process::Process(Host &host, std::string name, std::function<void(Process &)> body)
+    : host_(host), body_(std::move(body))
+{
+    api_.helper_thread = false;
+    api_.factory = [this](const Conf &, DeviceError &) {
+        auto device = std::make_unique<SimDevice>(host_);
+        device_ = device.get();
+        return device;
+    };
+    api_.environment = [this](const char *variable) -> const char * {
+        auto it = environment.find(variable);
+        return it == environment.end() ? nullptr : it->second.c_str();
+    };
+    task_ = &world().spawn(std::move(name), [this] { run(); });
+    task_->on_resume = [this] {
+        if (frozen_ || killed_)
+            return false;
+        api::set_process(&api_);
+        return true;
+    };
+    schedule_helper(helper_tick);
+}
+
+Process::~Process()
+{
+    *alive_ = false;
+    if (!ended_ && api_.context)
+        graveyard().push_back(api_.context.release());
+    api::set_process(nullptr);
+}
+
+void Process::run()
+{
+    body_(*this);
+    if (api_.context) {
+        mx_set_error_handler(MX_ERRORS_RETURN);
+        mx_finalize();
+    }
+    device_ = nullptr;
+    ended_ = true;
+}
+
+void Process::sleep(uint64_t ns)
+{
+    uint64_t end = world().now() + ns;
+    while (world().now() < end)
+        world().block(end);
+}
+
+void Process::kill()
+{
+    if (done())
+        return;
+    killed_ = true;
+    if (api_.context)
+        device_->kill();
+    if (world().current() == task_)
+        world().block(never);
+}
+
+void Process::thaw()
+{
+    frozen_ = false;
+    ready();
+}
+
+void Process::schedule_helper(uint64_t delay)
+{
+    world().after(delay, [this, alive = alive_] {
+        if (!*alive || done())
+            return;
+        bool worked = false;
+        if (!frozen_ && api_.context) {
+            api::set_process(&api_);
+            worked = api_.context->helper_pass();
+        }
+        schedule_helper(worked ? helper_busy_tick : helper_tick);
+    });
+}
+
+} // namespace emx::sim

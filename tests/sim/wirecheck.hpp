@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Judges every frame that a simulated host sends: nothing may go out that the wire specification
+// forbids or calls dangerous to other implementations. Independent of the core's own checks.
+#pragma once
+
+#include <driver/core/fw.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace emx::sim {
+
+class WireChecker
+{
+public:
+    /// Checks a frame of a board with those sizes. The first violation is kept.
+    void check(const fw_sizes &sizes, const std::vector<uint8_t> &frame);
+    /// Empty, or what was wrong with the first bad frame, with its header in hex.
+    const std::string &violation() const { return violation_; }
+
+private:
+    std::string judge(const fw_sizes &s, const std::vector<uint8_t> &f);
+    std::string judge_eager(const fw_sizes &s, const std::vector<uint8_t> &f);
+    std::string judge_control(const std::vector<uint8_t> &f);
+    std::string judge_host(const std::vector<uint8_t> &f);
+    std::string judge_truc(const std::vector<uint8_t> &f);
+
+    std::string violation_;
+    /// (source board and endpoint, destination board and endpoint, session) -> last ack counter
+    std::map<std::tuple<uint64_t, uint64_t, uint32_t>, uint32_t> ack_counters_;
+};
+
+} // namespace emx::sim

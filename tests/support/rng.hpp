@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A small seeded generator for tests: one seed gives one sequence on every machine.
+#pragma once
+
+#include <cstdint>
+
+namespace emx::test {
+
+/// splitmix64. Not thread-safe; copyable, so that parts of a run can own independent streams.
+class Rng
+{
+public:
+    explicit Rng(uint64_t seed) : state_(seed) {}
+
+    uint64_t next()
+    {
+        uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+        return z ^ (z >> 31);
+    }
+    /// Uniform in [0, n); 0 for n == 0.
+    uint64_t below(uint64_t n) { return n ? next() % n : 0; }
+    /// Uniform in [lo, hi].
+    uint64_t range(uint64_t lo, uint64_t hi) { return lo + below(hi - lo + 1); }
+    /// True in `permille` of 1000 draws.
+    bool chance(uint32_t permille) { return permille && next() % 1000 < permille; }
+    bool coin() { return next() & 1; }
+    /// One of the given values.
+    template <typename T, unsigned N>
+    T pick(const T (&values)[N])
+    {
+        return values[below(N)];
+    }
+    /// An independent generator for a part of the run.
+    Rng fork() { return Rng(next()); }
+
+private:
+    uint64_t state_;
+};
+
+} // namespace emx::test
