@@ -2,6 +2,7 @@
 // Options and output of the conformance runners. See report.hpp.
 #include "report.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,9 +34,10 @@ Options parse_options(int argc, char **argv)
 
 void Report::add(const Case &c, const std::string &column, Outcome outcome, const std::string &detail)
 {
-    if (rows_.empty() || rows_.back().c != &c)
-        rows_.push_back({&c, {}});
-    rows_.back().cells[column] = outcome;
+    auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row &r) { return r.c == &c; });
+    if (row == rows_.end())
+        row = rows_.insert(rows_.end(), {&c, {}});
+    row->cells[column] = outcome;
     (outcome == Outcome::passed ? passed_ : outcome == Outcome::failed ? failed_ : skipped_)++;
     if (outcome == Outcome::failed) {
         failures_.push_back(std::string(c.name) + " [" + column + "]\n" + detail);

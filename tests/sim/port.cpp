@@ -89,12 +89,12 @@ bool SimPort::put_ring(const emx_msg &msg, const Frame *frame)
     emx_msg m = msg;
     uint32_t index = head_;
     if (frame && m.data_len) {
-        // The core gives the offset of the payload in the frame.
-        if (m.data_len > slot_bytes_ || m.data + m.data_len > frame->size())
-            abort();
+        auto *payload = reinterpret_cast<const uint8_t *>(m.data);
+        if (payload < frame->data() || payload + m.data_len > frame->data() + frame->size() || m.data_len > slot_bytes_)
+            abort(); // the core lets a payload through that is not in the frame
         if (head_ - ring_->tail > mask_)
             return false;
-        std::memcpy(slot(index), frame->data() + m.data, m.data_len);
+        std::memcpy(slot(index), payload, m.data_len);
         m.data = reinterpret_cast<uintptr_t>(slot(index));
     }
     return fw_ring_put(ring_, mask_, &head_, &m) == 0;

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Conformance over the engine: every rank is a process, hosts are network namespaces. Linked with
+// the shared library only, as any MX program.
+#include "netns.hpp"
+#include "report.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace emx::conform {
+namespace {
+
+constexpr int ranks_max = 8;
+constexpr unsigned case_limit = 60, big_limit = 1800; ///< seconds
+
+struct Config {
+    const char *name;
+    const char *boards; ///< EMX_BOARDS
+    uint32_t mtu;
+    uint32_t fragment;
+    int hosts;
+};
+
+constexpr Config configs[] = {
+    {"W/2hosts", "eth0:W", 9000, 4096, 2},
+    {"W/1host", "eth0:W", 9000, 4096, 1},
+    {"N9000/2hosts", "eth0:N=9000", 9000, 8192, 2},
+    {"N1500/2hosts", "eth0:N=1500", 1500, 1452, 2},
+};
+
+/// Memory that the ranks of a case and the runner share. Ranks may die at any time, so there are no
+/// locks in it.
+struct Shared {
+    std::atomic<int> pid[ranks_max];
+    std::atomic<bool> gone[ranks_max]; ///< ended: barriers do not wait for it
+    std::atomic<uint64_t> epoch[ranks_max]; ///< barriers it has reached
+    std::atomic<uint64_t> value[ranks_max];
+    std::atomic<bool> abandoned;
+    std::atomic<int> cut_wanted; ///< 1 off, 2 on, 0 done; the runner does it
+    char failures[ranks_max][4096];
+};
+
+Shared *shared;
+
+void nap()
+{
+    timespec t{0, 200000};
+    nanosleep(&t, nullptr);
+}
+
+class ProcessRank final : public Rank
+{
+public:
+    ProcessRank(const Case &c, const Config &config) : c_(c), config_(config) {}
+
+    void barrier() override
+    {
+        uint64_t mine = ++shared->epoch[id];
+        for (int i = 0; i < n; i++)
+            while (!shared->gone[i] && shared->epoch[i] < mine) {
+                if (shared->abandoned)
+                    throw Abandon();
+                nap();
+            }
+        if (shared->abandoned)
+            throw Abandon();
+    }
+    std::vector<uint64_t> exchange(uint64_t value) override
+    {
+        shared->value[id] = value;
+        barrier();
+        std::vector<uint64_t> all(shared->value, shared->value + n);
+        barrier();
+        return all;
+    }
+    void sleep_ms(uint32_t ms) override
+    {
+        timespec t{ms / 1000, ms % 1000 * 1000000};
+        while (nanosleep(&t, &t)) {
+        }
+    }
+    double now_ms() override
+    {
+        timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
+    }
+    int host_of(int rank) const override { return rank % config_.hosts; }
+    void kill(int rank) override
+    {
+        ::kill(shared->pid[rank], SIGKILL);
+        while (!shared->gone[rank])
+            nap();
+    }
+    void freeze(int rank) override { ::kill(shared->pid[rank], SIGSTOP); }
+    void thaw(int rank) override { ::kill(shared->pid[rank], SIGCONT); }
+    void cut(bool off) override
+    {
+        shared->cut_wanted = off ? 1 : 2;
+        while (shared->cut_wanted)
+            nap();
+    }
+    void env(const char *name, const char *value) override
+    {
+        if (value)
+            setenv(name, value, 1);
+        else
+            unsetenv(name);
+    }
+    uint32_t fragment() const override { return config_.fragment; }
+    void fail(const char *file, int line, const std::string &what) override
+    {
+        const char *base = std::strrchr(file, '/');
+        std::string text = "  rank " + std::to_string(id) + ", " + (base ? base + 1 : file) + ":" +
+                           std::to_string(line) + ": " + what + "\n";
+        std::strncat(shared->failures[id], text.c_str(), sizeof shared->failures[id] - std::strlen(shared->failures[id]) - 1);
+    }
+
+    void run()
+    {
+        try {
+            if (!(c_.tags & bare)) {
+                Rank &r = *this;
+                mx_set_error_handler(MX_ERRORS_RETURN);
+                REQUIRE_OK(mx_init());
+            }
+            c_.body(*this);
+        } catch (const Abandon &) {
+            shared->abandoned = true;
+        }
+        if (!(c_.tags & bare))
+            mx_finalize();
+    }
+
+private:
+    const Case &c_;
+    const Config &config_;
+};
+
+volatile sig_atomic_t stop_signal;
+
+void on_signal(int signal)
+{
+    stop_signal = signal;
+}
+
+/// The child's side: into the namespace, under a host name of its own, then the case.
+[[noreturn]] void become_rank(const Case &c, const Config &config, const Lab &lab, int id)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    ProcessRank rank(c, config);
+    rank.id = id;
+    rank.n = c.ranks;
+    int host = rank.host_of(id);
+    int ns = open(lab.path(host).c_str(), O_RDONLY | O_CLOEXEC);
+    const char *host_name = host ? "conf-b" : "conf-a";
+    if (ns < 0 || setns(ns, CLONE_NEWNET) || unshare(CLONE_NEWUTS) || sethostname(host_name, 6)) {
+        rank.fail("", 0, "cannot enter the namespace");
+        shared->abandoned = true;
+        _exit(1);
+    }
+    close(ns);
+    setenv("EMX_BOARDS", config.boards, 1);
+    rank.run();
+    std::fflush(nullptr);
+    std::exit(0);
+}
+
+/// Takes note of ranks that ended; how many are left.
+int reap(int ranks, std::string &failures)
+{
+    int left = 0;
+    for (int i = 0; i < ranks; i++) {
+        if (shared->gone[i])
+            continue;
+        int status = 0;
+        if (waitpid(shared->pid[i], &status, WNOHANG) <= 0) {
+            left++;
+            continue;
+        }
+        if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+            failures += "  rank " + std::to_string(i) + " died of signal " + std::to_string(WTERMSIG(status)) + "\n";
+        if (WIFEXITED(status) && WEXITSTATUS(status))
+            failures += "  rank " + std::to_string(i) + " ended with status " + std::to_string(WEXITSTATUS(status)) + "\n";
+        if (!failures.empty())
+            shared->abandoned = true;
+        shared->gone[i] = true;
+    }
+    return left;
+}
+
+std::string run_case(const Case &c, const Config &config, Lab &lab)
+{
+    new (shared) Shared{};
+    std::string failures;
+    std::fflush(nullptr);
+    for (int i = 0; i < c.ranks; i++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            become_rank(c, config, lab, i);
+        shared->pid[i] = pid;
+    }
+    time_t end = time(nullptr) + static_cast<time_t>(c.tags & big ? big_limit : case_limit);
+    bool killed = false;
+    while (reap(c.ranks, failures) > 0) {
+        if (shared->cut_wanted) {
+            if (!lab.cut(shared->cut_wanted == 1))
+                failures += "  cannot change the bridge\n";
+            shared->cut_wanted = 0;
+        }
+        if (!killed && (time(nullptr) >= end || stop_signal)) {
+            for (int i = 0; i < c.ranks; i++)
+                if (!shared->gone[i]) {
+                    failures += "  rank " + std::to_string(i) + " hangs\n";
+                    ::kill(shared->pid[i], SIGKILL);
+                }
+            killed = true;
+        }
+        nap();
+    }
+    lab.cut(false);
+    for (int i = 0; i < c.ranks; i++)
+        failures += shared->failures[i];
+    if (failures.empty() && shared->abandoned)
+        failures = "  abandoned without a reason\n";
+    return failures;
+}
+
+bool runs_on(const Case &c, const Config &config, const Options &o)
+{
+    if (c.tags & (simulated | two_boards))
+        return false;
+    if ((c.tags & apart) && config.hosts < 2)
+        return false;
+    return !(c.tags & big) || (o.big && config.mtu == 9000 && config.hosts == 2);
+}
+
+int run_all(const Options &o)
+{
+    std::vector<std::string> columns;
+    for (const Config &config : configs)
+        if (std::string(config.name).find(o.config) != std::string::npos)
+            columns.push_back(config.name);
+    Report report(columns);
+    for (const Config &config : configs) {
+        if (std::string(config.name).find(o.config) == std::string::npos)
+            continue;
+        Lab lab;
+        std::string error;
+        if (!lab.make(config.mtu, error)) {
+            std::fprintf(stderr, "conform_engine: %s\n", error.c_str());
+            return 2;
+        }
+        for (const Case &c : cases()) {
+            if (std::string(c.name).find(o.filter) == std::string::npos)
+                continue;
+            if (stop_signal)
+                return 128 + stop_signal; // the destructor cleans up
+            if (o.verbose)
+                std::printf("%s [%s]\n", c.name, config.name), std::fflush(stdout);
+            if (!runs_on(c, config, o)) {
+                report.add(c, config.name, Outcome::skipped, "");
+                continue;
+            }
+            std::string failures = run_case(c, config, lab);
+            report.add(c, config.name, failures.empty() ? Outcome::passed : Outcome::failed, failures);
+        }
+    }
+    return report.print();
+}
+
+} // namespace
+} // namespace emx::conform
+
+int main(int argc, char **argv)
+{
+    using namespace emx::conform;
+    Options o = parse_options(argc, argv);
+    if (o.list) {
+        for (const Case &c : cases())
+            std::printf("%s\n", c.name);
+        return 0;
+    }
+    void *memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        std::perror("mmap");
+        return 2;
+    }
+    shared = static_cast<Shared *>(memory);
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    signal(SIGHUP, on_signal);
+    return run_all(o);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The draws of a seed. See swarm.hpp.
+#include "swarm.hpp"
+
+namespace emx::sim {
+
+namespace {
+
+void draw_faults(Faults &f, test::Rng &rng)
+{
+    f.latency = rng.range(1, 50) * us;
+    if (rng.coin())
+        f.loss = static_cast<uint32_t>(rng.pick({2u, 20u, 100u, 250u}));
+    if (rng.coin())
+        f.duplicate = static_cast<uint32_t>(rng.pick({5u, 50u, 200u}));
+    if (rng.coin())
+        f.reorder = static_cast<uint32_t>(rng.pick({10u, 100u, 500u}));
+    if (rng.coin())
+        f.jitter = rng.range(1, 100) * us;
+    if (rng.chance(250))
+        f.refuse = static_cast<uint32_t>(rng.pick({5u, 100u}));
+    f.reorder_delay = rng.pick({50 * us, 500 * us, 5 * ms, 600 * ms});
+}
+
+HostOptions draw_host(test::Rng &rng, char dialect, uint32_t mtu)
+{
+    HostOptions o;
+    o.dialect = dialect;
+    o.dialect_mtu = mtu;
+    o.boards = rng.chance(200) ? 2 : 1;
+    o.polled = rng.coin();
+    o.ring_entries = rng.pick({8u, 64u, 256u, 256u});
+    o.rx_slots = rng.pick({16u, 256u, 512u});
+    return o;
+}
+
+std::map<std::string, std::string> draw_environment(test::Rng &rng)
+{
+    std::map<std::string, std::string> env;
+    env["EMX_SPIN_US"] = rng.coin() ? "0" : "5";
+    if (rng.chance(300))
+        env["OMX_ZOMBIE_SEND"] = rng.pick({"0", "1", "5"});
+    if (rng.chance(300))
+        env["OMX_RNDV_THRESHOLD"] = rng.pick({"128", "1000", "4096", "8192"});
+    if (rng.coin())
+        env["MX_DISABLE_SELF"] = "1";
+    if (rng.coin())
+        env["MX_DISABLE_SHMEM"] = "1";
+    if (rng.chance(200))
+        env["OMX_NOTACKED_MAX"] = rng.pick({"1", "30"});
+    return env;
+}
+
+} // namespace
+
+Swarm::Swarm(uint64_t seed, Mode mode)
+{
+    test::Rng rng(seed * 2 + (mode == Mode::hostile));
+    static const struct {
+        char dialect;
+        uint32_t mtu;
+    } dialects[] = {{'W', 0}, {'N', 1500}, {'N', 9000}, {'N', 576}};
+    auto &d = dialects[rng.below(rng.chance(100) ? 4 : 3)];
+    dialect = d.dialect;
+    dialect_mtu = d.mtu;
+    for (uint64_t n = rng.range(1, 3); n > 0; n--)
+        hosts.push_back(draw_host(rng, dialect, dialect_mtu));
+    draw_faults(faults, rng);
+    actors = static_cast<uint32_t>(rng.range(2, 5));
+    messages = static_cast<uint32_t>(rng.pick({3u, 15u, 40u}));
+    length_max = rng.chance(30) ? 1u << 20 : rng.pick({200u, 10000u, 70000u, 150000u});
+    receives = static_cast<uint32_t>(rng.range(1, 12));
+    away_permille = rng.coin() ? static_cast<uint32_t>(rng.pick({5u, 50u})) : 0;
+    cancel_permille = rng.coin() ? 50 : 0;
+    forget_permille = rng.coin() ? 50 : 0;
+    disconnect_permille = rng.chance(150) ? 20 : 0;
+    handler = rng.chance(300);
+    environment = draw_environment(rng);
+    cuts = rng.chance(250) ? static_cast<uint32_t>(rng.range(1, 3)) : 0;
+    kills = rng.chance(250) ? static_cast<uint32_t>(rng.range(1, 2)) : 0;
+    host_crash = hosts.size() > 1 && rng.chance(60);
+    if (host_crash)
+        environment["MX_MAX_RETRIES"] = "30";
+    if (mode == Mode::hostile) {
+        faults.alter = rng.pick({2u, 20u, 100u, 300u});
+        environment["MX_MAX_RETRIES"] = "30";
+    }
+}
+
+std::string Swarm::describe() const
+{
+    auto n = [](uint64_t v) { return std::to_string(v); };
+    std::string s = std::string("dialect ") + dialect + (dialect_mtu ? "/" + n(dialect_mtu) : "") + ", " +
+                    n(hosts.size()) + " hosts, " + n(actors) + " actors, " + n(messages) + " messages up to " +
+                    n(length_max) + "; loss " + n(faults.loss) + " dup " + n(faults.duplicate) + " reorder " +
+                    n(faults.reorder) + " (" + n(faults.reorder_delay / us) + " us) refuse " + n(faults.refuse) +
+                    " alter " + n(faults.alter) + " cuts " + n(cuts) + " kills " + n(kills) +
+                    (host_crash ? " host crash" : "") + "; away " + n(away_permille) + " cancel " +
+                    n(cancel_permille) + " forget " + n(forget_permille) + " disconnect " + n(disconnect_permille) +
+                    (handler ? " handler" : "") + ";";
+    for (auto &[k, v] : environment)
+        s += " " + k + "=" + v;
+    for (auto &h : hosts)
+        s += h.polled ? " polled" : " host-driven", s += "/ring " + n(h.ring_entries) + "/rx " + n(h.rx_slots);
+    return s;
+}
+
+} // namespace emx::sim
