@@ -38,6 +38,7 @@ CONFORM(handler_is_called_once_per_message, 2, any)
     const size_t count = sizeof sizes / sizeof *sizes;
     std::vector<uint8_t> room(200000);
     if (r.id == 0) {
+        r.barrier();
         std::vector<mx_request_t> q;
         for (size_t i = 0; i < count; i++)
             q.push_back(isend(r, net.ep, room.data(), sizes[i], net.to[1], i));
@@ -66,8 +67,6 @@ CONFORM(handler_is_called_once_per_message, 2, any)
         CHECK_EQ(seen.calls, static_cast<int>(count) + 1);
         REQUIRE_OK(mx_register_unexp_handler(net.ep, nullptr, nullptr));
     }
-    if (r.id == 0)
-        r.barrier();
     r.barrier();
 }
 

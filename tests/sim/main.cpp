@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The simulator's program: runs seeds, and says how to run a failing one again.
 //
-//   sim_main [--seed N] [--seeds COUNT] [--mode delivery|hostile] [--verbose]
+//   sim_main [--seed N] [--seeds COUNT] [--mode delivery|hostile] [--verbose] [--trace]
 #include "actor.hpp"
 
 #include <csignal>
@@ -23,6 +23,7 @@ struct Options {
     uint64_t seeds = 1;
     Mode mode = Mode::delivery;
     bool verbose = false;
+    bool trace = false; ///< every frame
 };
 
 /// What children tell their parent.
@@ -40,7 +41,7 @@ const char *mode_name(Mode m)
 }
 
 /// One seed; what went wrong, or empty.
-std::string run_seed(uint64_t seed, Mode mode, bool verbose)
+std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
 {
     Swarm swarm(seed, mode);
     if (verbose)
@@ -48,6 +49,7 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose)
     World world(seed);
     Network network(world);
     network.faults = swarm.faults;
+    network.trace = trace;
     std::vector<std::unique_ptr<Host>> hosts;
     for (size_t h = 0; h < swarm.hosts.size(); h++)
         hosts.push_back(std::make_unique<Host>(world, network, static_cast<uint32_t>(h), swarm.hosts[h]));
@@ -92,7 +94,7 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose)
     });
 
     bool ended = world.run(
-        [&] {
+        [&] { // complete, or already lost
             if (!troupe.book.complaint().empty() || !network.checker.violation().empty())
                 return true;
             for (auto &p : processes)
@@ -128,7 +130,7 @@ void run_batch(uint64_t first, uint64_t count, const Options &o, const char *pro
     for (uint64_t seed = first; seed < first + count; seed++) {
         shared->current = seed;
         alarm(real_limit);
-        std::string why = run_seed(seed, o.mode, o.verbose);
+        std::string why = run_seed(seed, o.mode, o.verbose, o.trace);
         if (why.empty()) {
             shared->passed++;
             continue;
@@ -179,8 +181,10 @@ Options parse(int argc, char **argv)
             o.mode = std::strcmp(argv[++i], "hostile") ? Mode::delivery : Mode::hostile;
         else if (a == "--verbose")
             o.verbose = true;
+        else if (a == "--trace")
+            o.trace = true;
         else {
-            std::fprintf(stderr, "usage: %s [--seed N] [--seeds COUNT] [--mode delivery|hostile] [--verbose]\n", argv[0]);
+            std::fprintf(stderr, "usage: %s [--seed N] [--seeds COUNT] [--mode delivery|hostile] [--verbose] [--trace]\n", argv[0]);
             std::exit(2);
         }
     }

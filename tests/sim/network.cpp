@@ -5,6 +5,7 @@
 #include "host.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace emx::sim {
 
@@ -36,7 +37,10 @@ bool Network::is_cut(uint32_t a, uint32_t b)
 void Network::carry(Board &from, Board &to, const Frame &frame)
 {
     bool looped = &from == &to; // never leaves the host: nothing can happen to it
-    if (!looped && (is_cut(from.host().number(), to.host().number()) || rng_.chance(faults.loss)))
+    bool lost = !looped && (is_cut(from.host().number(), to.host().number()) || rng_.chance(faults.loss));
+    if (trace)
+        print(from, to, frame, lost ? "lost" : "");
+    if (lost)
         return;
     uint64_t delay = looped ? us : faults.latency + rng_.below(faults.jitter + 1) + frame.size();
     if (!looped && rng_.chance(faults.reorder))
@@ -47,6 +51,31 @@ void Network::carry(Board &from, Board &to, const Frame &frame)
     if (!looped && rng_.chance(faults.duplicate))
         deliver(to, copy, delay + rng_.below(faults.reorder_delay + 1));
     deliver(to, std::move(copy), delay);
+}
+
+void Network::print(const Board &from, const Board &to, const Frame &f, const char *fate)
+{
+    auto u16 = [&](size_t at) { return static_cast<unsigned>(f[at] << 8 | f[at + 1]); };
+    auto u32 = [&](size_t at) { return u16(at) << 16 | u16(at + 2); };
+    uint8_t type = f[16];
+    std::printf("%12.3f us  %s/%u > %s/%u  %-10s", static_cast<double>(world_.now()) / us, from.name().c_str(), f[18],
+                to.name().c_str(), f[17], fw_type_name(type));
+    if (type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM || type == EMX_RNDV)
+        std::printf(" seq %04x ack %04x match %08x.%08x", u16(24), u16(26), u32(28), u32(32));
+    if (type == EMX_MEDIUM)
+        std::printf(" frag %u of %u bytes", f[42], u16(40));
+    if (type == EMX_RNDV)
+        std::printf(" length %u window %u/%u", u32(40), f[44], f[45]);
+    if (type == EMX_NOTIFY)
+        std::printf(" seq %04x ack %04x length %u window %u/%u", u16(34), u16(36), u32(24), f[28], f[29]);
+    if (type == EMX_TRUC)
+        std::printf(" ack %04x counter %u", u16(30), u32(36));
+    if (type == EMX_CONNECT)
+        std::printf(" %s number %u start %04x sessions %08x %08x status %u", f[42] ? "reply" : "request", f[43], u16(40),
+                    u32(32), u32(36), f[44]);
+    if (type == EMX_NACK_LIB)
+        std::printf(" reason %u seq %04x (from %u to %u)", f[19], u16(28), f[17], f[25]);
+    std::printf("  [%zu] %s\n", f.size(), fate);
 }
 
 void Network::deliver(Board &to, Frame frame, uint64_t delay)

@@ -42,6 +42,7 @@ public:
 
     Faults faults;
     WireChecker checker;
+    bool trace = false; ///< prints every frame and its fate
     uint64_t frames = 0;
     uint64_t altered = 0;
 
@@ -49,6 +50,7 @@ private:
     void carry(Board &from, Board &to, const Frame &frame);
     void deliver(Board &to, Frame frame, uint64_t delay);
     void alter(Frame &frame);
+    void print(const Board &from, const Board &to, const Frame &frame, const char *fate);
     bool is_cut(uint32_t a, uint32_t b);
 
     World &world_;

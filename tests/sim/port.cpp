@@ -43,6 +43,8 @@ SimPort::SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t sess
     fw_endpoint_init(ep_.get(), &board.fw(), static_cast<uint8_t>(number), session,
                      static_cast<uint32_t>(device.random()));
     ep_->counters = &counters_;
+    if (o.polled) // replies wait in front of the process
+        ep_->pull_window = static_cast<uint16_t>(std::min<uint32_t>(ep_->pull_window, std::max(1u, o.rx_slots / 2)));
     mask_ = o.ring_entries - 1;
     ring_memory_.resize((sizeof(fw_ring) + o.ring_entries * sizeof(emx_msg)) / 8 + 1);
     ring_ = reinterpret_cast<fw_ring *>(ring_memory_.data());

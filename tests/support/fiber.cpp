@@ -137,7 +137,6 @@ void Fiber::Impl::prepare()
     // the stack aligned as after a call.
     auto *top = reinterpret_cast<void **>(stack() + stack_bytes());
     *--top = nullptr;
-    *--top = nullptr;
     *--top = reinterpret_cast<void *>(fiber_entry);
     for (int i = 0; i < 6; i++)
         *--top = nullptr;
