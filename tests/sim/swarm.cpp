@@ -79,7 +79,7 @@ Swarm::Swarm(uint64_t seed, Mode mode)
     cuts = rng.chance(250) ? static_cast<uint32_t>(rng.range(1, 3)) : 0;
     kills = rng.chance(250) ? static_cast<uint32_t>(rng.range(1, 2)) : 0;
     host_crash = hosts.size() > 1 && rng.chance(60);
-    if (host_crash)
+    if (host_crash || disconnect_permille) // nobody answers, and the limit is 500 s
         environment["MX_MAX_RETRIES"] = "30";
     if (mode == Mode::hostile) {
         faults.alter = rng.pick({2u, 20u, 100u, 300u});
