@@ -51,7 +51,7 @@ struct fw_peer {
 	__u64 mac; /* 48 bits, first octet most significant; 0 = unused */
 	__u32 flags;
 	__u16 tag; /* what this peer calls us; EMX_TAG_NONE until it told us */
-	__u16 reserved;
+	__u16 name_seq; /* odd while the name changes */
 	__u32 serial; /* of its beacon daemon */
 	char name[EMX_NAME_MAX];
 };
@@ -66,7 +66,11 @@ struct fw_peers {
 
 /* Bytes a table of that capacity needs. */
 __u64 fw_peers_bytes(__u32 capacity);
-/* Lays out an empty, open table in zeroed memory, 8-byte aligned. */
+/*
+ * Lays out an empty, open table in zeroed memory, 8-byte aligned. At most FW_PEERS_MAX slots: an
+ * index travels in 16 bits, and EMX_TAG_NONE is not an index.
+ */
+#define FW_PEERS_MAX 65535u
 void fw_peers_init(struct fw_peers *t, __u32 capacity);
 /* Peer i, or NULL when i is not published. */
 struct fw_peer *fw_peer(struct fw_peers *t, __u32 i);
@@ -76,11 +80,21 @@ int fw_peer_find(const struct fw_peers *t, __u64 mac, __u32 hint);
 int fw_peer_add(struct fw_peers *t, __u64 mac);
 /* Sets or, with NULL, clears a peer's name. One writer. */
 void fw_peer_name(struct fw_peers *t, __u32 i, const char *name);
+/*
+ * Copies the name of peer i, with its NUL, into name[EMX_NAME_MAX]; 0, or -1 (and an empty name)
+ * when i has none. Any thread: never a mixture of an old and a new name.
+ */
+int fw_peer_name_get(struct fw_peers *t, __u32 i, char *name);
 
 /* ---- a validated frame ---- */
 
+/*
+ * A frame as its receiver sees it: msg.local_ep is the endpoint it is for (PULL REPLY, NACK MCP:
+ * the puller's), msg.remote_ep the one it comes from. fw_encode takes the same view, so what a
+ * host builds itself has the addressed endpoint in msg.local_ep.
+ */
 struct fw_pkt {
-	struct emx_msg msg; /* library packets: complete but for .peer and, in frames, MACs */
+	struct emx_msg msg; /* library packets: complete but for .peer */
 	__u64 src_mac;
 	__u64 dst_mac;
 	__u16 tag;
@@ -88,27 +102,36 @@ struct fw_pkt {
 	__u32 handle; /* PULL, PULL REPLY, NACK MCP */
 	__u32 magic; /* the same, and HOST QUERY, HOST REPLY */
 	__u32 total; /* PULL */
+	__u32 window; /* PULL: 32 bits in dialect N; msg.u.window.id is its low byte */
 	__u32 skip; /* PULL */
 	__u32 length; /* PULL: block length; PULL REPLY: data bytes = msg.data_len */
 	__u32 frame; /* PULL: frame index; PULL REPLY: frame number modulo 256 */
 	__u32 position; /* PULL REPLY; NOTE bytes from the start of the message */
 	__u32 serial; /* RAW */
 	__u64 board; /* RAW: address told in the beacon */
-	char name[EMX_NAME_MAX]; /* HOST REPLY */
+	char name[EMX_NAME_MAX]; /* HOST REPLY; its length is that of the string and its NUL */
+	__u8 exponent; /* MEDIUM of dialect W */
 };
 
+/* fw_check reads no byte of the frame beyond this many. */
+#define FW_CHECK_BYTES (EMX_OUTER_LEN + 16 + EMX_NAME_MAX)
+/* Where the payload of a PULL REPLY begins in its frame. */
+#define FW_REPLY_HEADER (EMX_OUTER_LEN + 16)
+
 /*
- * Rules 1 to 6 of section 13 on one frame of len bytes: the only code that looks at raw bytes.
- * self: our MAC, or 0 to accept any destination and source (loopback).
- * Returns 0, or the counter of the reason to drop (EMX_CNT_DROP_*).
+ * Rules 1 to 3, 5 and 6 of section 13 on one frame of len bytes: the only code that looks at raw
+ * bytes. self: our MAC, or 0 to accept any destination and our own source (loopback).
+ * msg.data is the address of the payload behind `frame`, or 0 for a packet without payload.
+ * Returns 0, or the counter of the reason to drop (EMX_CNT_DROP_*); then *pkt holds nothing of use.
  */
 int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len,
 	     struct fw_pkt *pkt);
 
 /*
  * The inverse: writes the outer header and the fixed header of pkt into hdr (at least
- * EMX_HEADER_MAX bytes, all reserved bytes zero) and returns their length. Payload follows it on
- * the wire; the host pads to EMX_FRAME_MIN.
+ * EMX_HEADER_MAX bytes, HOST REPLY EMX_HEADER_MAX + EMX_NAME_MAX; all reserved bytes zero) and
+ * returns their length, 0 for a type that does not exist. The name of a HOST REPLY counts as
+ * header. Payload follows it on the wire; the host pads to EMX_FRAME_MIN.
  */
 __u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr);
 
@@ -145,39 +168,56 @@ struct fw_window {
 	__u8 remote_ep;
 	__u8 tag;
 	__u8 used;
-	__u32 offset; /* window offset of the first byte; ours is always 0 */
 };
 
+enum fw_pull_state {
+	FW_PULL_FREE = 0,
+	FW_PULL_RUNNING = 1,
+	FW_PULL_ENDED = 2, /* its EMX_EV_PULL_DONE has not been fetched yet */
+};
+
+/*
+ * A fetch of one large message. What we asked for forms a queue in the order in which we asked,
+ * which is the order in which an orderly wire answers: each position (a running number) of the
+ * queue names a frame. fw_pull_req.c says what counts as lost, and why 8 bits name frames and
+ * positions without doubt.
+ */
 struct fw_pull {
-	/* identity */
 	__u64 cookie;
-	__u32 handle; /* slot in the low 8 bits, use counter above; 0 = free */
+	__u32 handle; /* slot in the low 8 bits, use counter above */
 	__u32 peer;
 	__u32 session;
+	__u32 window_offset;
+	__u8 state; /* enum fw_pull_state */
+	__u8 status; /* enum emx_pull_status, when ended */
+	__u8 listed; /* in the endpoint's list of pulls that may have effects waiting */
+	__u8 next; /* in that list: slot */
 	__u8 remote_ep;
 	__u8 window;
 	__u8 window_tag;
-	__u8 pending; /* enum in fw_pull.c: what fw_next has to emit */
-	__u32 window_offset;
 	/* geometry (section 10.2) */
 	__u32 total; /* T */
 	__u32 first_offset; /* o = U mod L */
 	__u32 frames; /* K */
-	__u32 block; /* frames we put into one PULL */
-	__u32 window_frames; /* most frames outstanding */
-	/* progress: frames below base are all here; bit i of got = frame base + i */
+	/* progress: frames below base are here; of base .. asked those with a bit in got */
 	__u32 base;
-	__u32 asked; /* frames below it have been asked for */
-	__u32 repeat; /* next frame to look at when asking again for what is missing */
-	__u32 repeat_end; /* ask again for missing frames below it; 0 = nothing to repeat */
+	__u32 asked;
+	__u32 missing; /* frames asked for and not here */
 	__u32 received; /* bytes */
-	__u64 got[FW_PULL_FRAMES / 64];
+	__u32 got[FW_PULL_FRAMES / 32]; /* bit: frame mod FW_PULL_FRAMES */
+	/* the queue; all are positions */
+	__u32 head; /* nothing is missing before it */
+	__u32 tail; /* of the next frame we ask for */
+	__u32 seen; /* behind the newest answer */
+	__u32 lost; /* what is missing before it is lost */
+	__u32 timed; /* end of the queue when the timer ran out last */
+	__u32 again[FW_PULL_FRAMES / 32]; /* bit: frame was asked for again without the timer */
+	__u8 frame_at[256]; /* frame mod 256, by position mod 256 */
+	__u8 position_of[FW_PULL_FRAMES]; /* position mod 256, by frame mod FW_PULL_FRAMES */
 	/* time, nanoseconds */
 	__u64 deadline; /* of the next repeat */
 	__u64 give_up;
 	__u32 interval_ms; /* of the current repeat timer */
-	__u8 status;
-	__u16 next; /* in the endpoint's list of pulls with pending effects */
 };
 
 struct fw_endpoint {
@@ -186,21 +226,27 @@ struct fw_endpoint {
 	__u32 session;
 	__u32 magic; /* low byte is the endpoint number */
 	__u8 number;
-	__u16 pull_block; /* frames per PULL we send; <= sizes.block */
+	/* a host may change these four after fw_endpoint_init, before the first pull */
+	__u16 pull_block; /* frames per PULL we send; 1 .. sizes.block */
 	__u16 pull_window; /* frames outstanding per endpoint that the receive queue holds */
 	__u32 pull_repeat_ms; /* first repeat timer; doubles up to 1000 ms */
 	__u32 pull_limit_ms; /* a pull without progress for this long fails */
 	__u16 pulls_active;
-	__u16 pending_head; /* pull slot + 1 */
-	__u16 pending_tail;
-	__u32 pull_use; /* use counter for handles */
+	__u16 list_length; /* pulls that may have effects waiting */
+	__u8 list_head;
+	__u8 list_tail;
+	__u8 pull_last; /* slot given out last */
+	__u32 pull_use; /* use counter for handles, 24 bits */
+	__u32 outstanding; /* frames asked for and not here, over all pulls */
+	__u64 deadline; /* no pull's timer ends before it */
 	struct fw_window window[FW_WINDOWS];
 	struct fw_pull pull[FW_PULLS];
 };
 
 /*
  * Prepares zeroed memory as endpoint `number` of board with that session; secret goes into the
- * upper bits of the magic.
+ * upper bits of the magic. Defaults: blocks of sizes.block frames, 4 of them outstanding, repeat
+ * after 1000 ms, give up after 500 s. board->sizes must not change afterwards.
  */
 void fw_endpoint_init(struct fw_endpoint *ep, struct fw_board *board, __u8 number, __u32 session,
 		      __u32 secret);
@@ -215,7 +261,7 @@ enum fw_fx_kind {
 	FW_FX_REPLIES, /* send a run of pull replies from a window */
 	FW_FX_COPY, /* move payload of the frame just given to the destination of a pull */
 	FW_FX_PEER, /* unknown but admissible board `mac`: add it, then give the frame again */
-	FW_FX_BEACON, /* agent: beacon or host packet about board `mac` (peer index in `peer`) */
+	FW_FX_BEACON, /* agent: beacon of board `mac` (its index is `peer`) with that `serial` */
 	FW_FX_NAME, /* agent: store `name` for `peer` */
 };
 
@@ -231,7 +277,7 @@ struct fw_replies {
 	__u32 window_offset; /* U: byte `position` lies at window offset U + position */
 	__u32 len_first;
 	__u32 length; /* bytes of all frames */
-	struct fw_pkt reply; /* template: set frame, position, msg.data_len; then fw_encode */
+	struct fw_pkt reply; /* template: set frame, position, msg.data_len; fw_encode each */
 };
 
 struct fw_fx {
@@ -261,30 +307,48 @@ struct fw_fx {
 	} u;
 };
 
-#define FW_EFFECTS_MAX (2 + FW_PULLS * 8)
+/*
+ * One input makes a pull ask for a frame at most once, so each pull yields at most FW_PULL_FRAMES
+ * requests, or one event; the frame given adds its own effect.
+ */
+#define FW_EFFECTS_MAX (1 + FW_PULLS * FW_PULL_FRAMES)
 
 /*
  * Rules 4 and 7 of section 13, for a frame that fw_check passed: finds the peer and the endpoint.
- * Returns the endpoint to give to fw_rx, or NULL with *fx filled (drop, NACK, host matters, PEER).
+ * Returns the endpoint to give to fw_rx, or NULL with *fx filled (drop, NACK, host matters, PEER,
+ * or NONE for a host query that somebody else answers). Counts the packet as received, in the
+ * endpoint's counters or else the board's.
  */
 struct fw_endpoint *fw_demux(struct fw_board *b, struct fw_pkt *pkt, struct fw_fx *fx);
 
-/* Session check and state functions for a frame of that endpoint. Nonzero: call fw_next. */
+/*
+ * Session check and state functions for a frame of that endpoint; fills *fx with one effect.
+ * Nonzero: then call fw_next until it returns 0. What is dropped or sent is for the host to count.
+ */
 int fw_rx(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
 
-/* Next waiting effect of the endpoint; fills FW_FX_NONE and returns 0 when there is none. */
+/*
+ * Next waiting effect of the endpoint: nonzero with *fx filled, or 0 with FW_FX_NONE when there is
+ * none.
+ */
 int fw_next(struct fw_endpoint *ep, __u64 now, struct fw_fx *fx);
 
 /* Repeats of pulls that are due: call at fw_deadline(), then fw_next until it returns 0. */
 void fw_tick(struct fw_endpoint *ep, __u64 now);
-/* Earliest time fw_tick has work, ~0 if never. */
+/*
+ * When to call fw_tick, ~0 if never: not later than its work is due, perhaps earlier, since replies
+ * move a pull's timer on and only fw_tick looks for the new earliest. After fw_tick(now) it lies
+ * after now.
+ */
 __u64 fw_deadline(const struct fw_endpoint *ep);
 
 /* ---- commands ---- */
 
 /*
- * Header of a library packet (msg as in abi.h) into hdr; returns its length, 0 when the peer is
- * unknown. Also gives the counter to add to.
+ * Header of a library packet (msg as in abi.h, local_ep ignored) into hdr (EMX_HEADER_MAX bytes);
+ * returns its length, 0 when the peer is unknown or when a receiver would drop the packet as
+ * malformed. Also gives the counter to add to. msg.data_len bytes of payload follow. MEDIUM
+ * fragment i lies at i * sizes.frag.
  */
 __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int *counter);
 
@@ -294,17 +358,22 @@ void fw_window_open(struct fw_endpoint *ep, __u8 id, __u8 tag, __u32 peer, __u8 
 void fw_window_close(struct fw_endpoint *ep, __u8 id);
 
 /*
- * What a pull fetches: u.window and peer, remote_ep, session of the RNDV's sender in msg; total > 0
- * bytes. Returns the slot, or -1 when all FW_PULLS are busy. Then fw_next until 0.
+ * Fetches total > 0 bytes of the message that rndv announced: its u.window, and peer, remote_ep and
+ * session of its sender. Returns the slot, or -1 when all FW_PULLS are busy, total is 0 or the peer
+ * unknown. Then fw_next until 0. Ends with EMX_EV_PULL_DONE: cookie, status, and in length the
+ * bytes that arrived.
  */
 int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
 		  __u64 now);
 /* Ends a pull without an event; its late replies are dropped. */
 void fw_pull_cancel(struct fw_endpoint *ep, __u64 cookie);
+/* Ends a pull with that status, for a host that cannot place its data. Then fw_next until 0. */
+void fw_pull_fail(struct fw_endpoint *ep, int slot, __u8 status);
 
 /*
  * The n-th next expected pull reply of a slot (n from 0): position and length in the message;
- * 0, or -1 when fewer are outstanding. Lets a host have the kernel put replies in place.
+ * 0, or -1 when fewer are outstanding. Lets a host have the kernel put replies in place. The order
+ * is that of the requests behind the newest answer; what answers have overtaken comes last.
  */
 int fw_predict(const struct fw_endpoint *ep, int slot, __u32 n, __u32 *position, __u32 *length);
 
@@ -314,11 +383,13 @@ struct fw_reasm {
 	__u32 msg_len;
 	__u32 received; /* bytes */
 	__u32 frags; /* bitmap of fragment numbers */
+	__u32 unit; /* size of all fragments but the last; 0 = not known yet */
 };
 
 /*
- * Takes a fragment: 1 new, 0 a repeat, -1 contradicts the others. Complete when received ==
- * msg_len.
+ * Takes a fragment into *r, zeroed before the first: 1 new, 0 a repeat, -1 contradicts the others
+ * or itself. After 1 the fragment lies within the message and overlaps none that came before.
+ * Complete when received == msg_len.
  */
 int fw_reasm_add(struct fw_reasm *r, __u32 msg_len, __u32 frag, __u32 position, __u32 length);
 
@@ -337,12 +408,12 @@ struct fw_ring {
  * hostile.
  */
 int fw_ring_put(struct fw_ring *r, __u32 mask, __u32 *own_head, const struct emx_msg *msg);
-/* Next entry or NULL, and release of it. The consumer keeps its own tail. */
+/* Next entry or NULL, and release of it. The consumer keeps its own tail; it trusts the producer. */
 const struct emx_msg *fw_ring_peek(const struct fw_ring *r, __u32 own_tail);
 void fw_ring_take(struct fw_ring *r, __u32 *own_tail);
 
 /* ---- names for traces and tools ---- */
-const char *fw_type_name(unsigned int type);
+const char *fw_type_name(unsigned int type); /* NULL for a type that does not exist */
 const char *fw_counter_label(unsigned int counter); /* NULL beyond the list */
 const char *fw_counter_help(unsigned int counter);
 

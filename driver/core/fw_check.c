@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reading packets: one frame of raw bytes into struct fw_pkt, or a reason to drop it (wire
+ * specification, section 13).
+ *
+ * Two halves. The first decodes: it looks at bytes and at the length of the frame. The second
+ * (fw_check_fields) judges the decoded numbers; commands of a library pass it as well.
+ */
+#include "fw_internal.h"
+
+#define EXPONENT_MAX 15 /* of MEDIUM in dialect W */
+
+/* ---- the judge of fields ---- */
+
+static int check_eager(const struct emx_msg *m, __u32 limit)
+{
+	return m->msg_len > limit || m->data_len != m->msg_len ? EMX_CNT_DROP_LENGTH : 0;
+}
+
+/*
+ * A fragment that is the whole message may have any exponent and, in dialect N, may exceed a full
+ * fragment up to what the peer's receiver would accept too (section 5.1).
+ */
+static int check_medium(const struct fw_sizes *s, const struct fw_pkt *pkt)
+{
+	const struct emx_msg *m = &pkt->msg;
+	__u32 unit = s->dialect == FW_DIALECT_N ? s->frag : 1u << (pkt->exponent & 31);
+	__u64 end = (__u64)m->u.medium.position + m->data_len;
+
+	if (m->msg_len > s->medium_max || m->data_len > s->frag_accept || end > m->msg_len)
+		return EMX_CNT_DROP_FRAGMENT;
+	if (m->u.medium.frag >= s->frags_max || pkt->exponent > EXPONENT_MAX)
+		return EMX_CNT_DROP_FRAGMENT;
+	if (m->u.medium.position != m->u.medium.frag * unit)
+		return EMX_CNT_DROP_FRAGMENT;
+	if (m->data_len == m->msg_len)
+		return 0; /* then position and number are 0; a message of 0 bytes included */
+	if (m->data_len == 0 || m->data_len > unit)
+		return EMX_CNT_DROP_FRAGMENT;
+	return end < m->msg_len && m->data_len != unit ? EMX_CNT_DROP_FRAGMENT : 0;
+}
+
+/* Section 10.2: how many frames the request draws, and whether the sums stay within 32 bits. */
+static int check_pull(const struct fw_sizes *s, const struct fw_pkt *pkt)
+{
+	__u64 first = (__u64)pkt->frame * s->reply + pkt->skip;
+
+	if (pkt->length == 0 || pkt->skip >= s->reply || first > 0xffffffffu)
+		return EMX_CNT_DROP_PULL_SHAPE;
+	if ((__u64)pkt->skip + pkt->length > (__u64)s->reply * s->block)
+		return EMX_CNT_DROP_PULL_SHAPE;
+	return 0;
+}
+
+static int check_connect(const struct emx_msg *m)
+{
+	if (m->u.connect.session == EMX_SESSION_NONE)
+		return EMX_CNT_DROP_CONNECT;
+	if (!m->u.connect.is_reply)
+		return 0;
+	if (m->u.connect.status != EMX_CONNECT_OK && m->u.connect.status != EMX_CONNECT_BAD_KEY)
+		return EMX_CNT_DROP_CONNECT;
+	return m->session == EMX_SESSION_NONE ? EMX_CNT_DROP_CONNECT : 0;
+}
+
+static int check_nack(const struct emx_msg *m, __u8 last)
+{
+	return m->u.nack.reason == 0 || m->u.nack.reason > last ? EMX_CNT_DROP_NACK : 0;
+}
+
+static int check_board(__u64 board)
+{
+	return board == 0 || board >> 48 || fw_mac_is_group(board) ? EMX_CNT_DROP_RAW : 0;
+}
+
+int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt)
+{
+	switch (pkt->msg.type) {
+	case EMX_TINY:
+		return check_eager(&pkt->msg, EMX_TINY_MAX);
+	case EMX_SMALL:
+		return check_eager(&pkt->msg, EMX_SMALL_MAX);
+	case EMX_MEDIUM:
+		return check_medium(s, pkt);
+	case EMX_PULL:
+		return check_pull(s, pkt);
+	case EMX_CONNECT:
+		return check_connect(&pkt->msg);
+	case EMX_NACK_LIB:
+		return check_nack(&pkt->msg, EMX_NACK_BAD_SESSION);
+	case EMX_NACK_MCP:
+		return check_nack(&pkt->msg, EMX_NACK_BAD_WINDOW);
+	case EMX_RAW:
+		return check_board(pkt->board);
+	default:
+		return 0;
+	}
+}
+
+/* ---- the reader of bytes ---- */
+
+struct frame {
+	const struct fw_sizes *sizes;
+	const __u8 *bytes;
+	const void *body;
+	__u32 len;
+	__u32 header; /* outer header and fixed body */
+};
+
+/* The payload lies behind the fixed header and ends within the frame. */
+static int get_payload(const struct frame *f, __u32 data_len, struct fw_pkt *pkt)
+{
+	pkt->msg.data_len = data_len;
+	pkt->msg.data = (__u64)(unsigned long)(f->bytes + f->header);
+	return f->header + data_len > f->len ? EMX_CNT_DROP_LENGTH : 0;
+}
+
+static void get_endpoints(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_eager *b = f->body;
+
+	pkt->msg.local_ep = b->dst_ep;
+	pkt->msg.remote_ep = b->src_ep;
+}
+
+static int get_raw(const struct frame *f, struct fw_pkt *pkt)
+{
+	/* Shorter than the 64 bytes of a beacon is allowed: only the start of it is looked at. */
+	const struct emx_w_beacon *b = f->body;
+
+	pkt->board = emx_get64(b->board);
+	pkt->serial = emx_get32(b->serial);
+	return 0;
+}
+
+static int get_query(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_host *b = f->body;
+
+	pkt->advert = emx_get16(b->advert);
+	pkt->magic = emx_get32(b->magic);
+	return 0;
+}
+
+/* Printable and terminated: control characters in a name could drive a terminal. */
+static int get_name(const __u8 *name, __u32 len, struct fw_pkt *pkt)
+{
+	__u32 i;
+
+	if (name[len - 1] != 0)
+		return EMX_CNT_DROP_HOST;
+	for (i = 0; i + 1 < len; i++)
+		if (name[i] < 0x20 || name[i] == 0x7f)
+			return EMX_CNT_DROP_HOST;
+	__builtin_memcpy(pkt->name, name, len);
+	return 0;
+}
+
+static int get_reply(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_host *b = f->body;
+
+	if (b->name_len == 0 || b->name_len > EMX_NAME_MAX)
+		return EMX_CNT_DROP_HOST;
+	if (f->header + b->name_len > f->len)
+		return EMX_CNT_DROP_HOST;
+	get_query(f, pkt);
+	return get_name(f->bytes + f->header, b->name_len, pkt);
+}
+
+static int get_truc(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_truc *b = f->body;
+
+	if (b->data_len < EMX_TRUC_DATA_LEN)
+		return EMX_CNT_DROP_DATA_PART;
+	get_endpoints(f, pkt);
+	pkt->msg.session = emx_get32(b->session);
+	pkt->msg.ack = emx_get16(b->ack);
+	pkt->msg.u.truc.counter = emx_get32(b->counter);
+	if (b->kind != EMX_TRUC_ACK || emx_get32(b->session_copy) != pkt->msg.session)
+		return EMX_CNT_DROP_TRUC;
+	return 0;
+}
+
+static int get_connect(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_connect *b = f->body;
+	struct emx_msg *m = &pkt->msg;
+	__u32 first = emx_get32(b->requester_session);
+	__u32 second = emx_get32(b->key_or_session);
+
+	if (b->data_len < EMX_CONNECT_DATA_LEN)
+		return EMX_CNT_DROP_DATA_PART;
+	get_endpoints(f, pkt);
+	pkt->advert = emx_get16(b->advert);
+	m->seq = emx_get16(b->seq);
+	m->u.connect.start = emx_get16(b->start);
+	m->u.connect.number = b->number;
+	m->u.connect.is_reply = b->is_reply != 0;
+	if (m->u.connect.is_reply) {
+		m->session = first;
+		m->u.connect.session = second;
+		m->u.connect.status = b->status;
+	} else {
+		m->u.connect.session = first;
+		m->u.connect.key = second;
+	}
+	return 0;
+}
+
+static void get_eager_header(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_eager *b = f->body;
+
+	get_endpoints(f, pkt);
+	pkt->msg.seq = emx_get16(b->seq);
+	pkt->msg.ack = emx_get16(b->ack);
+	pkt->msg.match = emx_get64(b->match);
+	pkt->msg.session = emx_get32(b->session);
+	pkt->msg.msg_len = emx_get16(b->length);
+}
+
+static int get_eager(const struct frame *f, struct fw_pkt *pkt)
+{
+	get_eager_header(f, pkt);
+	return get_payload(f, pkt->msg.msg_len, pkt);
+}
+
+static int get_medium(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_medium *b = f->body;
+	__u32 unit = f->sizes->frag;
+
+	get_eager_header(f, pkt);
+	pkt->msg.u.medium.frag = b->frag;
+	if (f->sizes->dialect == FW_DIALECT_N) {
+		pkt->msg.msg_len = emx_get32(b->eager.length32);
+	} else {
+		pkt->exponent = b->exponent;
+		unit = b->exponent > EXPONENT_MAX ? 0 : 1u << b->exponent;
+	}
+	pkt->msg.u.medium.position = b->frag * unit;
+	return get_payload(f, emx_get16(b->frag_len), pkt);
+}
+
+static int get_rndv(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_rndv *b = f->body;
+
+	if (emx_get16(b->eager.length) < EMX_RNDV_DATA_LEN)
+		return EMX_CNT_DROP_DATA_PART;
+	get_eager_header(f, pkt);
+	pkt->msg.msg_len = emx_get32(b->length);
+	pkt->msg.u.window.id = b->window;
+	pkt->msg.u.window.tag = b->window_tag;
+	pkt->msg.u.window.offset = emx_get16(b->window_offset);
+	return 0;
+}
+
+static void get_pull_w(const struct emx_w_pull_w *b, struct fw_pkt *pkt)
+{
+	pkt->window = b->window;
+	pkt->msg.u.window.tag = b->window_tag;
+	pkt->msg.u.window.offset = emx_get16(b->window_offset);
+	pkt->handle = emx_get32(b->handle);
+	pkt->magic = emx_get32(b->magic);
+	pkt->skip = emx_get16(b->skip);
+	pkt->length = emx_get16(b->length);
+	pkt->frame = emx_get32(b->frame);
+}
+
+static void get_pull_n(const struct emx_w_pull_n *b, struct fw_pkt *pkt)
+{
+	pkt->window = emx_get32(b->window);
+	pkt->msg.u.window.tag = b->window_tag;
+	pkt->msg.u.window.offset = emx_get32(b->window_offset);
+	pkt->handle = emx_get32(b->handle);
+	pkt->magic = emx_get32(b->magic);
+	pkt->skip = emx_get32(b->skip);
+	pkt->length = emx_get32(b->length);
+	pkt->frame = emx_get32(b->frame);
+}
+
+static int get_pull(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_pull_w *b = f->body;
+
+	get_endpoints(f, pkt);
+	pkt->msg.session = emx_get32(b->session);
+	pkt->total = emx_get32(b->total);
+	if (f->sizes->dialect == FW_DIALECT_N)
+		get_pull_n(f->body, pkt);
+	else
+		get_pull_w(f->body, pkt);
+	pkt->msg.u.window.id = (__u8)pkt->window;
+	return 0;
+}
+
+static int get_pull_reply(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_pull_reply *b = f->body;
+
+	pkt->frame = b->frame;
+	pkt->length = emx_get16(b->length);
+	pkt->position = emx_get32(b->position);
+	pkt->handle = emx_get32(b->handle);
+	pkt->magic = emx_get32(b->magic);
+	pkt->msg.local_ep = (__u8)pkt->magic; /* section 4.13: where our magic keeps it */
+	return get_payload(f, pkt->length, pkt);
+}
+
+static int get_notify(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_notify *b = f->body;
+
+	get_endpoints(f, pkt);
+	pkt->msg.session = emx_get32(b->session);
+	pkt->msg.msg_len = emx_get32(b->length);
+	pkt->msg.u.window.id = b->window;
+	pkt->msg.u.window.tag = b->window_tag;
+	pkt->msg.seq = emx_get16(b->seq);
+	pkt->msg.ack = emx_get16(b->ack);
+	return 0;
+}
+
+static int get_nack_lib(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_nack_lib *b = f->body;
+
+	pkt->msg.local_ep = b->dst_ep;
+	pkt->msg.remote_ep = b->src_ep;
+	pkt->msg.seq = emx_get16(b->seq);
+	pkt->msg.u.nack.reason = b->reason;
+	return 0;
+}
+
+static int get_nack_mcp(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_nack_mcp *b = f->body;
+
+	pkt->msg.local_ep = b->puller_ep;
+	pkt->msg.u.nack.reason = b->reason;
+	pkt->handle = emx_get32(b->handle);
+	pkt->magic = emx_get32(b->magic);
+	return 0;
+}
+
+static int (*const readers[])(const struct frame *f, struct fw_pkt *pkt) = {
+	[EMX_RAW] = get_raw,
+	[EMX_HOST_QUERY] = get_query,
+	[EMX_HOST_REPLY] = get_reply,
+	[EMX_TRUC] = get_truc,
+	[EMX_CONNECT] = get_connect,
+	[EMX_TINY] = get_eager,
+	[EMX_SMALL] = get_eager,
+	[EMX_MEDIUM] = get_medium,
+	[EMX_RNDV] = get_rndv,
+	[EMX_PULL] = get_pull,
+	[EMX_PULL_REPLY] = get_pull_reply,
+	[EMX_NOTIFY] = get_notify,
+	[EMX_NACK_LIB] = get_nack_lib,
+	[EMX_NACK_MCP] = get_nack_mcp,
+};
+
+static __u64 get_mac(const __u8 *b)
+{
+	__u64 mac = 0;
+	int i;
+
+	for (i = 0; i < 6; i++)
+		mac = mac << 8 | b[i];
+	return mac;
+}
+
+/* Rules 1 to 3: the outer header. */
+static int check_outer(__u64 self, struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_outer *outer = (const void *)f->bytes;
+	__u8 type = f->bytes[EMX_OUTER_LEN];
+
+	if (emx_get16(outer->ethertype) != EMX_ETHERTYPE)
+		return EMX_CNT_DROP_ETHERTYPE;
+	pkt->dst_mac = get_mac(outer->dst);
+	pkt->src_mac = get_mac(outer->src);
+	pkt->tag = emx_get16(outer->tag);
+	pkt->msg.type = type;
+	if (self && pkt->dst_mac != self &&
+	    !(type == EMX_RAW && pkt->dst_mac == 0xffffffffffffull))
+		return EMX_CNT_DROP_NOT_OURS;
+	if (pkt->src_mac == 0 || fw_mac_is_group(pkt->src_mac) || pkt->src_mac == self)
+		return EMX_CNT_DROP_BAD_SOURCE;
+	f->header = fw_body_len(f->sizes, type);
+	if (f->header == 0)
+		return EMX_CNT_DROP_TYPE;
+	f->header += EMX_OUTER_LEN;
+	if (f->header > f->len && type != EMX_RAW)
+		return EMX_CNT_DROP_SHORT;
+	return 0;
+}
+
+int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len, struct fw_pkt *pkt)
+{
+	struct frame f = { s, frame, (const __u8 *)frame + EMX_OUTER_LEN, len, 0 };
+	int why;
+
+	if (len < EMX_FRAME_MIN)
+		return EMX_CNT_DROP_SHORT;
+	fw_zero(pkt, sizeof(*pkt));
+	why = check_outer(self, &f, pkt);
+	if (!why)
+		why = readers[pkt->msg.type](&f, pkt);
+	if (!why)
+		why = fw_check_fields(s, pkt);
+	if (!why && pkt->msg.type == EMX_RAW && pkt->board == self)
+		why = EMX_CNT_DROP_RAW;
+	return why;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Writing packets: outer header and body of every type (wire specification, sections 2 and 4).
+ *
+ * One row per packet type: its length in both dialects and the function that fills a zeroed body.
+ */
+#include "fw_internal.h"
+
+union body {
+	struct emx_w_host host;
+	struct emx_w_connect connect;
+	struct emx_w_eager eager;
+	struct emx_w_medium medium;
+	struct emx_w_rndv rndv;
+	struct emx_w_pull_w pull_w;
+	struct emx_w_pull_n pull_n;
+	struct emx_w_pull_reply reply;
+	struct emx_w_notify notify;
+	struct emx_w_truc truc;
+	struct emx_w_nack_lib nack_lib;
+	struct emx_w_nack_mcp nack_mcp;
+	struct emx_w_beacon beacon;
+};
+
+struct row {
+	__u8 len_w;
+	__u8 len_n;
+	void (*put)(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b);
+};
+
+static void put_raw(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	(void)s;
+	b->beacon.board = emx_put64(pkt->board);
+	b->beacon.serial = emx_put32(pkt->serial);
+}
+
+static void put_query(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	(void)s;
+	b->host.advert = emx_put16(pkt->advert);
+	b->host.magic = emx_put32(pkt->magic);
+}
+
+/* Length of the name with its NUL, at most EMX_NAME_MAX. */
+static __u32 name_len(const struct fw_pkt *pkt)
+{
+	__u32 n = 0;
+
+	while (n < EMX_NAME_MAX - 1 && pkt->name[n])
+		n++;
+	return n + 1;
+}
+
+static void put_reply(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	put_query(s, pkt, b);
+	b->host.name_len = (__u8)name_len(pkt);
+}
+
+static void put_endpoints(const struct fw_pkt *pkt, union body *b)
+{
+	b->eager.dst_ep = pkt->msg.local_ep;
+	b->eager.src_ep = pkt->msg.remote_ep;
+}
+
+static void put_truc(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	const struct emx_msg *m = &pkt->msg;
+
+	(void)s;
+	put_endpoints(pkt, b);
+	b->truc.data_len = EMX_TRUC_DATA_LEN;
+	b->truc.session = emx_put32(m->session);
+	b->truc.kind = EMX_TRUC_ACK;
+	b->truc.ack = emx_put16(m->ack);
+	b->truc.session_copy = emx_put32(m->session);
+	b->truc.counter = emx_put32(m->u.truc.counter);
+	b->truc.ack_copy = emx_put16(m->ack);
+}
+
+static void put_connect(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	const struct emx_msg *m = &pkt->msg;
+	int reply = m->u.connect.is_reply != 0;
+
+	(void)s;
+	put_endpoints(pkt, b);
+	b->connect.data_len = EMX_CONNECT_DATA_LEN;
+	b->connect.seq = emx_put16(m->seq);
+	b->connect.advert = emx_put16(pkt->advert);
+	b->connect.requester_session = emx_put32(reply ? m->session : m->u.connect.session);
+	b->connect.key_or_session = emx_put32(reply ? m->u.connect.session : m->u.connect.key);
+	b->connect.start = emx_put16(m->u.connect.start);
+	b->connect.is_reply = (__u8)reply;
+	b->connect.number = m->u.connect.number;
+	b->connect.status = reply ? m->u.connect.status : 0;
+}
+
+static void put_eager(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	const struct emx_msg *m = &pkt->msg;
+
+	(void)s;
+	put_endpoints(pkt, b);
+	b->eager.length = emx_put16((__u16)m->msg_len);
+	b->eager.seq = emx_put16(m->seq);
+	b->eager.ack = emx_put16(m->ack);
+	b->eager.match = emx_put64(m->match);
+	b->eager.session = emx_put32(m->session);
+}
+
+static void put_medium(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	const struct emx_msg *m = &pkt->msg;
+
+	put_eager(s, pkt, b);
+	if (s->dialect == FW_DIALECT_N)
+		b->medium.eager.length32 = emx_put32(m->msg_len);
+	else
+		b->medium.exponent = pkt->exponent;
+	b->medium.frag_len = emx_put16((__u16)m->data_len);
+	b->medium.frag = m->u.medium.frag;
+}
+
+static void put_rndv(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	const struct emx_msg *m = &pkt->msg;
+
+	put_eager(s, pkt, b);
+	b->rndv.eager.length = emx_put16(EMX_RNDV_DATA_LEN);
+	b->rndv.length = emx_put32(m->msg_len);
+	b->rndv.window = m->u.window.id;
+	b->rndv.window_tag = m->u.window.tag;
+	b->rndv.window_offset = emx_put16((__u16)m->u.window.offset);
+}
+
+static void put_pull_w(const struct fw_pkt *pkt, struct emx_w_pull_w *b)
+{
+	b->window = (__u8)pkt->window;
+	b->window_tag = pkt->msg.u.window.tag;
+	b->window_offset = emx_put16((__u16)pkt->msg.u.window.offset);
+	b->handle = emx_put32(pkt->handle);
+	b->magic = emx_put32(pkt->magic);
+	b->skip = emx_put16((__u16)pkt->skip);
+	b->length = emx_put16((__u16)pkt->length);
+	b->frame = emx_put32(pkt->frame);
+}
+
+static void put_pull_n(const struct fw_pkt *pkt, struct emx_w_pull_n *b)
+{
+	b->window = emx_put32(pkt->window);
+	b->window_tag = pkt->msg.u.window.tag;
+	b->window_offset = emx_put32(pkt->msg.u.window.offset);
+	b->handle = emx_put32(pkt->handle);
+	b->magic = emx_put32(pkt->magic);
+	b->skip = emx_put32(pkt->skip);
+	b->length = emx_put32(pkt->length);
+	b->frame = emx_put32(pkt->frame);
+}
+
+static void put_pull(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	put_endpoints(pkt, b);
+	b->pull_w.session = emx_put32(pkt->msg.session);
+	b->pull_w.total = emx_put32(pkt->total);
+	if (s->dialect == FW_DIALECT_N)
+		put_pull_n(pkt, &b->pull_n);
+	else
+		put_pull_w(pkt, &b->pull_w);
+}
+
+static void put_pull_reply(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	(void)s;
+	b->reply.frame = (__u8)pkt->frame;
+	b->reply.length = emx_put16((__u16)pkt->msg.data_len);
+	b->reply.position = emx_put32(pkt->position);
+	b->reply.handle = emx_put32(pkt->handle);
+	b->reply.magic = emx_put32(pkt->magic);
+}
+
+static void put_notify(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	const struct emx_msg *m = &pkt->msg;
+
+	(void)s;
+	put_endpoints(pkt, b);
+	b->notify.session = emx_put32(m->session);
+	b->notify.length = emx_put32(m->msg_len);
+	b->notify.window = m->u.window.id;
+	b->notify.window_tag = m->u.window.tag;
+	b->notify.seq = emx_put16(m->seq);
+	b->notify.ack = emx_put16(m->ack);
+}
+
+static void put_nack_lib(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	(void)s;
+	b->nack_lib.src_ep = pkt->msg.remote_ep;
+	b->nack_lib.dst_ep = pkt->msg.local_ep;
+	b->nack_lib.reason = pkt->msg.u.nack.reason;
+	b->nack_lib.tag_copy = emx_put16(pkt->tag);
+	b->nack_lib.seq = emx_put16(pkt->msg.seq);
+}
+
+static void put_nack_mcp(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	(void)s;
+	b->nack_mcp.puller_ep = pkt->msg.local_ep;
+	b->nack_mcp.reason = pkt->msg.u.nack.reason;
+	b->nack_mcp.handle = emx_put32(pkt->handle);
+	b->nack_mcp.magic = emx_put32(pkt->magic);
+}
+
+#define ROW(type, w, n, put)                                                                       \
+	[type] = { sizeof(struct w), sizeof(struct n), put }
+
+static const struct row rows[] = {
+	ROW(EMX_RAW, emx_w_beacon, emx_w_beacon, put_raw),
+	ROW(EMX_HOST_QUERY, emx_w_host, emx_w_host, put_query),
+	ROW(EMX_HOST_REPLY, emx_w_host, emx_w_host, put_reply),
+	ROW(EMX_TRUC, emx_w_truc, emx_w_truc, put_truc),
+	ROW(EMX_CONNECT, emx_w_connect, emx_w_connect, put_connect),
+	ROW(EMX_TINY, emx_w_eager, emx_w_eager, put_eager),
+	ROW(EMX_SMALL, emx_w_eager, emx_w_eager, put_eager),
+	ROW(EMX_MEDIUM, emx_w_medium, emx_w_medium, put_medium),
+	ROW(EMX_RNDV, emx_w_rndv, emx_w_rndv, put_rndv),
+	ROW(EMX_PULL, emx_w_pull_w, emx_w_pull_n, put_pull),
+	ROW(EMX_PULL_REPLY, emx_w_pull_reply, emx_w_pull_reply, put_pull_reply),
+	ROW(EMX_NOTIFY, emx_w_notify, emx_w_notify, put_notify),
+	ROW(EMX_NACK_LIB, emx_w_nack_lib, emx_w_nack_lib, put_nack_lib),
+	ROW(EMX_NACK_MCP, emx_w_nack_mcp, emx_w_nack_mcp, put_nack_mcp),
+};
+
+__u32 fw_body_len(const struct fw_sizes *s, __u8 type)
+{
+	if (type >= FW_COUNT_OF(rows))
+		return 0;
+	return s->dialect == FW_DIALECT_N ? rows[type].len_n : rows[type].len_w;
+}
+
+static void put_mac(__u8 *to, __u64 mac)
+{
+	int i;
+
+	for (i = 5; i >= 0; i--, mac >>= 8)
+		to[i] = (__u8)mac;
+}
+
+static void put_outer(const struct fw_pkt *pkt, struct emx_outer *outer)
+{
+	put_mac(outer->dst, pkt->dst_mac);
+	put_mac(outer->src, pkt->src_mac);
+	outer->ethertype = emx_put16(EMX_ETHERTYPE);
+	outer->tag = emx_put16(pkt->tag);
+}
+
+__u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr)
+{
+	__u8 *to = hdr;
+	union body *body = (union body *)(to + EMX_OUTER_LEN);
+	__u32 len = fw_body_len(s, pkt->msg.type);
+
+	if (len == 0)
+		return 0;
+	put_outer(pkt, (struct emx_outer *)to);
+	fw_zero(body, len);
+	body->eager.type = pkt->msg.type; /* the first byte of every body */
+	rows[pkt->msg.type].put(s, pkt, body);
+	len += EMX_OUTER_LEN;
+	if (pkt->msg.type == EMX_HOST_REPLY) {
+		__builtin_memcpy(to + len, pkt->name, name_len(pkt));
+		to[len + name_len(pkt) - 1] = 0;
+		len += name_len(pkt);
+	}
+	return len;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From a checked frame to the endpoint it is for: peer, host matters, closed endpoints (wire
+ * specification, sections 6.3, 11.1, and rules 4 and 7 of section 13); and the header of every frame
+ * that the core itself sends.
+ */
+#include "fw_internal.h"
+
+/* What becomes of a packet for an endpoint that is not open (section 11.1). */
+enum refusal { SILENT, LIB, MCP };
+
+static const struct {
+	__u16 received; /* counter */
+	__u16 sent; /* counter */
+	__u8 refusal;
+} kinds[] = {
+#define KIND(type, refusal) [EMX_##type] = { EMX_CNT_RX_##type, EMX_CNT_TX_##type, refusal }
+	KIND(RAW, SILENT),
+	KIND(HOST_QUERY, SILENT),
+	KIND(HOST_REPLY, SILENT),
+	KIND(TRUC, SILENT),
+	KIND(CONNECT, LIB), /* requests; nobody waits for an answer to a reply */
+	KIND(TINY, LIB),
+	KIND(SMALL, LIB),
+	KIND(MEDIUM, LIB),
+	KIND(RNDV, LIB),
+	KIND(PULL, MCP),
+	KIND(PULL_REPLY, SILENT),
+	KIND(NOTIFY, LIB),
+	KIND(NACK_LIB, SILENT),
+	KIND(NACK_MCP, SILENT),
+#undef KIND
+};
+
+/* ---- frames of the core ---- */
+
+/* Outer header of a frame from b to that peer. */
+static void address(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer)
+{
+	pkt->dst_mac = fw_peer(b->peers, peer)->mac;
+	pkt->src_mac = b->mac;
+	pkt->tag = fw_peer_tag(b->peers, peer);
+	pkt->advert = (__u16)peer;
+}
+
+void fw_tx(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer, struct fw_fx *fx)
+{
+	address(b, pkt, peer);
+	fx->kind = FW_FX_TX;
+	fx->counter = kinds[pkt->msg.type].sent;
+	fx->u.tx.length = fw_encode(&b->sizes, pkt, fx->u.tx.header);
+}
+
+void fw_nack_lib(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason, struct fw_fx *fx)
+{
+	struct fw_pkt nack;
+
+	fw_zero(&nack, sizeof(nack));
+	nack.msg.type = EMX_NACK_LIB;
+	nack.msg.local_ep = pkt->msg.remote_ep;
+	nack.msg.remote_ep = pkt->msg.local_ep;
+	nack.msg.seq = pkt->msg.seq;
+	nack.msg.u.nack.reason = reason;
+	fw_tx(b, &nack, pkt->msg.peer, fx);
+}
+
+void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason, struct fw_fx *fx)
+{
+	struct fw_pkt nack;
+
+	fw_zero(&nack, sizeof(nack));
+	nack.msg.type = EMX_NACK_MCP;
+	nack.msg.local_ep = pkt->msg.remote_ep;
+	nack.msg.u.nack.reason = reason;
+	nack.handle = pkt->handle;
+	nack.magic = pkt->magic;
+	fw_tx(b, &nack, pkt->msg.peer, fx);
+}
+
+__u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int *counter)
+{
+	const struct fw_board *b = ep->board;
+	struct fw_pkt pkt;
+
+	if (msg->type >= FW_COUNT_OF(kinds) || msg->type == EMX_PULL || !fw_peer(b->peers, msg->peer))
+		return 0;
+	if (kinds[msg->type].refusal != LIB && msg->type != EMX_TRUC && msg->type != EMX_NACK_LIB)
+		return 0; /* host packets and the pull protocol are not the library's */
+	if (msg->data_len && (msg->type == EMX_CONNECT || msg->type == EMX_RNDV ||
+			      msg->type == EMX_NOTIFY || msg->type == EMX_TRUC ||
+			      msg->type == EMX_NACK_LIB))
+		return 0;
+	fw_zero(&pkt, sizeof(pkt));
+	pkt.msg = *msg;
+	pkt.msg.local_ep = msg->remote_ep;
+	pkt.msg.remote_ep = ep->number;
+	if (b->sizes.dialect == FW_DIALECT_W && msg->type == EMX_MEDIUM)
+		pkt.exponent = EMX_MEDIUM_EXPONENT_W;
+	if (fw_check_fields(&b->sizes, &pkt))
+		return 0;
+	address(b, &pkt, msg->peer);
+	*counter = kinds[msg->type].sent;
+	return fw_encode(&b->sizes, &pkt, hdr);
+}
+
+/* ---- host matters ---- */
+
+static void describe_host(const struct fw_pkt *pkt, __u8 kind, struct fw_fx *fx)
+{
+	fx->kind = kind;
+	fx->u.host.mac = pkt->msg.type == EMX_RAW ? pkt->board : pkt->src_mac;
+	fx->u.host.peer = pkt->msg.peer;
+	fx->u.host.serial = pkt->serial;
+	fx->u.host.type = pkt->msg.type;
+	__builtin_memcpy(fx->u.host.name, pkt->name, sizeof(pkt->name));
+}
+
+static void answer_query(const struct fw_board *b, const struct fw_pkt *pkt, struct fw_fx *fx)
+{
+	struct fw_pkt reply;
+
+	if (!b->answers_hosts)
+		return;
+	fw_zero(&reply, sizeof(reply));
+	reply.msg.type = EMX_HOST_REPLY;
+	reply.magic = pkt->magic;
+	__builtin_memcpy(reply.name, b->name, sizeof(reply.name));
+	fw_tx(b, &reply, pkt->msg.peer, fx);
+}
+
+/* Nonzero when the packet is none of an endpoint's; then *fx is filled. */
+static int is_host_matter(struct fw_board *b, const struct fw_pkt *pkt, struct fw_fx *fx)
+{
+	switch (pkt->msg.type) {
+	case EMX_RAW:
+		describe_host(pkt, FW_FX_BEACON, fx);
+		break;
+	case EMX_HOST_QUERY:
+		fw_peer_set_tag(b->peers, pkt->msg.peer, pkt->advert);
+		answer_query(b, pkt, fx);
+		break;
+	case EMX_HOST_REPLY:
+		if (pkt->magic != b->query_magic) {
+			fw_drop(fx, EMX_CNT_DROP_HOST);
+			break;
+		}
+		fw_peer_set_tag(b->peers, pkt->msg.peer, pkt->advert);
+		describe_host(pkt, FW_FX_NAME, fx);
+		break;
+	default:
+		return 0;
+	}
+	fw_count(b->counters, kinds[pkt->msg.type].received);
+	return 1;
+}
+
+/* ---- demultiplexing ---- */
+
+/*
+ * The peer is the source MAC, or the board that a beacon tells; the tag says only where to look
+ * first. Strangers may introduce themselves while the table is open.
+ */
+static int find_peer(const struct fw_board *b, struct fw_pkt *pkt, struct fw_fx *fx)
+{
+	__u8 type = pkt->msg.type;
+	__u64 mac = type == EMX_RAW ? pkt->board : pkt->src_mac;
+	int peer = fw_peer_find(b->peers, mac, pkt->tag);
+
+	if (peer >= 0) {
+		pkt->msg.peer = (__u32)peer;
+		return 1;
+	}
+	if (!b->peers->open || (type != EMX_CONNECT && type != EMX_HOST_QUERY &&
+				type != EMX_HOST_REPLY && type != EMX_RAW))
+		return fw_drop(fx, EMX_CNT_DROP_UNKNOWN_PEER);
+	pkt->msg.peer = ~0u;
+	describe_host(pkt, FW_FX_PEER, fx);
+	return 0;
+}
+
+static void refuse(const struct fw_board *b, const struct fw_pkt *pkt, struct fw_fx *fx)
+{
+	__u8 reason = EMX_NACK_CLOSED;
+	__u8 refusal = kinds[pkt->msg.type].refusal;
+
+	if (pkt->msg.local_ep >= b->endpoint_max)
+		reason = EMX_NACK_BAD_ENDPOINT;
+	if (pkt->msg.type == EMX_CONNECT && pkt->msg.u.connect.is_reply)
+		refusal = SILENT;
+	if (refusal == LIB)
+		fw_nack_lib(b, pkt, reason, fx);
+	else if (refusal == MCP)
+		fw_nack_mcp(b, pkt, reason, fx);
+	else
+		fw_drop(fx, EMX_CNT_DROP_ENDPOINT);
+}
+
+struct fw_endpoint *fw_demux(struct fw_board *b, struct fw_pkt *pkt, struct fw_fx *fx)
+{
+	struct fw_endpoint *ep;
+
+	fx->kind = FW_FX_NONE;
+	if (!find_peer(b, pkt, fx) || is_host_matter(b, pkt, fx))
+		return FW_NULL;
+	if (pkt->msg.type == EMX_CONNECT)
+		fw_peer_set_tag(b->peers, pkt->msg.peer, pkt->advert);
+	ep = b->ep[pkt->msg.local_ep];
+	if (b->ep_state[pkt->msg.local_ep] == FW_EP_OPEN && ep) {
+		fw_count(ep->counters, kinds[pkt->msg.type].received);
+		return ep;
+	}
+	fw_count(b->counters, kinds[pkt->msg.type].received);
+	if (b->ep_state[pkt->msg.local_ep] == FW_EP_CLOSED)
+		refuse(b, pkt, fx);
+	else
+		fw_drop(fx, EMX_CNT_DROP_ENDPOINT_BUSY);
+	return FW_NULL;
+}

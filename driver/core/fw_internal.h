@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the files of the core share with each other and with nobody else.
+ */
+#ifndef EMX_FW_INTERNAL_H
+#define EMX_FW_INTERNAL_H
+
+#include "fw.h"
+
+#define FW_COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+#define FW_NULL ((void *)0)
+
+static inline void fw_zero(void *p, unsigned long n)
+{
+	__builtin_memset(p, 0, n);
+}
+
+/* Counters have one writer, the host that serialises the endpoint or the board. */
+static inline void fw_count(struct emx_counters *c, unsigned int counter)
+{
+	if (c)
+		c->v[counter]++;
+}
+
+static inline int fw_drop(struct fw_fx *fx, int counter)
+{
+	fx->kind = FW_FX_DROP;
+	fx->counter = (__u16)counter;
+	return 0;
+}
+
+static inline __u64 fw_ns(__u32 ms)
+{
+	return (__u64)ms * 1000000u;
+}
+
+/* Group (multicast or broadcast) bit of the first octet. */
+static inline int fw_mac_is_group(__u64 mac)
+{
+	return (int)(mac >> 40 & 1);
+}
+
+/* fw_peer.c: tags change while others read them. */
+__u16 fw_peer_tag(struct fw_peers *t, __u32 i);
+void fw_peer_set_tag(struct fw_peers *t, __u32 i, __u16 tag);
+
+/* fw_codec.c: bytes of the fixed body, 0 for a type that does not exist. */
+__u32 fw_body_len(const struct fw_sizes *s, __u8 type);
+
+/* fw_check.c: rules 5 and 6 of section 13 on a decoded packet. 0, or the reason to drop. */
+int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt);
+
+/*
+ * fw_demux.c: turns pkt, whose endpoints and content are set, into the TX effect of a frame from
+ * board b to peer number `peer`.
+ */
+void fw_tx(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer, struct fw_fx *fx);
+/* The refusals of section 11.1 to the sender of pkt. */
+void fw_nack_lib(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason, struct fw_fx *fx);
+void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason, struct fw_fx *fx);
+
+/* State functions for fw_rx.c's table. Each fills *fx with one effect. */
+void fw_pull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
+void fw_pull_reply(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
+void fw_pull_refused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The peer table: boards by index and by MAC (wire specification, section 6.1).
+ *
+ * One writer, readers without locks in any process that maps it. Slots are only ever added: a
+ * reader that sees a hash entry sees the slot it names, because the slot and the count are written
+ * before the entry is published.
+ */
+#include "fw_internal.h"
+
+#define NAME_TRIES 10000
+
+static struct fw_peer *slots(const struct fw_peers *t)
+{
+	return (struct fw_peer *)(unsigned long)(t + 1);
+}
+
+static __u32 *hash_slots(const struct fw_peers *t)
+{
+	return (__u32 *)(slots(t) + t->capacity);
+}
+
+static __u32 hash_of(__u64 mac)
+{
+	return (__u32)(mac * 0x9e3779b97f4a7c15ull >> 32);
+}
+
+static __u32 hash_size(__u32 capacity)
+{
+	__u32 n = 2;
+
+	while (n < 2 * capacity)
+		n *= 2;
+	return n;
+}
+
+static __u32 clamp(__u32 capacity)
+{
+	return capacity < FW_PEERS_MAX ? capacity : FW_PEERS_MAX;
+}
+
+__u64 fw_peers_bytes(__u32 capacity)
+{
+	capacity = clamp(capacity);
+	return sizeof(struct fw_peers) + (__u64)capacity * sizeof(struct fw_peer) +
+	       (__u64)hash_size(capacity) * sizeof(__u32);
+}
+
+void fw_peers_init(struct fw_peers *t, __u32 capacity)
+{
+	t->capacity = clamp(capacity);
+	t->hash_mask = hash_size(t->capacity) - 1;
+	t->count = 0;
+	t->open = 1;
+}
+
+struct fw_peer *fw_peer(struct fw_peers *t, __u32 i)
+{
+	if (i >= __atomic_load_n(&t->count, __ATOMIC_ACQUIRE))
+		return FW_NULL;
+	return &slots(t)[i];
+}
+
+int fw_peer_find(const struct fw_peers *t, __u64 mac, __u32 hint)
+{
+	const struct fw_peer *p = slots(t);
+	const __u32 *hash = hash_slots(t);
+	__u32 i, at, n;
+
+	if (mac == 0)
+		return -1;
+	if (hint < __atomic_load_n(&t->count, __ATOMIC_ACQUIRE) && p[hint].mac == mac)
+		return (int)hint;
+	for (i = hash_of(mac), n = 0; n <= t->hash_mask; i++, n++) {
+		at = __atomic_load_n(&hash[i & t->hash_mask], __ATOMIC_ACQUIRE);
+		if (at == 0)
+			return -1;
+		if (at <= t->capacity && p[at - 1].mac == mac)
+			return (int)(at - 1);
+	}
+	return -1;
+}
+
+/* The first free hash slot of a MAC; there is one, the hash is twice as large as the table. */
+static __u32 *free_hash_slot(struct fw_peers *t, __u64 mac)
+{
+	__u32 *hash = hash_slots(t);
+	__u32 i = hash_of(mac);
+
+	while (hash[i & t->hash_mask])
+		i++;
+	return &hash[i & t->hash_mask];
+}
+
+int fw_peer_add(struct fw_peers *t, __u64 mac)
+{
+	int known = fw_peer_find(t, mac, ~0u);
+	struct fw_peer *p;
+	__u32 i = t->count;
+
+	if (known >= 0)
+		return known;
+	if (i >= t->capacity || mac == 0 || mac >> 48 || fw_mac_is_group(mac))
+		return -1;
+	p = &slots(t)[i];
+	fw_zero(p, sizeof(*p));
+	p->mac = mac;
+	p->tag = EMX_TAG_NONE;
+	__atomic_store_n(&t->count, i + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(free_hash_slot(t, mac), i + 1, __ATOMIC_RELEASE);
+	return (int)i;
+}
+
+__u16 fw_peer_tag(struct fw_peers *t, __u32 i)
+{
+	return __atomic_load_n(&slots(t)[i].tag, __ATOMIC_RELAXED);
+}
+
+void fw_peer_set_tag(struct fw_peers *t, __u32 i, __u16 tag)
+{
+	/* Written by every connect: leave the cache line alone when nothing changed. */
+	if (fw_peer_tag(t, i) != tag)
+		__atomic_store_n(&slots(t)[i].tag, tag, __ATOMIC_RELAXED);
+}
+
+void fw_peer_name(struct fw_peers *t, __u32 i, const char *name)
+{
+	struct fw_peer *p = fw_peer(t, i);
+	__u32 n = 0;
+	__u16 seq;
+
+	if (!p)
+		return;
+	seq = (__u16)(__atomic_load_n(&p->name_seq, __ATOMIC_RELAXED) & ~1u); /* odd: it died */
+	__atomic_store_n(&p->name_seq, (__u16)(seq + 1), __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	for (; name && name[n] && n < EMX_NAME_MAX - 1; n++)
+		__atomic_store_n(&p->name[n], name[n], __ATOMIC_RELAXED);
+	for (; n < EMX_NAME_MAX; n++)
+		__atomic_store_n(&p->name[n], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->flags, name ? p->flags | FW_PEER_NAMED : p->flags & ~FW_PEER_NAMED,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&p->name_seq, (__u16)(seq + 2), __ATOMIC_RELEASE);
+}
+
+/* One try at a consistent copy: nonzero when the name changed meanwhile. */
+static int copy_name(const struct fw_peer *p, char *name, __u32 *flags)
+{
+	__u16 seq = __atomic_load_n(&p->name_seq, __ATOMIC_ACQUIRE);
+	__u32 n;
+
+	*flags = __atomic_load_n(&p->flags, __ATOMIC_RELAXED);
+	for (n = 0; n < EMX_NAME_MAX; n++)
+		name[n] = __atomic_load_n(&p->name[n], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return (seq & 1) || seq != __atomic_load_n(&p->name_seq, __ATOMIC_RELAXED);
+}
+
+int fw_peer_name_get(struct fw_peers *t, __u32 i, char *name)
+{
+	struct fw_peer *p = fw_peer(t, i);
+	__u32 flags = 0;
+	int tries;
+
+	/* Bounded: a writer that died half way must not hang the readers. */
+	for (tries = 0; p && tries < NAME_TRIES; tries++) {
+		if (copy_name(p, name, &flags))
+			continue;
+		name[EMX_NAME_MAX - 1] = 0;
+		if (flags & FW_PEER_NAMED)
+			return 0;
+		break;
+	}
+	name[0] = 0;
+	return -1;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The replier of large messages: windows, and pull requests served from them (wire specification,
+ * section 10.2). It keeps no state per request.
+ */
+#include "fw_internal.h"
+
+void fw_window_open(struct fw_endpoint *ep, __u8 id, __u8 tag, __u32 peer, __u8 remote_ep,
+		    __u64 length)
+{
+	struct fw_window *w = &ep->window[id];
+
+	w->length = length;
+	w->peer = peer;
+	w->remote_ep = remote_ep;
+	w->tag = tag;
+	w->used = 1;
+}
+
+void fw_window_close(struct fw_endpoint *ep, __u8 id)
+{
+	ep->window[id].used = 0;
+}
+
+/* A window serves only the endpoint that its message was announced to. */
+static const struct fw_window *find_window(const struct fw_endpoint *ep, const struct fw_pkt *pkt)
+{
+	const struct fw_window *w;
+
+	if (pkt->window >= FW_WINDOWS)
+		return FW_NULL;
+	w = &ep->window[pkt->window];
+	if (!w->used || w->tag != pkt->msg.u.window.tag || w->peer != pkt->msg.peer ||
+	    w->remote_ep != pkt->msg.remote_ep)
+		return FW_NULL;
+	return w;
+}
+
+/* Where the request begins in the message; 0 when a byte of it lies outside the window. */
+static int find_range(const struct fw_sizes *s, const struct fw_window *w, const struct fw_pkt *pkt,
+		      __u32 *position)
+{
+	__u32 offset = pkt->msg.u.window.offset;
+	__u64 at = (__u64)pkt->frame * s->reply + pkt->skip;
+
+	if (at < offset % s->reply)
+		return 0;
+	at -= offset % s->reply;
+	*position = (__u32)at;
+	return offset + at + pkt->length <= w->length && at + pkt->length <= 0xffffffffu;
+}
+
+static void describe_replies(const struct fw_endpoint *ep, const struct fw_pkt *pkt,
+			     __u32 position, struct fw_replies *r)
+{
+	const struct fw_board *b = ep->board;
+	__u32 room = b->sizes.reply - pkt->skip;
+
+	fw_zero(r, sizeof(*r));
+	r->window = (__u8)pkt->window;
+	r->count = (__u8)((pkt->skip + pkt->length + b->sizes.reply - 1) / b->sizes.reply);
+	r->first = pkt->frame;
+	r->position = position;
+	r->window_offset = pkt->msg.u.window.offset;
+	r->len_first = pkt->length < room ? pkt->length : room;
+	r->length = pkt->length;
+	r->reply.msg.type = EMX_PULL_REPLY;
+	r->reply.msg.peer = pkt->msg.peer;
+	r->reply.dst_mac = pkt->src_mac;
+	r->reply.src_mac = b->mac;
+	r->reply.tag = fw_peer_tag(b->peers, pkt->msg.peer);
+	r->reply.handle = pkt->handle;
+	r->reply.magic = pkt->magic;
+}
+
+void fw_pull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
+{
+	const struct fw_window *w = find_window(ep, pkt);
+	__u32 position;
+
+	(void)now;
+	if (!w) {
+		fw_nack_mcp(ep->board, pkt, EMX_NACK_BAD_WINDOW, fx);
+		return;
+	}
+	if (!find_range(&ep->board->sizes, w, pkt, &position)) {
+		fw_drop(fx, EMX_CNT_DROP_PULL_RANGE);
+		return;
+	}
+	fx->kind = FW_FX_REPLIES;
+	fx->counter = EMX_CNT_TX_PULL_REPLY;
+	describe_replies(ep, pkt, position, &fx->u.replies);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Frames of an open endpoint: the session check, and one state function per packet type (wire
+ * specification, section 13, rule 8).
+ */
+#include "fw_internal.h"
+
+/* What becomes of a packet whose session is not that of the endpoint (sections 7.7 and 11.1). */
+enum stale { UNCHECKED, REFUSE_LIB, REFUSE_MCP, IGNORE };
+
+static void rx_event(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
+{
+	(void)ep;
+	(void)now;
+	fx->kind = FW_FX_EVENT;
+	fx->u.msg = pkt->msg;
+}
+
+static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
+{
+	if (pkt->msg.u.connect.is_reply && pkt->msg.session != ep->session)
+		fw_drop(fx, EMX_CNT_DROP_CONNECT);
+	else
+		rx_event(ep, pkt, now, fx);
+}
+
+static const struct {
+	void (*receive)(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
+	__u8 stale; /* enum stale */
+} states[] = {
+	[EMX_TRUC] = { rx_event, IGNORE },
+	[EMX_CONNECT] = { rx_connect, UNCHECKED },
+	[EMX_TINY] = { rx_event, REFUSE_LIB },
+	[EMX_SMALL] = { rx_event, REFUSE_LIB },
+	[EMX_MEDIUM] = { rx_event, REFUSE_LIB },
+	[EMX_RNDV] = { rx_event, REFUSE_LIB },
+	[EMX_PULL] = { fw_pull_serve, REFUSE_MCP },
+	[EMX_PULL_REPLY] = { fw_pull_reply, UNCHECKED },
+	[EMX_NOTIFY] = { rx_event, REFUSE_LIB },
+	[EMX_NACK_LIB] = { rx_event, UNCHECKED },
+	[EMX_NACK_MCP] = { fw_pull_refused, UNCHECKED },
+};
+
+/* Nonzero when the packet belongs to another instance of the endpoint; then *fx is filled. */
+static int is_stale(const struct fw_endpoint *ep, const struct fw_pkt *pkt, struct fw_fx *fx)
+{
+	__u8 stale = states[pkt->msg.type].stale;
+
+	if (stale == UNCHECKED || pkt->msg.session == ep->session)
+		return 0;
+	if (stale == REFUSE_LIB)
+		fw_nack_lib(ep->board, pkt, EMX_NACK_BAD_SESSION, fx);
+	else if (stale == REFUSE_MCP)
+		fw_nack_mcp(ep->board, pkt, EMX_NACK_BAD_SESSION, fx);
+	else
+		fw_drop(fx, EMX_CNT_DROP_SESSION);
+	return 1;
+}
+
+int fw_rx(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
+{
+	fx->kind = FW_FX_NONE;
+	if (pkt->msg.type >= FW_COUNT_OF(states) || !states[pkt->msg.type].receive)
+		fw_drop(fx, EMX_CNT_DROP_TYPE);
+	else if (!is_stale(ep, pkt, fx))
+		states[pkt->msg.type].receive(ep, pkt, now, fx);
+	return ep->list_length != 0;
+}
