@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Draws latency and throughput over message length as one SVG, both axes logarithmic."""
 import math
+import textwrap
 from html import escape
 
-WIDTH, HEIGHT = 1180, 520
-PANEL_WIDTH, PANEL_HEIGHT = 430, 340
-PANEL_TOP, PANEL_LEFT, PANEL_GAP = 86, 70, 150
+WIDTH, HEIGHT = 1320, 560
+PANEL_WIDTH, PANEL_HEIGHT = 440, 360
+PANEL_TOP, PANEL_LEFT, PANEL_GAP = 118, 64, 220
+SUBTITLE_WIDTH = 190  # characters of its font that fit
 # Distinct in colour and in lightness, so that they survive greyscale print.
 COLOURS = ["#0b5fa5", "#c2410c", "#4d7c0f", "#7e22ce", "#0f766e", "#9f1239", "#57534e", "#a16207"]
 DASHES = ["", "7 3", "2 3", "9 3 2 3", "", "4 2", "1 2", "12 4"]
@@ -49,7 +51,7 @@ class Panel:
 
     def frame(self):
         right, bottom = self.left + PANEL_WIDTH, PANEL_TOP + PANEL_HEIGHT
-        out = [f'<text x="{self.left}" y="{PANEL_TOP - 14}" class="panel">{escape(self.title)}</text>']
+        out = [f'<text x="{self.left + 4}" y="{PANEL_TOP - 12}" class="panel">{escape(self.title)}</text>']
         for value in self.ticks():
             y = self.y(value)
             out.append(f'<line x1="{self.left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" class="grid"/>')
@@ -62,7 +64,7 @@ class Panel:
         out.append(f'<rect x="{self.left}" y="{PANEL_TOP}" width="{PANEL_WIDTH}" height="{PANEL_HEIGHT}" class="box"/>')
         out.append(f'<text x="{self.left + PANEL_WIDTH / 2}" y="{bottom + 40}" class="tick" '
                    'text-anchor="middle">message length, bytes</text>')
-        out.append(f'<text x="{self.left - 8}" y="{PANEL_TOP - 14}" class="tick" text-anchor="end">{self.unit}</text>')
+        out.append(f'<text x="{self.left - 8}" y="{PANEL_TOP - 13}" class="tick" text-anchor="end">{self.unit}</text>')
         return out
 
     def curve(self, points, number):
@@ -82,7 +84,7 @@ def labels(panel, curves):
     for y, name, number in wanted:
         last = max(y, last + 15)
         out.append(f'<text x="{panel.left + PANEL_WIDTH + 7}" y="{last + 4:.1f}" class="name" '
-                   f'fill="{COLOURS[number % len(COLOURS)]}">{escape(name)}</text>')
+                   f'style="fill:{COLOURS[number % len(COLOURS)]}">{escape(name)}</text>')
     return out
 
 
@@ -93,8 +95,9 @@ def draw(path, title, subtitle, latency, throughput):
            ".sub{font-size:12px;fill:#555}.panel{font-size:14px;font-weight:bold}.tick{font-size:11px;fill:#444}"
            ".name{font-size:12px;font-weight:bold}.grid{stroke:#ddd}.box{fill:none;stroke:#666}</style>",
            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-           f'<text x="24" y="32" class="head">{escape(title)}</text>',
-           f'<text x="24" y="52" class="sub">{escape(subtitle)}</text>']
+           f'<text x="24" y="32" class="head">{escape(title)}</text>']
+    for i, line in enumerate(textwrap.wrap(subtitle, SUBTITLE_WIDTH)):
+        out.append(f'<text x="24" y="{54 + 16 * i}" class="sub">{escape(line)}</text>')
     left = PANEL_LEFT
     for name, unit, curves in (("Latency: half round trip", "µs", latency), ("Throughput", "MB/s", throughput)):
         points = [p for _, curve in curves for p in curve if p[1] > 0]
