@@ -84,7 +84,7 @@ std::vector<PeerView> BoardView::peers(uint32_t board)
     std::vector<PeerView> out;
     fw_peers *table = file_->peers(board);
     for (uint32_t i = 0;; i++) {
-        const fw_peer *peer = fw_peer(table, i);
+        const struct fw_peer *peer = fw_peer(table, i);
         if (!peer)
             return out;
         char name[EMX_NAME_MAX] = {};

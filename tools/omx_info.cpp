@@ -13,6 +13,12 @@
 #include <string>
 #include <unistd.h>
 
+#ifdef __clang__
+#define EMX_COMPILER "clang " __clang_version__
+#else
+#define EMX_COMPILER "GCC " __VERSION__
+#endif
+
 namespace emx {
 namespace {
 
@@ -28,7 +34,7 @@ struct Options {
 const char *link_text(BoardRecord &board)
 {
     const uint32_t state = read_link(board).state;
-    return state == EMX_LINK_UP ? "up" : state == EMX_LINK_DOWN ? "down" : "gone";
+    return state == EMX_LINK_UP ? "Up" : state == EMX_LINK_DOWN ? "Down" : "Gone";
 }
 
 std::string fixed_text(const char *text, std::size_t size)
@@ -40,10 +46,9 @@ void print_version()
 {
     std::printf("EtherMX %s, MX interface %#x, library and firmware interface %u\n", EMX_VERSION, MX_API,
                 EMX_ABI_VERSION);
-    std::printf(" built with %s, host %s\n", __VERSION__, [] {
-        static char name[256];
-        return gethostname(name, sizeof name - 1) == 0 ? name : "?";
-    }());
+    char host[256] = "?";
+    gethostname(host, sizeof host - 1);
+    std::printf(" built with %s; host %s\n", EMX_COMPILER, host);
 }
 
 void print_mtu_warning(const BoardRecord &board)
@@ -76,7 +81,7 @@ void print_peers(BoardView &view, uint32_t board)
     const auto peers = view.peers(board);
     std::printf("\nPeer table of board #%u: %zu of %u, %s\n", board, peers.size(),
                 view.file().header().peers_capacity,
-                view.file().board(board).peers_complete ? "complete (unknown boards are refused)" : "open to new boards");
+                !view.file().peers(board)->open ? "complete (unknown boards are refused)" : "open to new boards");
     std::printf("=============================================\n");
     for (const PeerView &peer : peers)
         std::printf("%3u) %s %s\n", peer.index, cli::mac_text(peer.mac).c_str(),
@@ -126,7 +131,8 @@ void print_native_board(BoardView &view, uint32_t index, const Options &options)
 void print_native(BoardView &view, const Options &options)
 {
     const BoardFileHeader &header = view.file().header();
-    std::printf("MX Version: 1.2.16 (EtherMX %s)\nMX Build: EtherMX %s, %s\n", EMX_VERSION, EMX_VERSION, __VERSION__);
+    std::printf("MX Version: 1.2.16 (EtherMX %s)\nMX Build: EtherMX %s, %s\n", EMX_VERSION, EMX_VERSION,
+                EMX_COMPILER);
     std::printf("%u Ethernet boards installed.\n", view.file().board_count());
     std::printf("The MX driver is configured to support a maximum of:\n"
                 "\t%u endpoints per NIC, %u NICs on the network, %u NICs per host\n",

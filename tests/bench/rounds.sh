@@ -21,7 +21,7 @@ bench_config() {
     N=*) BENCH_SIZE=${BENCH_DIALECT#N=} ;;
     *) echo "a configuration is MTU:W or MTU:N=SIZE, not \"$1\"" >&2; return 1 ;;
     esac
-    export EMX_BOARDS=eth0:$BENCH_DIALECT EMX_OMXD=$BENCH_BUILD/tools/omxd
+    export EMX_BOARDS=eth0:$BENCH_DIALECT EMX_OMXD=$BENCH_BUILD/tools/omxd/omxd
     netlab_make 2 "$mtu"
 }
 
