@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Requests to the board agent over its abstract socket.
+#include "driver/engine/agent_client.hpp"
+
+#include "driver/engine/control_socket.hpp"
+#include "driver/engine/mx_codes.hpp"
+
+#include <poll.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace emx {
+namespace {
+
+constexpr int reply_timeout_ms = 5000;
+
+constexpr char lost_text[] = "omxd, the board agent, does not answer or has ended: try again, and run it with "
+                             "--foreground if this happens again";
+
+bool lost(DeviceError &error)
+{
+    error = {mx_no_driver, lost_text};
+    return false;
+}
+
+bool wait_readable(int fd)
+{
+    pollfd poll_fd = {fd, POLLIN, 0};
+    int ready;
+    do {
+        ready = ::poll(&poll_fd, 1, reply_timeout_ms);
+    } while (ready < 0 && errno == EINTR);
+    return ready > 0;
+}
+
+bool closed_on_us() { return errno == EPIPE || errno == ECONNRESET; }
+
+bool receive_reply(int fd, AgentReply &reply, std::vector<Fd> &fds)
+{
+    ssize_t got = receive_datagram(fd, &reply, sizeof(reply), fds);
+    if (got < 0 && errno == ECONNRESET) // tells once that our request was left unread, before the reply
+        got = receive_datagram(fd, &reply, sizeof(reply), fds);
+    return got == static_cast<ssize_t>(sizeof(reply));
+}
+
+} // namespace
+
+std::optional<AgentConnection> AgentConnection::connect(DeviceError &error)
+{
+    Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un address;
+    const socklen_t length = abstract_address(agent_socket_name, address);
+    if (fd && ::connect(fd.get(), reinterpret_cast<sockaddr *>(&address), length) == 0)
+        return AgentConnection(std::move(fd));
+    if (errno != ECONNREFUSED && errno != ENOENT)
+        error = {mx_no_driver, std::string("connecting to omxd, the board agent: ") + std::strerror(errno)};
+    return std::nullopt;
+}
+
+bool AgentConnection::request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds,
+                              DeviceError &error)
+{
+    const std::lock_guard lock(mutex_);
+    // An agent that refuses a client says so and closes at once: its reply may wait although sending fails.
+    const bool sent = fd_ && (send_datagram(fd_.get(), &request, sizeof(request), {}) || closed_on_us());
+    if (!sent || !wait_readable(fd_.get()) || !receive_reply(fd_.get(), reply, fds)) {
+        // A late reply must not answer the next request.
+        fd_.reset();
+        return lost(error);
+    }
+    if (reply.magic != agent_protocol_magic || reply.version != agent_protocol_version) {
+        error = {mx_no_driver, "the running omxd is of another build of EtherMX: stop it, so that the next open "
+                               "starts the right one"};
+        return false;
+    }
+    if (reply.code != 0) {
+        error = {reply.code, std::string(reply.text, ::strnlen(reply.text, sizeof(reply.text)))};
+        return false;
+    }
+    return true;
+}
+
+bool AgentConnection::was_lost(const DeviceError &error) { return error.text == lost_text; }
+
+} // namespace emx

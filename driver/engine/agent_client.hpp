@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A process's end of a connection to the board agent.
+#pragma once
+
+#include "driver/engine/agent_protocol.hpp"
+#include "driver/engine/fd.hpp"
+#include "libmx/device.hpp"
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace emx {
+
+/// One connection. Requests from several threads take turns.
+class AgentConnection {
+public:
+    explicit AgentConnection(Fd fd) : fd_(std::move(fd)) {}
+
+    /// Connects to the agent of this network namespace; empty when none runs (or, with error filled,
+    /// when one runs but cannot be used).
+    static std::optional<AgentConnection> connect(DeviceError &error);
+
+    /// Sends a request and waits for its reply, at most some seconds. False with error filled: the
+    /// agent's own refusal, or that it is gone.
+    bool request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds, DeviceError &error);
+
+    /// Whether a request failed because the agent ended, not because it refused.
+    static bool was_lost(const DeviceError &error);
+
+    AgentConnection(AgentConnection &&other) noexcept : fd_(std::move(other.fd_)) {}
+
+private:
+    std::mutex mutex_;
+    Fd fd_;
+};
+
+/// How to start an agent.
+struct AgentStart {
+    std::string program; ///< path of omxd; empty: EMX_OMXD is not set, search
+    std::string boards; ///< specification; empty: omxd reads its configuration file
+    std::string config; ///< empty: omxd's default
+    std::string peers; ///< empty: omxd's default
+    uint32_t endpoint_max = 32;
+};
+
+/// Starts the agent as a process of its own and waits until it serves. False with its error.
+bool start_agent(const AgentStart &start, DeviceError &error);
+
+} // namespace emx

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Messages between a process and the board agent, over a SOCK_SEQPACKET Unix socket in the
+// abstract name space (hence one agent per network namespace).
+//
+// Every request is one AgentRequest and draws one AgentReply; descriptors ride on some replies. A
+// connection holds at most one claim, and the claim lives as long as the connection and the
+// process that made it.
+#pragma once
+
+#include <emx/wire.h>
+
+#include <cstdint>
+
+namespace emx {
+
+inline constexpr char agent_socket_name[] = "ethermx-omxd"; ///< after the leading NUL
+inline constexpr uint32_t agent_protocol_magic = 0x6f6d7864; // "omxd"
+inline constexpr uint32_t agent_protocol_version = 1;
+
+enum class AgentOp : uint32_t {
+    hello = 1, ///< -> board file (1 descriptor)
+    claim = 2, ///< board, endpoint, session -> ring, bulk and loopback sockets, bound and filtered
+    add_peer = 3, ///< board, mac -> value: index; only into an open table
+    set_name = 4, ///< board, text: name of our own board
+    peers_clear = 5, ///< all boards: forgets names, opens the table again
+    peers_append = 6, ///< mac, text: a named peer, on every board
+    peers_complete = 7, ///< closes the tables: unknown boards are refused from now on
+    clear_counters = 8, ///< board
+    forget_names = 9, ///< names of other hosts' boards are asked for again
+};
+
+struct AgentRequest {
+    uint32_t magic = agent_protocol_magic;
+    uint32_t version = agent_protocol_version;
+    AgentOp op = AgentOp::hello;
+    uint32_t board = 0;
+    uint32_t endpoint = 0;
+    uint32_t session = 0;
+    uint64_t mac = 0;
+    char text[EMX_NAME_MAX] = {};
+};
+
+struct AgentReply {
+    uint32_t magic = agent_protocol_magic;
+    uint32_t version = agent_protocol_version;
+    int32_t code = 0; ///< mx_return_t; 0 is success
+    uint32_t value = 0;
+    uint32_t ring_slot = 0; ///< claim: bytes of a slot of the interface's ring
+    uint32_t ring_block = 0; ///< bytes of a block
+    uint32_t ring_blocks = 0;
+    uint32_t lo_slot = 0; ///< the same for the loopback ring
+    uint32_t lo_block = 0;
+    uint32_t lo_blocks = 0;
+    uint32_t bulk_bytes = 0; ///< granted receive buffer of the bulk socket
+    char text[256] = {}; ///< the error, with its remedy
+};
+
+inline constexpr unsigned agent_fds_max = 3;
+
+} // namespace emx

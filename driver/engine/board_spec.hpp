@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What a user says about boards: "eth1:W,eth2:N=1500", from EMX_BOARDS, --boards or ethermx.conf.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+extern "C" {
+#include "driver/core/fw.h"
+}
+
+namespace emx {
+
+inline constexpr const char *default_config_path = "/etc/ethermx/ethermx.conf";
+
+/// One board as configured, before the interface is looked at.
+struct BoardSpec {
+    std::string interface;
+    char dialect = 0; ///< 'W', 'N', or 0: W, when the interface carries its frames
+    uint32_t mtu = 0; ///< N: configured frame size; 0: that of the interface
+};
+
+/// Parses `iface[:W|:N[=MTU]][,iface2...]`. False with a sentence in error when it is nonsense; blanks
+/// around the parts are allowed, an empty text gives no boards.
+bool parse_board_spec(const std::string &text, std::vector<BoardSpec> &boards, std::string &error);
+
+/// Reads the line `boards = SPEC` of a configuration file (`#` starts a comment). A missing file gives
+/// an empty text; false with a sentence in error for an unreadable file or an unknown key.
+bool read_board_config(const std::string &path, std::string &boards, std::string &error);
+
+/// Sizes of the dialect of a board on an interface of that MTU (bytes of payload). False with a
+/// sentence that names the remedy when the interface cannot carry its frames (wire specification, 5.2).
+bool choose_sizes(const BoardSpec &spec, uint32_t interface_mtu, fw_sizes &sizes, std::string &error);
+
+/// Whether a running board serves what spec asks for.
+bool spec_matches(const BoardSpec &spec, const std::string &interface, const fw_sizes &sizes);
+
+/// "eth1:N=1500", the inverse of parse_board_spec for a running board.
+std::string describe_board(const std::string &interface, const fw_sizes &sizes);
+
+} // namespace emx

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Receives pull replies in batches, scattered so that the payload lands in its final place.
+//
+// A batch is armed with the places of the replies expected next. A reply that comes in another order
+// lands in a wrong place of the same pull, one not yet received: its payload is first set aside,
+// for all such frames of the batch, and then put where it belongs, so no good byte is overwritten.
+// Nothing stays armed between calls.
+#pragma once
+
+#include "driver/engine/fd.hpp"
+#include "driver/engine/segments.hpp"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+extern "C" {
+#include "driver/core/fw.h"
+}
+
+namespace emx {
+
+/// Called under the port's lock.
+class BulkReceiver {
+public:
+    static constexpr uint32_t batch_max = 16;
+
+    /// A frame of the last batch.
+    struct Frame {
+        const std::byte *header;
+        uint32_t bytes; ///< of the whole frame
+        const std::byte *payload; ///< where it lies now; null: in its final place
+    };
+
+    BulkReceiver(const fw_sizes &sizes, Fd socket) : sizes_(sizes), socket_(std::move(socket)) {}
+
+    int fd() const { return socket_.get(); }
+
+    /// Takes what waits on the socket, without blocking. slot: the only active pull, whose memory is
+    /// target, or -1 when the replies may belong to several. Returns the number of frames, or -1 with
+    /// errno (EAGAIN: nothing there; EFAULT: the target cannot be written).
+    int receive(const fw_endpoint &ep, int slot, const SegmentList *target);
+    const Frame &frame(uint32_t i) const { return frames_[i]; }
+
+    /// Tells that the firmware took a frame of the last batch for this place, in the order of the frames.
+    void accepted(int slot, uint32_t position, uint32_t length);
+
+private:
+    static constexpr uint32_t header_bytes = FW_REPLY_HEADER;
+    static constexpr uint32_t iovecs_each = 8;
+
+    struct Place {
+        uint32_t position;
+        uint32_t length; ///< 0: scratch
+    };
+
+    void allocate();
+    void arm(const fw_endpoint &ep, int slot, const SegmentList *target);
+    void arm_one(uint32_t i, const SegmentList *target);
+    bool in_place(uint32_t i, const fw_endpoint &ep, int slot) const;
+    void set_aside(uint32_t i, const SegmentList &target);
+    std::byte *scratch(uint32_t i) { return scratch_.data() + std::size_t{i} * sizes_.reply; }
+
+    const fw_sizes sizes_;
+    Fd socket_;
+    std::vector<std::byte> scratch_; ///< empty until the first pull
+    std::array<std::array<std::byte, FW_CHECK_BYTES>, batch_max> headers_{};
+    std::array<std::array<iovec, iovecs_each>, batch_max> iovecs_;
+    std::array<mmsghdr, batch_max> messages_{};
+    std::array<Place, batch_max> places_{};
+    std::array<Frame, batch_max> frames_{};
+
+    // How the replies of the current pull have come so far.
+    int slot_ = -1;
+    uint32_t handle_ = 0;
+    uint32_t next_ = 0; ///< position behind the last frame accepted in this batch, 0 before the first
+    bool in_order_ = true; ///< of the last batch that brought something
+};
+
+} // namespace emx

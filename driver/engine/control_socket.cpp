@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Datagrams with descriptors over a connected Unix socket.
+#include "driver/engine/control_socket.hpp"
+
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+
+namespace emx {
+namespace {
+
+constexpr std::size_t fds_max = 8;
+
+void take_fds(msghdr &message, std::vector<Fd> &fds)
+{
+    for (cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; i++) {
+            int fd = -1;
+            std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+            fds.emplace_back(fd);
+        }
+    }
+}
+
+} // namespace
+
+socklen_t abstract_address(const std::string &name, sockaddr_un &address)
+{
+    std::memset(&address, 0, sizeof(address));
+    address.sun_family = AF_UNIX;
+    assert(name.size() < sizeof(address.sun_path));
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+bool send_datagram(int socket, const void *data, std::size_t bytes, const std::vector<int> &fds, int flags)
+{
+    assert(fds.size() <= fds_max);
+    alignas(cmsghdr) char control[CMSG_SPACE(fds_max * sizeof(int))] = {};
+    iovec io = {const_cast<void *>(data), bytes};
+    msghdr message{};
+    message.msg_iov = &io;
+    message.msg_iovlen = 1;
+    if (!fds.empty()) {
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+        cmsghdr *c = CMSG_FIRSTHDR(&message);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+        std::memcpy(CMSG_DATA(c), fds.data(), fds.size() * sizeof(int));
+    }
+    ssize_t sent;
+    do {
+        sent = ::sendmsg(socket, &message, flags | MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent == static_cast<ssize_t>(bytes);
+}
+
+ssize_t receive_datagram(int socket, void *data, std::size_t bytes, std::vector<Fd> &fds, int flags)
+{
+    alignas(cmsghdr) char control[CMSG_SPACE(fds_max * sizeof(int))] = {};
+    iovec io = {data, bytes};
+    msghdr message{};
+    message.msg_iov = &io;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    ssize_t got;
+    do {
+        got = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return -1;
+    take_fds(message, fds);
+    if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+        errno = EMSGSIZE;
+        return -1;
+    }
+    return got;
+}
+
+} // namespace emx

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The engine as a Device: boards, names, counters, and opening of endpoints through the agent.
+#include "driver/engine/engine.hpp"
+
+#include "driver/engine/board_spec.hpp"
+#include "driver/engine/clock.hpp"
+#include "driver/engine/mx_codes.hpp"
+#include "driver/engine/port.hpp"
+
+#include <sched.h>
+#include <sys/random.h>
+
+#include <cstring>
+
+namespace emx {
+namespace {
+
+std::string text_of(const char *chars, std::size_t size) { return std::string(chars, ::strnlen(chars, size)); }
+
+std::string name_in(fw_peers *table, uint32_t peer)
+{
+    char name[EMX_NAME_MAX];
+    return fw_peer_name_get(table, peer, name) == 0 ? std::string(name) : std::string{};
+}
+
+uint64_t random_bits()
+{
+    uint64_t bits = 0;
+    while (::getrandom(&bits, sizeof(bits), 0) != static_cast<ssize_t>(sizeof(bits))) {
+    }
+    return bits;
+}
+
+/// A connection, and the board file that its agent handed out.
+struct Contact {
+    AgentConnection agent;
+    std::shared_ptr<BoardFile> file;
+};
+
+std::optional<Contact> greet(AgentConnection agent, DeviceError &error)
+{
+    AgentRequest hello;
+    AgentReply reply;
+    std::vector<Fd> fds;
+    if (!agent.request(hello, reply, fds, error))
+        return std::nullopt;
+    if (fds.size() != 1) {
+        error = {mx_no_driver, "omxd, the board agent, sent no board file: stop it, so that the next open starts it anew"};
+        return std::nullopt;
+    }
+    std::string text;
+    std::shared_ptr<BoardFile> file = BoardFile::map(std::move(fds[0]), text);
+    if (!file) {
+        error = {mx_no_driver, text};
+        return std::nullopt;
+    }
+    return Contact{std::move(agent), std::move(file)};
+}
+
+/// Reaches the agent, starting it when there is none. Another process may start it at the same time:
+/// then one of them takes the name, and the other's starter finds it at the next attempt. It may also
+/// end just now, because nobody was left.
+std::optional<Contact> reach_agent(const AgentStart &start, DeviceError &error)
+{
+    constexpr int attempts = 5;
+    for (int attempt = 0; attempt < attempts; attempt++) {
+        error = {};
+        if (auto connection = AgentConnection::connect(error)) {
+            auto contact = greet(std::move(*connection), error);
+            if (contact || !AgentConnection::was_lost(error))
+                return contact;
+        } else if (error.code != 0 || !start_agent(start, error)) {
+            return std::nullopt;
+        }
+    }
+    if (error.code == 0)
+        error = {mx_no_driver, "omxd, the board agent, ends as soon as it is started: run it with --foreground to see why"};
+    return std::nullopt;
+}
+
+class Engine final : public Device {
+public:
+    Engine(AgentStart start, Contact contact)
+        : start_(std::move(start)), agent_(std::move(contact.agent)), file_(std::move(contact.file))
+    {
+    }
+
+    uint64_t now_ns() override { return monotonic_ns(); }
+    uint64_t random() override { return random_bits(); }
+    std::vector<BoardInfo> boards() override;
+    std::unique_ptr<Port> open(uint32_t board, uint32_t number, uint32_t session, DeviceError &error) override;
+    std::vector<PeerInfo> peers(uint32_t board) override;
+    std::optional<uint64_t> nic_id_of(const std::string &host_name) override;
+    std::optional<std::string> name_of(uint64_t nic_id) override;
+    bool set_host_name(uint32_t board, const std::string &name, DeviceError &error) override;
+    emx_counters counters(uint32_t board) override;
+    bool clear_counters(uint32_t board, DeviceError &error) override;
+    void yield() override { ::sched_yield(); }
+
+private:
+    BoardInfo describe(uint32_t board);
+    bool known(uint32_t board, DeviceError &error) const;
+    bool ask(AgentRequest &request, DeviceError &error);
+
+    AgentStart start_;
+    AgentConnection agent_;
+    std::shared_ptr<BoardFile> file_;
+};
+
+BoardInfo Engine::describe(uint32_t i)
+{
+    const BoardRecord &record = file_->board(i);
+    BoardInfo info;
+    info.number = i;
+    info.nic_id = record.mac;
+    info.interface = text_of(record.interface, sizeof(record.interface));
+    info.host_name = name_in(file_->peers(i), i);
+    info.driver = text_of(record.driver, sizeof(record.driver));
+    info.mtu = record.mtu;
+    info.numa_node = record.numa_node;
+    info.dialect = record.sizes.dialect == FW_DIALECT_W ? 'W' : 'N';
+    info.dialect_mtu = record.sizes.mtu;
+    info.frag = record.sizes.frag;
+    info.medium_max = record.sizes.medium_max;
+    info.reply = record.sizes.reply;
+    info.endpoint_max = file_->header().endpoint_max;
+    info.up = read_link(file_->board(i)).state == EMX_LINK_UP;
+    return info;
+}
+
+std::vector<BoardInfo> Engine::boards()
+{
+    std::vector<BoardInfo> all;
+    for (uint32_t i = 0; i < file_->board_count(); i++)
+        all.push_back(describe(i));
+    return all;
+}
+
+bool Engine::known(uint32_t board, DeviceError &error) const
+{
+    if (board < file_->board_count())
+        return true;
+    error = {mx_board_unknown, "board " + std::to_string(board) + " does not exist: omxd serves boards 0 to " +
+                                   std::to_string(file_->board_count() - 1)};
+    return false;
+}
+
+std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t session, DeviceError &error)
+{
+    const uint32_t limit = file_->header().endpoint_max;
+    if (!known(board, error))
+        return nullptr;
+    if (number >= limit) {
+        error = {mx_bad_endpoint, "endpoint " + std::to_string(number) + " is out of range: 0 to " +
+                                      std::to_string(limit - 1) + " (omxd --endpoints raises it)"};
+        return nullptr;
+    }
+    auto contact = reach_agent(start_, error);
+    if (!contact)
+        return nullptr;
+    AgentRequest request;
+    request.op = AgentOp::claim;
+    request.board = board;
+    request.endpoint = number;
+    request.session = session;
+    AgentReply reply;
+    std::vector<Fd> fds;
+    if (!contact->agent.request(request, reply, fds, error))
+        return nullptr;
+    if (reply.value != file_->header().agent_pid || fds.size() != agent_fds_max) {
+        error = {mx_no_driver, "omxd, the board agent, was restarted since this program started: start the program again"};
+        return nullptr;
+    }
+    const auto secret = static_cast<uint32_t>(random_bits());
+    return EnginePort::make({file_, std::move(contact->agent), board, static_cast<uint8_t>(number), session, secret,
+                             std::move(fds[0]), std::move(fds[1]), std::move(fds[2]),
+                             {reply.ring_slot, reply.ring_block, reply.ring_blocks},
+                             {reply.lo_slot, reply.lo_block, reply.lo_blocks}, reply.bulk_bytes},
+                            error);
+}
+
+std::vector<PeerInfo> Engine::peers(uint32_t board)
+{
+    std::vector<PeerInfo> all;
+    DeviceError ignored;
+    if (!known(board, ignored))
+        return all;
+    fw_peers *table = file_->peers(board);
+    for (uint32_t i = 0; const struct fw_peer *peer = fw_peer(table, i); i++) {
+        PeerInfo info{i, peer->mac, {}};
+        info.name = name_in(table, i);
+        all.push_back(std::move(info));
+    }
+    return all;
+}
+
+std::optional<uint64_t> Engine::nic_id_of(const std::string &host_name)
+{
+    for (uint32_t board = 0; board < file_->board_count(); board++)
+        for (const PeerInfo &peer : peers(board))
+            if (!peer.name.empty() && peer.name == host_name)
+                return peer.nic_id;
+    return std::nullopt;
+}
+
+std::optional<std::string> Engine::name_of(uint64_t nic_id)
+{
+    for (uint32_t board = 0; board < file_->board_count(); board++) {
+        fw_peers *table = file_->peers(board);
+        const int index = fw_peer_find(table, nic_id, 0);
+        const std::string name = index < 0 ? std::string{} : name_in(table, static_cast<uint32_t>(index));
+        if (!name.empty())
+            return name;
+    }
+    return std::nullopt;
+}
+
+bool Engine::ask(AgentRequest &request, DeviceError &error)
+{
+    AgentReply reply;
+    std::vector<Fd> fds;
+    return agent_.request(request, reply, fds, error);
+}
+
+bool Engine::set_host_name(uint32_t board, const std::string &name, DeviceError &error)
+{
+    if (!known(board, error))
+        return false;
+    AgentRequest request;
+    request.op = AgentOp::set_name;
+    request.board = board;
+    if (name.empty() || name.size() >= sizeof(request.text)) {
+        error = {mx_no_resources, "a board name has 1 to 79 characters"};
+        return false;
+    }
+    std::memcpy(request.text, name.data(), name.size());
+    return ask(request, error);
+}
+
+emx_counters Engine::counters(uint32_t board)
+{
+    DeviceError ignored;
+    return known(board, ignored) ? file_->sum_counters(board) : emx_counters{};
+}
+
+bool Engine::clear_counters(uint32_t board, DeviceError &error)
+{
+    AgentRequest request;
+    request.op = AgentOp::clear_counters;
+    request.board = board;
+    return known(board, error) && ask(request, error);
+}
+
+/// The running agent may serve other boards than the user now asks for: say so instead of using them.
+bool serves(BoardFile &file, const std::string &wanted, DeviceError &error)
+{
+    std::vector<BoardSpec> specs;
+    std::string text;
+    if (!parse_board_spec(wanted, specs, text)) {
+        error = {mx_no_dev, "EMX_BOARDS: " + text};
+        return false;
+    }
+    std::string running;
+    bool same = specs.empty() || specs.size() == file.board_count();
+    for (uint32_t i = 0; i < file.board_count(); i++) {
+        const BoardRecord &record = file.board(i);
+        running += (i ? "," : "") + describe_board(record.interface, record.sizes);
+        same = same && (specs.empty() || spec_matches(specs[i], record.interface, record.sizes));
+    }
+    if (!same)
+        error = {mx_no_dev, "EMX_BOARDS asks for " + wanted + ", but the running omxd serves " + running +
+                                ": unset EMX_BOARDS to use that, or close all endpoints and stop omxd (kill " +
+                                std::to_string(file.header().agent_pid) + "), so that the next open starts it anew"};
+    return same;
+}
+
+} // namespace
+
+std::unique_ptr<Device> make_engine(const EngineConfig &config, DeviceError &error)
+{
+    std::vector<BoardSpec> specs;
+    std::string text;
+    if (!parse_board_spec(config.boards, specs, text)) {
+        error = {mx_no_dev, "EMX_BOARDS: " + text};
+        return nullptr;
+    }
+    AgentStart start{config.agent_program, config.boards, config.config, config.peers, config.endpoint_max};
+    auto contact = reach_agent(start, error);
+    if (!contact || !serves(*contact->file, config.boards, error))
+        return nullptr;
+    return std::make_unique<Engine>(std::move(start), std::move(*contact));
+}
+
+} // namespace emx

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The user-space firmware host: raw sockets in the process that opens an endpoint, beside the board
+// agent (tools/omxd), which it starts when none runs.
+#pragma once
+
+#include "libmx/device.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace emx {
+
+struct EngineConfig {
+    /// `iface[:W|:N[=MTU]][,iface2...]`, normally the value of EMX_BOARDS; empty: what the running agent
+    /// serves, or what its configuration file names.
+    std::string boards;
+    /// Path of omxd, normally the value of EMX_OMXD; empty: looked for beside the library and the
+    /// executable, where it is installed, and in PATH.
+    std::string agent_program;
+    std::string config; ///< configuration file for an agent that has to be started; empty: the default
+    std::string peers; ///< peers file for an agent that has to be started; empty: the defaults
+    uint32_t endpoint_max = 32; ///< endpoint numbers per board, for an agent that has to be started
+};
+
+/// Connects to the board agent of this network namespace, or starts it. Null with error filled:
+/// MX_NO_DEV (no board configured, unknown interface, MTU too small), MX_NO_PERM (no CAP_NET_RAW, not a
+/// member of the group), MX_NO_DRIVER (the agent cannot be started, or is of another build).
+/// The device may be used by several threads; it must outlive no port: a port stays usable without it.
+std::unique_ptr<Device> make_engine(const EngineConfig &config, DeviceError &error);
+
+} // namespace emx

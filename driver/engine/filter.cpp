@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Socket filters as classic BPF, put together with labels so that no jump is counted by hand.
+#include "driver/engine/filter.hpp"
+
+#include <sys/socket.h>
+
+#include <cassert>
+#include <cstddef>
+#include <map>
+
+namespace emx {
+namespace {
+
+constexpr uint32_t take_all = 0x40000; // bytes of a passed frame, at most
+constexpr uint32_t type_at = 16;
+constexpr uint32_t endpoint_at = 17;
+constexpr uint32_t nack_lib_endpoint_at = 25;
+constexpr uint32_t reply_endpoint_at = 31;
+
+enum Label { next = 0, accept, drop, nack_lib, reply, host, host_accept, host_drop, refusable };
+
+/// Collects instructions; jumps name labels, which are all defined later.
+class Assembler {
+public:
+    void load_word(uint32_t at) { put(BPF_LD | BPF_W | BPF_ABS, at); }
+    void load_half(uint32_t at) { put(BPF_LD | BPF_H | BPF_ABS, at); }
+    void load_byte(uint32_t at) { put(BPF_LD | BPF_B | BPF_ABS, at); }
+    void put(uint16_t code, uint32_t k) { program_.push_back({code, 0, 0, k}); }
+    void jump_equal(uint32_t k, Label yes, Label no = next) { jump(BPF_JEQ, k, yes, no); }
+    void jump_at_least(uint32_t k, Label yes, Label no = next) { jump(BPF_JGE, k, yes, no); }
+    void jump_greater(uint32_t k, Label yes, Label no = next) { jump(BPF_JGT, k, yes, no); }
+    void skip_if_greater(uint32_t k) { program_.push_back({BPF_JMP | BPF_K | BPF_JGT, 1, 0, k}); }
+    void here(Label label) { places_[label] = program_.size(); }
+
+    FilterProgram finish()
+    {
+        here(accept);
+        put(BPF_RET | BPF_K, take_all);
+        here(drop);
+        put(BPF_RET | BPF_K, 0);
+        for (const Jump &j : jumps_) {
+            program_[j.at].jt = distance(j.at, j.yes);
+            program_[j.at].jf = distance(j.at, j.no);
+        }
+        return std::move(program_);
+    }
+
+private:
+    struct Jump {
+        std::size_t at;
+        Label yes, no;
+    };
+
+    void jump(uint16_t test, uint32_t k, Label yes, Label no)
+    {
+        jumps_.push_back({program_.size(), yes, no});
+        put(static_cast<uint16_t>(BPF_JMP | BPF_K | test), k);
+    }
+
+    uint8_t distance(std::size_t from, Label label) const
+    {
+        if (label == next)
+            return 0;
+        const std::size_t to = places_.at(label);
+        assert(to > from && to - from - 1 <= 255);
+        return static_cast<uint8_t>(to - from - 1);
+    }
+
+    FilterProgram program_;
+    std::vector<Jump> jumps_;
+    std::map<Label, std::size_t> places_;
+};
+
+void require_destination(Assembler &a, uint64_t mac, Label otherwise)
+{
+    a.load_word(2);
+    a.jump_equal(static_cast<uint32_t>(mac), next, otherwise);
+    a.load_half(0);
+    a.jump_equal(static_cast<uint32_t>(mac >> 32), next, otherwise);
+}
+
+} // namespace
+
+FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies)
+{
+    Assembler a;
+    require_destination(a, mac, drop);
+    a.load_byte(type_at);
+    a.jump_equal(EMX_PULL_REPLY, with_replies ? reply : drop);
+    a.jump_equal(EMX_NACK_LIB, nack_lib);
+    a.jump_at_least(EMX_TRUC, next, drop);
+    a.jump_greater(EMX_NACK_MCP, drop);
+    a.load_byte(endpoint_at);
+    a.jump_equal(endpoint, accept, drop);
+    if (with_replies) {
+        a.here(reply);
+        a.load_byte(reply_endpoint_at);
+        a.jump_equal(endpoint, accept, drop);
+    }
+    a.here(nack_lib);
+    a.load_byte(nack_lib_endpoint_at);
+    a.jump_equal(endpoint, accept, drop);
+    return a.finish();
+}
+
+FilterProgram reply_filter(uint64_t mac, uint8_t endpoint)
+{
+    Assembler a;
+    a.load_byte(type_at);
+    a.jump_equal(EMX_PULL_REPLY, next, drop);
+    a.load_byte(reply_endpoint_at);
+    a.jump_equal(endpoint, next, drop);
+    require_destination(a, mac, drop);
+    return a.finish();
+}
+
+namespace {
+
+/// Drops frames for claimed endpoints, whose number is in the accumulator. Each run of claimed numbers
+/// has a return of its own, as far jumps reach only 255 instructions.
+void drop_claimed(Assembler &a, const std::bitset<EMX_ENDPOINTS_MAX> &claimed)
+{
+    for (unsigned start = 0; start < EMX_ENDPOINTS_MAX; start++) {
+        if (!claimed[start])
+            continue;
+        unsigned last = start;
+        while (last + 1 < EMX_ENDPOINTS_MAX && claimed[last + 1])
+            last++;
+        a.put(BPF_ALU | BPF_SUB | BPF_K, start);
+        a.skip_if_greater(last - start);
+        a.put(BPF_RET | BPF_K, 0);
+        a.put(BPF_ALU | BPF_ADD | BPF_K, start);
+        start = last;
+    }
+}
+
+} // namespace
+
+FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed)
+{
+    Assembler a;
+    a.load_byte(type_at);
+    a.jump_equal(EMX_RAW, host_accept);
+    a.jump_equal(EMX_HOST_QUERY, host);
+    a.jump_equal(EMX_HOST_REPLY, host);
+    a.jump_at_least(EMX_CONNECT, next, host_drop);
+    a.jump_greater(EMX_NOTIFY, host_drop);
+    a.jump_equal(EMX_PULL_REPLY, host_drop, refusable);
+    a.here(host);
+    require_destination(a, mac, host_drop);
+    a.here(host_accept);
+    a.put(BPF_RET | BPF_K, take_all);
+    a.here(host_drop);
+    a.put(BPF_RET | BPF_K, 0);
+    a.here(refusable);
+    // Traffic is for claimed endpoints: sort it out first.
+    a.load_byte(endpoint_at);
+    drop_claimed(a, claimed);
+    require_destination(a, mac, drop);
+    return a.finish();
+}
+
+FilterProgram closed_filter() { return {{BPF_RET | BPF_K, 0, 0, 0}}; }
+
+bool attach_filter(int socket, const FilterProgram &program)
+{
+    const sock_fprog fprog = {static_cast<unsigned short>(program.size()),
+                              const_cast<sock_filter *>(program.data())};
+    return ::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &fprog, sizeof(fprog)) == 0;
+}
+
+bool lock_filter(int socket)
+{
+    const int on = 1;
+    return ::setsockopt(socket, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)) == 0;
+}
+
+} // namespace emx

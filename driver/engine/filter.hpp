@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Socket filters: which MXoE frames a socket gets (wire specification, 3 and 4).
+//
+// The destination endpoint is at frame byte 17 in most packets, at 25 in NACK LIB; a PULL REPLY has
+// none, so that the low byte of the magic we chose (byte 31) is the endpoint number.
+#pragma once
+
+#include <linux/filter.h>
+
+#include <bitset>
+#include <cstdint>
+#include <vector>
+
+#include <emx/wire.h>
+
+namespace emx {
+
+using FilterProgram = std::vector<sock_filter>;
+
+/// Everything for one endpoint but PULL REPLY; with_replies: that as well (loopback).
+FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies);
+
+/// Only PULL REPLY for one endpoint.
+FilterProgram reply_filter(uint64_t mac, uint8_t endpoint);
+
+/// What the agent answers: host queries and replies, beacons, and packets that may be refused for
+/// endpoints that nobody claims.
+FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed);
+
+/// Passes nothing.
+FilterProgram closed_filter();
+
+/// Attaches a program, replacing the one before in one step. False with errno set.
+bool attach_filter(int socket, const FilterProgram &program);
+/// Makes the attached program permanent.
+bool lock_filter(int socket);
+
+} // namespace emx

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Facts about a network interface, by ioctl and sysfs.
+#include "driver/engine/interface.hpp"
+
+#include "driver/engine/fd.hpp"
+
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace emx {
+namespace {
+
+bool ask(int fd, unsigned long request, const std::string &name, ifreq &reply)
+{
+    std::memset(&reply, 0, sizeof(reply));
+    std::memcpy(reply.ifr_name, name.c_str(), name.size());
+    return ::ioctl(fd, request, &reply) == 0;
+}
+
+std::string driver_name(int fd, const std::string &name)
+{
+    ifreq request{};
+    ethtool_drvinfo info{};
+    info.cmd = ETHTOOL_GDRVINFO;
+    std::memcpy(request.ifr_name, name.c_str(), name.size());
+    request.ifr_data = reinterpret_cast<char *>(&info);
+    if (::ioctl(fd, SIOCETHTOOL, &request) != 0)
+        return {};
+    return std::string(info.driver, ::strnlen(info.driver, sizeof(info.driver)));
+}
+
+uint32_t numa_node(const std::string &name)
+{
+    std::ifstream file("/sys/class/net/" + name + "/device/numa_node");
+    long node = -1;
+    if (!(file >> node) || node < 0)
+        return 0xffffffff;
+    return static_cast<uint32_t>(node);
+}
+
+} // namespace
+
+bool query_interface(const std::string &name, InterfaceFacts &facts)
+{
+    if (name.empty() || name.size() >= IFNAMSIZ) {
+        errno = ENODEV;
+        return false;
+    }
+    Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq reply{};
+    if (!fd || !ask(fd.get(), SIOCGIFINDEX, name, reply))
+        return false;
+    facts.index = reply.ifr_ifindex;
+    if (!ask(fd.get(), SIOCGIFHWADDR, name, reply))
+        return false;
+    facts.ethernet = reply.ifr_hwaddr.sa_family == ARPHRD_ETHER;
+    facts.mac = 0;
+    for (int i = 0; i < 6; i++)
+        facts.mac = facts.mac << 8 | static_cast<unsigned char>(reply.ifr_hwaddr.sa_data[i]);
+    if (!ask(fd.get(), SIOCGIFMTU, name, reply))
+        return false;
+    facts.mtu = static_cast<uint32_t>(reply.ifr_mtu);
+    if (!ask(fd.get(), SIOCGIFFLAGS, name, reply))
+        return false;
+    facts.up = (reply.ifr_flags & IFF_UP) && (reply.ifr_flags & IFF_RUNNING);
+    facts.loopback = reply.ifr_flags & IFF_LOOPBACK;
+    facts.driver = driver_name(fd.get(), name);
+    facts.numa_node = numa_node(name);
+    return true;
+}
+
+} // namespace emx

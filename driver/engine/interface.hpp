@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Facts about a network interface: index, address, MTU, state, driver, NUMA node.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace emx {
+
+struct InterfaceFacts {
+    int index = 0;
+    uint64_t mac = 0; ///< first octet most significant
+    uint32_t mtu = 0; ///< bytes of payload
+    bool up = false;
+    bool ethernet = false;
+    bool loopback = false;
+    uint32_t numa_node = 0xffffffff;
+    std::string driver;
+};
+
+/// Asks the kernel about an interface of this network namespace; false with errno set when there is
+/// none of that name.
+bool query_interface(const std::string &name, InterfaceFacts &facts);
+
+} // namespace emx

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Creation of AF_PACKET sockets and mapping of their receive rings.
+#include "driver/engine/packet_socket.hpp"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+namespace emx {
+namespace {
+
+constexpr uint32_t medium_header = EMX_OUTER_LEN + sizeof(emx_w_medium);
+constexpr uint32_t reply_header = EMX_OUTER_LEN + sizeof(emx_w_pull_reply);
+constexpr uint32_t ethernet_header = 14;
+// The kernel puts the frame behind its own header and a socket address, aligned to 16.
+constexpr uint32_t slot_overhead = 80 - ethernet_header;
+constexpr uint32_t block_bytes = 1u << 18;
+
+bool add_ring(int fd, const RingShape &shape)
+{
+    const int version = TPACKET_V2;
+    if (::setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) != 0)
+        return false;
+    tpacket_req request{};
+    request.tp_block_size = shape.block;
+    request.tp_block_nr = shape.blocks;
+    request.tp_frame_size = shape.slot;
+    request.tp_frame_nr = shape.slots();
+    return ::setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof(request)) == 0;
+}
+
+} // namespace
+
+RingShape shape_ring(uint32_t frame_max, uint32_t slots)
+{
+    RingShape shape;
+    shape.slot = (slot_overhead + frame_max + TPACKET_ALIGNMENT - 1) / TPACKET_ALIGNMENT * TPACKET_ALIGNMENT;
+    shape.block = block_bytes;
+    const uint32_t per_block = shape.block / shape.slot;
+    shape.blocks = std::max(1u, (slots + per_block - 1) / per_block);
+    return shape;
+}
+
+uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
+{
+    const uint32_t largest = medium_header + std::max(sizes.frag, sizes.frag_accept);
+    return std::min(largest, std::max(interface_mtu + ethernet_header, uint32_t{EMX_FRAME_MIN}));
+}
+
+uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
+{
+    return std::max(ring_frame_max(sizes, interface_mtu), reply_header + sizes.reply);
+}
+
+Fd make_packet_socket(int interface, const FilterProgram &filter, const RingShape *shape)
+{
+    // Protocol 0 receives nothing until bind() names one: filter and ring come first.
+    Fd fd(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd || !attach_filter(fd.get(), filter))
+        return {};
+    if (shape && !add_ring(fd.get(), *shape))
+        return {};
+    sockaddr_ll address{};
+    address.sll_family = AF_PACKET;
+    address.sll_protocol = htons(EMX_ETHERTYPE);
+    address.sll_ifindex = interface;
+    if (::bind(fd.get(), reinterpret_cast<sockaddr *>(&address), sizeof(address)) != 0)
+        return {};
+    return fd;
+}
+
+uint32_t grow_buffers(int socket, uint32_t bytes)
+{
+    const int wanted = static_cast<int>(bytes);
+    if (::setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof(wanted)) != 0)
+        ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted));
+    if (::setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &wanted, sizeof(wanted)) != 0)
+        ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &wanted, sizeof(wanted));
+    int granted = 0;
+    socklen_t size = sizeof(granted);
+    if (::getsockopt(socket, SOL_SOCKET, SO_RCVBUF, &granted, &size) != 0 || granted < 0)
+        return 0;
+    return static_cast<uint32_t>(granted);
+}
+
+uint32_t replies_held(const fw_sizes &sizes, uint32_t buffer_bytes)
+{
+    // What a frame is charged for: its data with headroom and the shared info behind it, rounded up
+    // to an allocation size, and the buffer head.
+    const uint32_t data = reply_header + sizes.reply + 512;
+    const uint32_t charge = std::bit_ceil(data) + 512;
+    return buffer_bytes / charge;
+}
+
+PacketRing::~PacketRing()
+{
+    if (base_)
+        ::munmap(base_, shape_.bytes());
+}
+
+bool PacketRing::map(Fd socket, const RingShape &shape)
+{
+    void *base = ::mmap(nullptr, shape.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, socket.get(), 0);
+    if (base == MAP_FAILED)
+        return false;
+    base_ = static_cast<std::byte *>(base);
+    socket_ = std::move(socket);
+    shape_ = shape;
+    per_block_ = shape.block / shape.slot;
+    slots_ = shape.slots();
+    current_ = slot(0);
+    return true;
+}
+
+} // namespace emx

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// AF_PACKET sockets of an endpoint: made by the board agent, used by the process that opened it.
+#pragma once
+
+#include "driver/engine/fd.hpp"
+#include "driver/engine/filter.hpp"
+
+#include <linux/if_packet.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+extern "C" {
+#include "driver/core/fw.h"
+}
+
+namespace emx {
+
+/// Geometry of a mapped TPACKET_V2 receive ring; all sizes in bytes.
+struct RingShape {
+    uint32_t slot = 0;
+    uint32_t block = 0;
+    uint32_t blocks = 0;
+    uint32_t slots() const { return slot ? block / slot * blocks : 0; }
+    uint64_t bytes() const { return uint64_t{block} * blocks; }
+};
+
+/// Ring for frames of at most frame_max bytes, with about `slots` slots.
+RingShape shape_ring(uint32_t frame_max, uint32_t slots);
+
+/// Longest frame that an interface's ring must hold: everything but PULL REPLY.
+uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
+/// Longest frame on loopback, where pull replies share the ring.
+uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
+
+/// A raw socket for MXoE on the interface, non-blocking, with that filter and, when shape is not null, a
+/// receive ring (not mapped yet). Empty with errno set on failure. The filter is in force before the
+/// first frame can arrive.
+Fd make_packet_socket(int interface, const FilterProgram &filter, const RingShape *shape);
+
+/// Asks for buffers of that many bytes, beyond the system's limit when privileged; returns the granted
+/// receive buffer as the kernel accounts it.
+uint32_t grow_buffers(int socket, uint32_t bytes);
+
+/// Pull replies of the dialect that a receive buffer of that many bytes surely holds.
+uint32_t replies_held(const fw_sizes &sizes, uint32_t buffer_bytes);
+
+/// The mapped receive ring. One thread at a time.
+class PacketRing {
+public:
+    PacketRing() = default;
+    ~PacketRing();
+    PacketRing(const PacketRing &) = delete;
+    PacketRing &operator=(const PacketRing &) = delete;
+
+    bool map(Fd socket, const RingShape &shape); ///< false with errno set
+    int fd() const { return socket_.get(); }
+    uint32_t slots() const { return slots_; }
+
+    /// Whether a frame waits.
+    bool ready() const
+    {
+        return std::atomic_ref(current_->tp_status).load(std::memory_order_acquire) & TP_STATUS_USER;
+    }
+    /// The frame that waits; 0 bytes when it was longer than a slot.
+    const std::byte *frame(uint32_t &bytes) const
+    {
+        bytes = current_->tp_len == current_->tp_snaplen ? current_->tp_snaplen : 0;
+        return reinterpret_cast<const std::byte *>(current_) + current_->tp_mac;
+    }
+    /// Gives the slot back to the kernel.
+    void release()
+    {
+        std::atomic_ref(current_->tp_status).store(TP_STATUS_KERNEL, std::memory_order_release);
+        advance();
+    }
+
+private:
+    tpacket2_hdr *slot(uint32_t i) const
+    {
+        return reinterpret_cast<tpacket2_hdr *>(base_ + uint64_t{i / per_block_} * shape_.block +
+                                                uint64_t{i % per_block_} * shape_.slot);
+    }
+    void advance()
+    {
+        index_ = index_ + 1 == slots_ ? 0 : index_ + 1;
+        in_block_ = in_block_ + 1 == per_block_ ? 0 : in_block_ + 1;
+        if (in_block_ != 0)
+            current_ = reinterpret_cast<tpacket2_hdr *>(reinterpret_cast<std::byte *>(current_) + shape_.slot);
+        else
+            current_ = slot(index_);
+    }
+
+    tpacket2_hdr *current_ = nullptr;
+    RingShape shape_;
+    uint32_t index_ = 0;
+    uint32_t in_block_ = 0;
+    uint32_t per_block_ = 1;
+    uint32_t slots_ = 0;
+    std::byte *base_ = nullptr;
+    Fd socket_;
+};
+
+} // namespace emx

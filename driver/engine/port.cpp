@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An endpoint of the engine: set-up, commands, waiting, link state.
+#include "driver/engine/port.hpp"
+
+#include "driver/engine/clock.hpp"
+#include "driver/engine/interface.hpp"
+#include "driver/engine/mx_codes.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+
+namespace emx {
+namespace {
+
+constexpr uint16_t window_wanted = 64; // frames: measured best over veth, notebook of the raw paths
+constexpr uint16_t block_wanted = 16; // frames per PULL of dialect N: one sendmmsg batch of the peer
+constexpr uint32_t pull_repeat_first_ms = 20;
+constexpr uint32_t pull_limit_ms = 500000; // wire specification, 10.3
+
+} // namespace
+
+EnginePort::EnginePort(PortParts &parts)
+    : file_(parts.file), record_(file_->board(parts.board)),
+      counters_(file_->counters(parts.board, parts.endpoint)), peers_(file_->peers(parts.board)),
+      local_peers_(file_->board_count()), bulk_(record_.sizes, std::move(parts.bulk)),
+      replies_(record_.sizes, counters_), board_number_(parts.board), agent_(std::move(parts.agent))
+{
+    board_.mac = record_.mac;
+    board_.sizes = record_.sizes;
+    board_.peers = peers_;
+    board_.counters = &counters_;
+    board_.endpoint_max = file_->header().endpoint_max;
+    // Other endpoints are other processes' business: what strays in here is dropped, never refused.
+    std::memset(board_.ep_state, FW_EP_FOREIGN, sizeof(board_.ep_state));
+    fw_endpoint_init(&endpoint_, &board_, parts.endpoint, parts.session, parts.secret);
+    board_.ep_state[parts.endpoint] = FW_EP_OPEN;
+    board_.ep[parts.endpoint] = &endpoint_;
+    endpoint_.counters = &counters_;
+    endpoint_.pull_repeat_ms = pull_repeat_first_ms;
+    endpoint_.pull_limit_ms = pull_limit_ms;
+}
+
+// Frames in flight never exceed what the receive buffer, or half of the loopback ring, holds.
+uint16_t EnginePort::pull_window(uint32_t bulk_bytes) const
+{
+    const uint32_t held = std::min(replies_held(board_.sizes, bulk_bytes), lo_.slots() / 2);
+    return static_cast<uint16_t>(std::clamp<uint32_t>(held, 1, window_wanted));
+}
+
+bool EnginePort::attach(PortParts &parts, DeviceError &error)
+{
+    if (!ring_.map(std::move(parts.ring), parts.ring_shape) || !lo_.map(std::move(parts.lo), parts.lo_shape) ||
+        !wake_.open()) {
+        error = {mx_no_resources, std::string("mapping the receive ring: ") + std::strerror(errno)};
+        return false;
+    }
+    endpoint_.pull_window = pull_window(parts.bulk_bytes);
+    const auto block = static_cast<uint16_t>(std::min<uint32_t>(board_.sizes.block, block_wanted));
+    endpoint_.pull_block = std::min(block, endpoint_.pull_window);
+    const LinkState link = read_link(record_);
+    link_serial_ = link.serial;
+    if (link.state != EMX_LINK_UP)
+        set_link(link.state);
+    now_ = monotonic_ns();
+    return true;
+}
+
+std::unique_ptr<EnginePort> EnginePort::make(PortParts parts, DeviceError &error)
+{
+    std::unique_ptr<EnginePort> port(new EnginePort(parts));
+    if (!port->attach(parts, error))
+        return nullptr;
+    return port;
+}
+
+void EnginePort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
+                             std::span<const Segment> memory, uint64_t length)
+{
+    replies_.open_window(id, memory);
+    fw_window_open(&endpoint_, id, tag, peer, remote_ep, length);
+}
+
+void EnginePort::close_window(uint8_t id)
+{
+    fw_window_close(&endpoint_, id);
+    replies_.close_window(id);
+    publish();
+}
+
+bool EnginePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory, uint64_t cookie)
+{
+    assert(total > 0 && cookie != 0);
+    now_ = monotonic_ns();
+    const int slot = fw_pull_start(&endpoint_, &rndv, total, cookie, now_);
+    if (slot < 0)
+        return false;
+    Pull &pull = pulls_[static_cast<std::size_t>(slot)];
+    pull.cookie = cookie;
+    pull.memory.assign(memory);
+    assert(pull.memory.length() >= total);
+    last_pull_ = slot;
+    more_ = 1;
+    drain({});
+    publish();
+    return true;
+}
+
+void EnginePort::cancel_pull(uint64_t cookie)
+{
+    fw_pull_cancel(&endpoint_, cookie);
+    publish();
+}
+
+std::optional<uint32_t> EnginePort::find_peer(uint64_t nic_id)
+{
+    int index = fw_peer_find(peers_, nic_id, 0);
+    if (index < 0) {
+        add_peer(nic_id);
+        index = fw_peer_find(peers_, nic_id, 0);
+    }
+    if (index < 0)
+        return std::nullopt;
+    return static_cast<uint32_t>(index);
+}
+
+// Once per unknown board: the agent is the table's only writer.
+void EnginePort::add_peer(uint64_t mac)
+{
+    if (!std::atomic_ref(peers_->open).load(std::memory_order_relaxed) ||
+        std::atomic_ref(peers_->count).load(std::memory_order_relaxed) >= peers_->capacity)
+        return;
+    AgentRequest request;
+    request.op = AgentOp::add_peer;
+    request.board = board_number_;
+    request.mac = mac;
+    AgentReply reply;
+    std::vector<Fd> fds;
+    DeviceError error;
+    agent_.request(request, reply, fds, error);
+}
+
+uint64_t EnginePort::peer_nic_id(uint32_t peer) const
+{
+    const struct fw_peer *entry = fw_peer(peers_, peer);
+    return entry ? entry->mac : 0;
+}
+
+uint64_t EnginePort::deadline_ns() const
+{
+    if (current_ || !queue_.empty())
+        return 0;
+    return endpoint_.pulls_active ? fw_deadline(&endpoint_) : ~uint64_t{0};
+}
+
+void EnginePort::wait(uint64_t deadline)
+{
+    const Wake::Seat seat(wake_);
+    pollfd fds[4] = {{ring_.fd(), POLLIN, 0}, {lo_.fd(), POLLIN, 0}, {seat.fd(), POLLIN, 0}, {bulk_.fd(), POLLIN, 0}};
+    if (poll_output_.load(std::memory_order_relaxed))
+        fds[0].events |= POLLOUT;
+    const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? 4 : 3;
+    timespec left{};
+    timespec *limit = nullptr;
+    if (deadline != ~uint64_t{0}) {
+        const uint64_t now = monotonic_ns();
+        const uint64_t ns = deadline > now ? deadline - now : 0;
+        left = {static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
+        limit = &left;
+    }
+    if (::ppoll(fds, count, limit, nullptr) <= 0)
+        return;
+    if (fds[2].revents)
+        seat.clear();
+    // A socket whose interface went away stays in error until it is asked why.
+    for (const pollfd &entry : {fds[0], fds[1], fds[3]}) {
+        if (entry.revents & (POLLERR | POLLHUP)) {
+            int why = 0;
+            socklen_t size = sizeof(why);
+            ::getsockopt(entry.fd, SOL_SOCKET, SO_ERROR, &why, &size);
+            if (entry.fd != lo_.fd())
+                socket_error_.store(true, std::memory_order_relaxed);
+        }
+    }
+}
+
+void EnginePort::set_link(uint32_t state)
+{
+    if (state == link_state_)
+        return;
+    link_state_ = state;
+    emx_msg event{};
+    event.type = EMX_EV_LINK;
+    event.local_ep = endpoint_.number;
+    event.u.link.state = static_cast<uint8_t>(state);
+    post(event);
+}
+
+void EnginePort::check_link()
+{
+    const LinkState link = read_link(record_);
+    if (link.serial != link_serial_) {
+        link_serial_ = link.serial;
+        set_link(link.state);
+    }
+}
+
+/// After an error of unknown age: the interface itself tells.
+void EnginePort::ask_link()
+{
+    InterfaceFacts facts;
+    if (!query_interface(record_.interface, facts))
+        set_link(EMX_LINK_GONE);
+    else
+        set_link(facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);
+}
+
+// For wait(), which must not look at the core's state.
+void EnginePort::publish()
+{
+    poll_bulk_.store(endpoint_.pulls_active != 0, std::memory_order_relaxed);
+    poll_output_.store(replies_.pending(), std::memory_order_relaxed);
+}
+
+} // namespace emx

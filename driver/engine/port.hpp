@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An endpoint opened through the engine: the firmware core between two raw sockets and the library.
+//
+// Small frames are read from mapped rings by looking at a word of memory; pull replies come through
+// a plain socket that is polled only while pulls are outstanding; frames between boards of this
+// host travel over the loopback interface.
+#pragma once
+
+#include "driver/engine/agent_client.hpp"
+#include "driver/engine/board_file.hpp"
+#include "driver/engine/bulk_receiver.hpp"
+#include "driver/engine/packet_socket.hpp"
+#include "driver/engine/reply_sender.hpp"
+#include "driver/engine/wake.hpp"
+#include "libmx/device.hpp"
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <memory>
+
+namespace emx {
+
+/// What a claim on the agent brings; consumed by the port.
+struct PortParts {
+    std::shared_ptr<BoardFile> file;
+    AgentConnection agent; ///< holds the claim while it lives
+    uint32_t board = 0;
+    uint8_t endpoint = 0;
+    uint32_t session = 0;
+    uint32_t secret = 0; ///< upper bits of the pull magic
+    Fd ring, bulk, lo;
+    RingShape ring_shape, lo_shape;
+    uint32_t bulk_bytes = 0;
+};
+
+class EnginePort final : public Port {
+public:
+    /// Null with error filled when memory or wake descriptors cannot be had.
+    static std::unique_ptr<EnginePort> make(PortParts parts, DeviceError &error);
+
+    uint32_t number() const override { return endpoint_.number; }
+    const emx_msg *peek() override;
+    void consume() override;
+    bool send(const emx_msg &msg, std::byte *payload) override;
+    void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep, std::span<const Segment> memory,
+                     uint64_t length) override;
+    void close_window(uint8_t id) override;
+    bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
+                    uint64_t cookie) override;
+    void cancel_pull(uint64_t cookie) override;
+    std::optional<uint32_t> find_peer(uint64_t nic_id) override;
+    uint64_t peer_nic_id(uint32_t peer) const override;
+    bool peer_is_local(uint32_t peer) const override { return peer < local_peers_; }
+    emx_counters &counters() override { return counters_; }
+    uint64_t deadline_ns() const override;
+    void wait(uint64_t deadline_ns) override;
+    void wake() override { wake_.wake(); }
+
+private:
+    explicit EnginePort(PortParts &parts);
+    bool attach(PortParts &parts, DeviceError &error);
+    uint16_t pull_window(uint32_t bulk_bytes) const;
+
+    /// The frame at hand: whole (ring), or only its payload, null when that is in place (bulk).
+    struct Arrival {
+        const std::byte *frame = nullptr;
+        const std::byte *payload = nullptr;
+    };
+
+    // Frames in (port_receive.cpp)
+    const emx_msg *take(PacketRing &ring);
+    bool give(fw_pkt &pkt, fw_fx &fx, int &more);
+    void execute(const fw_fx &fx, const Arrival &arrival);
+    void drain(const Arrival &arrival);
+    void copy(const fw_fx &fx, const Arrival &arrival);
+    void add_peer(uint64_t mac);
+    const emx_msg *idle();
+    void poll_bulk();
+    void take_bulk(uint32_t i);
+    int only_pull();
+    void check_time();
+    const emx_msg *next_queued();
+
+    // Frames out (port_send.cpp)
+    int socket_for(uint32_t peer) const { return peer_is_local(peer) ? lo_.fd() : ring_.fd(); }
+    bool transmit(int socket, const void *frame, std::size_t bytes, int counter);
+    void transmit_effect(const fw_fx &fx);
+    void send_replies();
+    void send_failed(int why);
+
+    // Link state
+    void set_link(uint32_t state);
+    void check_link();
+    void ask_link();
+
+    void post(const emx_msg &event) { queue_.push_back(event); }
+    void publish();
+
+    struct Pull {
+        uint64_t cookie = 0;
+        SegmentList memory;
+    };
+
+    // What a poll that finds nothing touches comes first.
+    const emx_msg *current_ = nullptr; ///< handed out, not consumed
+    PacketRing *held_ = nullptr; ///< ring whose front slot `current_` points into
+    int more_ = 0; ///< effects of that frame still wait in the core
+    uint32_t empty_polls_ = 0;
+    uint32_t busy_polls_ = 0;
+    PacketRing ring_;
+    PacketRing lo_;
+    uint64_t now_ = 0; ///< last reading of the clock
+
+    std::shared_ptr<BoardFile> file_;
+    BoardRecord &record_;
+    emx_counters &counters_;
+    fw_peers *peers_;
+    uint32_t local_peers_; ///< peers below it are this host's boards
+    fw_board board_{};
+    fw_endpoint endpoint_{};
+    fw_pkt pkt_{};
+    fw_fx fx_{};
+    std::deque<emx_msg> queue_; ///< events that belong to no frame in a ring
+    bool queued_current_ = false; ///< `current_` is the front of queue_
+
+    std::array<Pull, FW_PULLS> pulls_;
+    int last_pull_ = 0;
+    BulkReceiver bulk_;
+    ReplySender replies_;
+
+    uint32_t link_serial_ = 0;
+    uint32_t link_state_ = EMX_LINK_UP;
+    std::atomic<bool> poll_bulk_{false}; ///< for wait(), which runs without the lock
+    std::atomic<bool> poll_output_{false};
+    std::atomic<bool> socket_error_{false};
+    Wake wake_;
+    uint32_t board_number_;
+    AgentConnection agent_;
+};
+
+} // namespace emx

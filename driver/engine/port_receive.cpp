@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An endpoint of the engine: frames in, effects of the core, timers.
+//
+// peek() is the path that latency is made of: for a small message it reads the ring slot, the core
+// checks and judges it, and the event points into the slot. No system call, clock or allocation.
+#include "driver/engine/port.hpp"
+
+#include "driver/engine/clock.hpp"
+
+#include <cerrno>
+
+namespace emx {
+namespace {
+
+// Frames without an event for the library taken in one peek, at most: pull requests, dropped frames.
+constexpr int frames_per_peek = 16;
+// Polls that find nothing between two looks at the clock.
+constexpr uint32_t polls_per_clock = 64;
+// Frames taken between two rounds of the other duties, when frames never cease.
+constexpr uint32_t frames_per_round = 32;
+
+/// Whether what the core does with a frame of that type depends on the time.
+bool timed(uint8_t type) { return type == EMX_PULL_REPLY || type == EMX_NACK_MCP || type == EMX_PULL; }
+
+} // namespace
+
+const emx_msg *EnginePort::peek()
+{
+    if (current_)
+        return current_;
+    for (int n = 0; n < frames_per_peek; n++) {
+        PacketRing *ring = ring_.ready() ? &ring_ : lo_.ready() ? &lo_ : nullptr;
+        if (!ring || ++busy_polls_ >= frames_per_round)
+            break;
+        if (const emx_msg *event = take(*ring))
+            return event;
+    }
+    return idle();
+}
+
+const emx_msg *EnginePort::take(PacketRing &ring)
+{
+    uint32_t bytes;
+    const std::byte *frame = ring.frame(bytes);
+    const int reason = fw_check(&board_.sizes, &ring == &lo_ ? 0 : board_.mac, frame, bytes, &pkt_);
+    if (reason != 0) {
+        counters_.v[reason]++;
+        ring.release();
+        return nullptr;
+    }
+    if (timed(pkt_.msg.type))
+        now_ = monotonic_ns();
+    if (!give(pkt_, fx_, more_)) {
+        ring.release();
+        return nullptr;
+    }
+    if (fx_.kind == FW_FX_EVENT) {
+        held_ = &ring;
+        return current_ = &fx_.u.msg;
+    }
+    const Arrival arrival{frame, nullptr};
+    execute(fx_, arrival);
+    drain(arrival);
+    ring.release();
+    return nullptr;
+}
+
+/// Gives a checked frame to the core; false when it ended in the board (dropped).
+bool EnginePort::give(fw_pkt &pkt, fw_fx &fx, int &more)
+{
+    more = 0;
+    fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
+    if (!ep && fx.kind == FW_FX_PEER) {
+        add_peer(pkt.src_mac);
+        ep = fw_demux(&board_, &pkt, &fx);
+    }
+    if (ep) {
+        more = fw_rx(ep, &pkt, now_, &fx);
+        return true;
+    }
+    if (fx.kind == FW_FX_DROP)
+        counters_.v[fx.counter]++;
+    else if (fx.kind == FW_FX_PEER)
+        counters_.v[EMX_CNT_DROP_UNKNOWN_PEER]++;
+    return false;
+}
+
+void EnginePort::consume()
+{
+    if (queued_current_) {
+        queue_.pop_front();
+        queued_current_ = false;
+    } else if (held_) {
+        drain({});
+        held_->release();
+        held_ = nullptr;
+    }
+    current_ = nullptr;
+}
+
+/// Executes what else the last frame caused.
+void EnginePort::drain(const Arrival &arrival)
+{
+    while (more_) {
+        fw_fx fx;
+        more_ = fw_next(&endpoint_, now_, &fx);
+        execute(fx, arrival);
+    }
+}
+
+void EnginePort::execute(const fw_fx &fx, const Arrival &arrival)
+{
+    switch (fx.kind) {
+    case FW_FX_DROP:
+        counters_.v[fx.counter]++;
+        break;
+    case FW_FX_EVENT:
+        post(fx.u.msg);
+        publish();
+        break;
+    case FW_FX_TX:
+        transmit_effect(fx);
+        break;
+    case FW_FX_REPLIES:
+        if (!replies_.add(fx.u.replies, socket_for(fx.u.replies.reply.msg.peer)))
+            counters_.v[EMX_CNT_DROP_PULL_BUSY]++;
+        publish();
+        break;
+    case FW_FX_COPY:
+        copy(fx, arrival);
+        break;
+    default: // beacons, names, peers: the agent's, filtered out here
+        break;
+    }
+}
+
+void EnginePort::copy(const fw_fx &fx, const Arrival &arrival)
+{
+    const std::byte *payload = arrival.frame ? arrival.frame + fx.u.copy.source : arrival.payload;
+    const auto slot = fx.u.copy.pull;
+    bulk_.accepted(slot, fx.u.copy.position, fx.u.copy.length);
+    if (!payload) {
+        counters_.v[EMX_CNT_PULL_PLACED]++;
+        return;
+    }
+    counters_.v[EMX_CNT_PULL_MISPLACED]++;
+    pulls_[slot].memory.copy_in(fx.u.copy.position, payload, fx.u.copy.length);
+}
+
+/// The other duties: replies to send, pull replies to fetch, timers, the link.
+const emx_msg *EnginePort::idle()
+{
+    busy_polls_ = 0;
+    if (replies_.pending())
+        send_replies();
+    if (endpoint_.pulls_active != 0)
+        poll_bulk();
+    if (++empty_polls_ >= polls_per_clock) {
+        empty_polls_ = 0;
+        check_time();
+    }
+    return next_queued();
+}
+
+const emx_msg *EnginePort::next_queued()
+{
+    if (queue_.empty())
+        return nullptr;
+    queued_current_ = true;
+    return current_ = &queue_.front();
+}
+
+void EnginePort::check_time()
+{
+    check_link();
+    if (socket_error_.exchange(false, std::memory_order_relaxed))
+        ask_link();
+    if (endpoint_.pulls_active == 0)
+        return;
+    now_ = monotonic_ns();
+    if (now_ < fw_deadline(&endpoint_))
+        return;
+    fw_tick(&endpoint_, now_);
+    more_ = 1;
+    drain({});
+    publish();
+}
+
+/// Slot of the only active pull, -1 when there are several.
+int EnginePort::only_pull()
+{
+    if (endpoint_.pulls_active != 1)
+        return -1;
+    const auto active = [this](int slot) { return endpoint_.pull[slot].state == FW_PULL_RUNNING; };
+    for (int n = 0; !active(last_pull_) && n < FW_PULLS; n++)
+        last_pull_ = (last_pull_ + 1) % FW_PULLS;
+    return active(last_pull_) ? last_pull_ : -1;
+}
+
+void EnginePort::poll_bulk()
+{
+    const int slot = only_pull();
+    const SegmentList *target = slot < 0 ? nullptr : &pulls_[static_cast<std::size_t>(slot)].memory;
+    const int count = bulk_.receive(endpoint_, slot, target);
+    if (count > 0) {
+        now_ = monotonic_ns();
+        for (int i = 0; i < count; i++)
+            take_bulk(static_cast<uint32_t>(i));
+        publish();
+        return;
+    }
+    if (count == 0 || errno == EAGAIN)
+        return;
+    if (errno == EFAULT && slot >= 0) {
+        // The library's memory is gone: nothing can complete this pull.
+        fw_pull_fail(&endpoint_, slot, EMX_PULL_ABORTED);
+        more_ = 1;
+        drain({});
+    } else {
+        send_failed(errno);
+    }
+}
+
+void EnginePort::take_bulk(uint32_t i)
+{
+    const BulkReceiver::Frame &frame = bulk_.frame(i);
+    const int reason = fw_check(&board_.sizes, board_.mac, frame.header, frame.bytes, &pkt_);
+    if (reason != 0) {
+        counters_.v[reason]++;
+        return;
+    }
+    fw_fx fx;
+    if (!give(pkt_, fx, more_))
+        return;
+    const Arrival arrival{nullptr, frame.payload};
+    execute(fx, arrival);
+    drain(arrival);
+}
+
+} // namespace emx

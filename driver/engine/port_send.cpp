@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An endpoint of the engine: frames out.
+#include "driver/engine/port.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace emx {
+
+bool EnginePort::send(const emx_msg &msg, std::byte *payload)
+{
+    alignas(8) std::byte frame[EMX_HEADER_MAX + EMX_FRAME_MIN];
+    int counter = 0;
+    const uint32_t header = fw_send(&endpoint_, &msg, frame, &counter);
+    if (header == 0)
+        return false;
+    const int socket = socket_for(msg.peer);
+    const std::size_t bytes = header + msg.data_len;
+    if (bytes > EMX_FRAME_MIN) {
+        std::byte *start = payload - header;
+        std::memcpy(start, frame, header);
+        return transmit(socket, start, bytes, counter);
+    }
+    if (msg.data_len > 0)
+        std::memcpy(frame + header, payload, msg.data_len);
+    std::memset(frame + bytes, 0, EMX_FRAME_MIN - bytes);
+    return transmit(socket, frame, EMX_FRAME_MIN, counter);
+}
+
+bool EnginePort::transmit(int socket, const void *frame, std::size_t bytes, int counter)
+{
+    ssize_t sent;
+    do {
+        sent = ::send(socket, frame, bytes, MSG_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
+    if (sent >= 0) [[likely]] {
+        counters_.v[counter]++;
+        if (link_state_ != EMX_LINK_UP && socket == ring_.fd()) [[unlikely]]
+            set_link(EMX_LINK_UP);
+        return true;
+    }
+    counters_.v[EMX_CNT_TX_FAILED]++;
+    if (socket != lo_.fd())
+        send_failed(errno);
+    return false;
+}
+
+/// The core's own frames: pull requests and refusals.
+void EnginePort::transmit_effect(const fw_fx &fx)
+{
+    std::byte frame[std::max<std::size_t>(sizeof(fx.u.tx.header), EMX_FRAME_MIN)] = {};
+    std::memcpy(frame, fx.u.tx.header, fx.u.tx.length);
+    uint64_t destination = 0;
+    for (int i = 0; i < 6; i++)
+        destination = destination << 8 | fx.u.tx.header[i];
+    const bool local = file_->board_of(destination) >= 0;
+    transmit(local ? lo_.fd() : ring_.fd(), frame, std::max<std::size_t>(fx.u.tx.length, EMX_FRAME_MIN),
+             fx.counter);
+}
+
+void EnginePort::send_replies()
+{
+    const int why = replies_.send_batch();
+    if (why == ENETDOWN || why == ENXIO || why == ENODEV) {
+        replies_.drop_all();
+        send_failed(why);
+    }
+    publish();
+}
+
+/// A down or vanished interface becomes an event; a full queue passes by itself.
+void EnginePort::send_failed(int why)
+{
+    if (why == ENETDOWN)
+        set_link(EMX_LINK_DOWN);
+    else if (why == ENXIO || why == ENODEV)
+        set_link(EMX_LINK_GONE);
+}
+
+} // namespace emx

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Runs of pull replies, sent in batches straight from the windows' memory.
+#include "driver/engine/reply_sender.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+
+namespace emx {
+namespace {
+
+std::array<uint8_t, EMX_FRAME_MIN> zero_padding{};
+
+/// Bytes of the next frame of a run: the first may be short, the last is what is left.
+uint32_t next_length(const fw_replies &run, uint32_t full)
+{
+    return std::min(run.length, run.len_first ? run.len_first : full);
+}
+
+/// Takes the next frame off the front of a run.
+void step(fw_replies &run, uint32_t length)
+{
+    run.first++;
+    run.position += length;
+    run.length -= length;
+    run.len_first = 0; // from now on full frames
+    run.count--;
+}
+
+} // namespace
+
+void ReplySender::open_window(uint8_t id, std::span<const Segment> memory) { windows_[id].assign(memory); }
+
+void ReplySender::close_window(uint8_t id)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count_; i++) {
+        if (at(i).replies.window != id)
+            at(kept++) = at(i);
+    }
+    count_ = kept;
+    windows_[id].clear();
+}
+
+bool ReplySender::add(const fw_replies &run, int socket)
+{
+    if (count_ == queue_max)
+        return false;
+    at(count_++) = {run, socket};
+    return true;
+}
+
+// One frame into message `slot`; 0 when the iovecs do not suffice.
+uint32_t ReplySender::build_frame(fw_replies &run, uint32_t slot, uint32_t &iovecs)
+{
+    const uint32_t length = next_length(run, sizes_.reply);
+    fw_pkt pkt = run.reply;
+    pkt.frame = run.first & 0xff;
+    pkt.position = run.position;
+    pkt.length = length;
+    pkt.msg.data_len = length;
+    const uint32_t header = fw_encode(&sizes_, &pkt, headers_[slot].data());
+    iovec *io = &iovecs_[iovecs];
+    const uint32_t room = iovecs_max - iovecs;
+    if (room < 3)
+        return 0;
+    io[0] = {headers_[slot].data(), header};
+    const uint64_t from = uint64_t{run.window_offset} + run.position;
+    uint32_t used = windows_[run.window].describe(from, length, io + 1, room - 2);
+    if (used == 0)
+        return 0;
+    used++;
+    if (header + length < EMX_FRAME_MIN)
+        io[used++] = {zero_padding.data(), EMX_FRAME_MIN - header - length};
+    messages_[slot].msg_hdr = {};
+    messages_[slot].msg_hdr.msg_iov = io;
+    messages_[slot].msg_hdr.msg_iovlen = used;
+    iovecs += used;
+    return length;
+}
+
+// Frames from the front of the queue that leave by the same socket.
+uint32_t ReplySender::build(int socket)
+{
+    uint32_t frames = 0, iovecs = 0;
+    for (uint32_t i = 0; i < count_ && at(i).socket == socket; i++) {
+        fw_replies run = at(i).replies;
+        while (run.count > 0) {
+            if (frames == batch_max)
+                return frames;
+            const uint32_t length = build_frame(run, frames, iovecs);
+            if (length == 0)
+                return frames;
+            step(run, length);
+            frames++;
+        }
+    }
+    return frames;
+}
+
+void ReplySender::advance(uint32_t frames)
+{
+    while (frames > 0) {
+        fw_replies &run = at(0).replies;
+        step(run, next_length(run, sizes_.reply));
+        frames--;
+        if (run.count == 0) {
+            first_ = (first_ + 1) % queue_max;
+            count_--;
+        }
+    }
+}
+
+int ReplySender::send_batch()
+{
+    if (count_ == 0)
+        return 0;
+    const int socket = at(0).socket;
+    const uint32_t frames = build(socket);
+    if (frames == 0) {
+        // A window shorter than what the core let through: only a bug, or a cut that needs more pieces
+        // than a batch has. Lose the frame rather than stop here for ever.
+        advance(1);
+        counters_.v[EMX_CNT_TX_FAILED]++;
+        return 0;
+    }
+    int sent;
+    do {
+        sent = ::sendmmsg(socket, messages_.data(), frames, MSG_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
+    if (sent > 0) {
+        counters_.v[EMX_CNT_TX_PULL_REPLY] += static_cast<uint32_t>(sent);
+        advance(static_cast<uint32_t>(sent));
+        return 0;
+    }
+    const int why = errno;
+    counters_.v[EMX_CNT_TX_FAILED]++;
+    if (why != EAGAIN)
+        advance(1);
+    return why;
+}
+
+void ReplySender::drop_all()
+{
+    for (; count_ > 0; advance(1))
+        counters_.v[EMX_CNT_TX_FAILED]++;
+}
+
+} // namespace emx

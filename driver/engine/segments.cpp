@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A message in memory, addressed by position.
+#include "driver/engine/segments.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace emx {
+
+void SegmentList::assign(std::span<const Segment> segments)
+{
+    clear();
+    for (const Segment &segment : segments) {
+        if (segment.length == 0)
+            continue;
+        pieces_.push_back({length_, segment.data, segment.length});
+        length_ += segment.length;
+    }
+}
+
+const SegmentList::Piece *SegmentList::find(uint64_t position) const
+{
+    if (position >= length_)
+        return nullptr;
+    if (pieces_.size() == 1)
+        return pieces_.data();
+    const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), position,
+                                        [](uint64_t p, const Piece &piece) { return p < piece.start; });
+    return &*std::prev(after);
+}
+
+uint32_t SegmentList::describe(uint64_t position, uint32_t length, iovec *io, uint32_t room) const
+{
+    if (position + length > length_)
+        return 0;
+    uint32_t used = 0;
+    for (const Piece *piece = find(position); length > 0; piece++) {
+        if (used == room)
+            return 0;
+        const auto inside = static_cast<uint32_t>(position - piece->start);
+        const uint32_t part = std::min(length, piece->length - inside);
+        io[used++] = {piece->data + inside, part};
+        position += part;
+        length -= part;
+    }
+    return used;
+}
+
+void SegmentList::copy_in(uint64_t position, const std::byte *source, uint32_t length) const
+{
+    assert(position + length <= length_);
+    for (const Piece *piece = find(position); length > 0; piece++) {
+        const auto inside = static_cast<uint32_t>(position - piece->start);
+        const uint32_t part = std::min(length, piece->length - inside);
+        std::memcpy(piece->data + inside, source, part);
+        source += part;
+        position += part;
+        length -= part;
+    }
+}
+
+void SegmentList::copy_out(uint64_t position, std::byte *target, uint32_t length) const
+{
+    assert(position + length <= length_);
+    for (const Piece *piece = find(position); length > 0; piece++) {
+        const auto inside = static_cast<uint32_t>(position - piece->start);
+        const uint32_t part = std::min(length, piece->length - inside);
+        std::memcpy(target, piece->data + inside, part);
+        target += part;
+        position += part;
+        length -= part;
+    }
+}
+
+} // namespace emx

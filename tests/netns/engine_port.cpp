@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Ports of the engine on two hosts: frames of every class, large transfers, both dialects.
+#include "driver/engine/clock.hpp"
+#include "driver/engine/engine.hpp"
+#include "driver/engine/mx_codes.hpp"
+#include "tests/netns/engine_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <numeric>
+
+using namespace emx;
+using namespace emx::test;
+
+namespace {
+
+void round_trip(Pair &pair, uint8_t type, uint32_t bytes)
+{
+    INFO("type " << int(type) << ", " << bytes << " bytes");
+    const std::vector<std::byte> data = pattern(bytes, type);
+    emx_msg msg = pair.message(0, type, bytes);
+    Payload payload(data);
+    REQUIRE(pair.port(0).send(msg, payload.data()));
+    const emx_msg *event = pair.expect(1, type);
+    CHECK(event->msg_len == bytes);
+    CHECK(event->match == msg.match);
+    CHECK(event->seq == msg.seq);
+    CHECK(event->remote_ep == pair.port(0).number());
+    CHECK(event->peer == pair.peer(1));
+    CHECK(std::memcmp(reinterpret_cast<const void *>(event->data), data.data(), bytes) == 0);
+    pair.port(1).consume();
+}
+
+void large(Pair &pair, uint32_t bytes, unsigned pieces)
+{
+    INFO(bytes << " bytes in " << pieces << " pieces");
+    const std::vector<std::byte> source = pattern(bytes, 7);
+    std::vector<std::byte> target(bytes + 1, std::byte{0xee});
+    pair.transfer(source, target, pieces);
+    CHECK(std::memcmp(source.data(), target.data(), bytes) == 0);
+    CHECK(target[bytes] == std::byte{0xee});
+}
+
+} // namespace
+
+TEST_CASE("engine__every_class_crosses_the_wire", "[netns][engine]")
+{
+    const std::string spec = GENERATE("eth0:W", "eth0:N=9000", "eth0:N=1500");
+    INFO(spec);
+    TwoHosts hosts;
+    Pair pair(hosts, spec);
+    for (uint32_t bytes : {0u, 1u, 20u, 32u})
+        round_trip(pair, EMX_TINY, bytes);
+    for (uint32_t bytes : {33u, 128u})
+        round_trip(pair, EMX_SMALL, bytes);
+    for (uint32_t bytes : {129u, 1000u, 1452u})
+        round_trip(pair, EMX_MEDIUM, bytes);
+    round_trip(pair, EMX_MEDIUM, pair.info(0).frag);
+    CHECK(pair.port(1).counters().v[EMX_CNT_RX_TINY] == 4);
+    CHECK(pair.port(0).counters().v[EMX_CNT_TX_TINY] == 4);
+}
+
+TEST_CASE("engine__large_messages_arrive_whole", "[netns][engine]")
+{
+    const std::string spec = GENERATE("eth0:W", "eth0:N=9000", "eth0:N=1500");
+    INFO(spec);
+    TwoHosts hosts;
+    Pair pair(hosts, spec);
+    for (uint32_t bytes : {1u, 27u, 4096u, 4097u, 100000u, 1u << 20, 16u << 20})
+        large(pair, bytes, 1);
+    large(pair, 1000000, 7);
+    large(pair, 500000, 256);
+    CHECK(pair.port(1).counters().v[EMX_CNT_PULL_PLACED] > 0);
+    CHECK(pair.port(1).counters().v[EMX_CNT_RESEND_PULL] == 0);
+}
+
+TEST_CASE("engine__several_pulls_share_the_wire", "[netns][engine]")
+{
+    TwoHosts hosts;
+    Pair pair(hosts, "eth0:W");
+    const std::vector<std::byte> source = pattern(3000000, 9);
+    std::vector<std::vector<std::byte>> targets(4, std::vector<std::byte>(source.size()));
+    for (std::size_t i = 0; i < targets.size(); i++)
+        pair.begin(source, targets[i], static_cast<uint8_t>(i), i + 1, 3);
+    for (std::size_t i = 0; i < targets.size(); i++)
+        pair.finish();
+    for (const auto &target : targets)
+        CHECK(target == source);
+}
+
+TEST_CASE("engine__two_boards_of_one_host_talk_over_lo", "[netns][engine]")
+{
+    const std::string spec = GENERATE("eth0:W", "eth0:N=9000");
+    INFO(spec);
+    TwoHosts hosts;
+    Pair pair(hosts, spec, 0, 0);
+    CHECK(pair.port(0).peer_is_local(pair.peer(0)));
+    for (uint32_t bytes : {0u, 32u})
+        round_trip(pair, EMX_TINY, bytes);
+    round_trip(pair, EMX_MEDIUM, 4000);
+    for (uint32_t bytes : {1u, 100000u, 4u << 20})
+        large(pair, bytes, 1);
+    CHECK(pair.port(1).counters().v[EMX_CNT_RESEND_PULL] == 0);
+}
+
+TEST_CASE("engine__frames_of_other_endpoints_never_arrive", "[netns][engine]")
+{
+    TwoHosts hosts;
+    Pair pair(hosts, "eth0:W");
+    hosts.enter(1);
+    DeviceError error;
+    const auto other = pair.device(1).open(0, 9, 0x5555, error);
+    REQUIRE(other);
+    for (int i = 0; i < 10; i++) {
+        round_trip(pair, EMX_TINY, 8);
+        CHECK(other->peek() == nullptr);
+    }
+    large(pair, 300000, 1);
+    CHECK(other->peek() == nullptr);
+    for (int c = 0; c < EMX_CNT_COUNT; c++)
+        CHECK(other->counters().v[c] == 0);
+}
+
+TEST_CASE("engine__a_wake_up_or_a_frame_ends_a_wait", "[netns][engine]")
+{
+    TwoHosts hosts;
+    Pair pair(hosts, "eth0:W");
+    Port &port = pair.port(1);
+    const uint64_t start = monotonic_ns();
+    port.wait(start + 20000000);
+    CHECK(monotonic_ns() >= start + 20000000);
+    const uint64_t far = monotonic_ns() + 60000000000;
+    port.wake();
+    port.wait(far);
+    emx_msg msg = pair.message(0, EMX_TINY, 0);
+    Payload payload({});
+    REQUIRE(pair.port(0).send(msg, payload.data()));
+    port.wait(far);
+    pair.expect(1, EMX_TINY);
+    port.consume();
+    CHECK(monotonic_ns() < far);
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Two hosts for tests in one process: two network namespaces joined by a veth pair.
+//
+// Sockets and agents belong to the namespace in which they were made, so one thread can drive the
+// endpoints of both hosts. Needs root, or a user namespace of its own.
+#pragma once
+
+#include "driver/engine/fd.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace emx::test {
+
+class TwoHosts {
+public:
+    /// Interface "eth0" on both, up, with that MTU. Throws std::runtime_error when it cannot be made.
+    explicit TwoHosts(unsigned mtu = 9000);
+    /// Ends the agents of both hosts and goes back to the namespace of before.
+    ~TwoHosts();
+    TwoHosts(const TwoHosts &) = delete;
+    TwoHosts &operator=(const TwoHosts &) = delete;
+
+    /// The calling thread is on host 0 or 1 from now on.
+    void enter(int host) const;
+    /// Runs a shell command on a host; throws when it fails.
+    void run(int host, const std::string &command) const;
+    /// Process id of the host's agent, 0 when none runs.
+    int agent_pid(int host) const;
+    /// Ends the host's agent and waits until it is gone.
+    void stop_agent(int host) const;
+
+private:
+    Fd before_;
+    Fd hosts_[2];
+};
+
+} // namespace emx::test

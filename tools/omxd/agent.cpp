@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Start of the board agent: its name, its boards, its peers.
+#include "tools/omxd/agent.hpp"
+
+#include "driver/engine/clock.hpp"
+#include "driver/engine/control_socket.hpp"
+#include "driver/engine/mx_codes.hpp"
+#include "tools/omxd/peers_file.hpp"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+namespace emx {
+namespace {
+
+constexpr int backlog = 256;
+constexpr uint32_t peers_capacity = 1024;
+
+std::string own_host_name()
+{
+    char name[HOST_NAME_MAX + 1] = {};
+    if (::gethostname(name, HOST_NAME_MAX) != 0 || name[0] == '\0')
+        return "localhost";
+    return name;
+}
+
+std::string board_name(uint32_t number)
+{
+    const std::string suffix = ":" + std::to_string(number);
+    return own_host_name().substr(0, EMX_NAME_MAX - 1 - suffix.size()) + suffix;
+}
+
+// A claim costs five descriptors here for a moment, and two as long as it lives.
+void raise_descriptor_limit()
+{
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+bool fail(StartError &error, int code, std::string text)
+{
+    error.code = code;
+    error.text = std::move(text);
+    return false;
+}
+
+bool fail_errno(StartError &error, const std::string &what)
+{
+    if (errno == EPERM || errno == EACCES)
+        return fail(error, mx_no_perm,
+                    "no CAP_NET_RAW: run as root, or join the group ethermx while omxd runs, or load the module");
+    return fail(error, mx_no_resources, what + ": " + std::strerror(errno));
+}
+
+Fd watch_signals()
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (int signal : {SIGTERM, SIGINT, SIGHUP})
+        sigaddset(&set, signal);
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+} // namespace
+
+bool Agent::start(StartError &error)
+{
+    std::vector<BoardPlan> plans;
+    raise_descriptor_limit();
+    if (!take_name(error) || !plan_boards(plans, error) || !open_boards(plans, error) || !load_peers(error))
+        return false;
+    signals_ = watch_signals();
+    if (!signals_ || !links_.open())
+        return fail_errno(error, "watching the interfaces");
+    // The watch begins now: look again at what may have changed meanwhile.
+    link_changed(-1, EMX_LINK_UP);
+    return true;
+}
+
+void Agent::settle()
+{
+    file_->header().agent_pid = static_cast<uint32_t>(::getpid());
+    alone_since_ = monotonic_ns();
+    std::string text = "serving";
+    for (const auto &board : boards_)
+        text += " " + describe_board(board->interface(), board->record().sizes);
+    log_.line(text);
+}
+
+bool Agent::take_name(StartError &error)
+{
+    listener_.reset(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_un address;
+    const socklen_t length = abstract_address(agent_socket_name, address);
+    if (!listener_)
+        return fail_errno(error, "opening the control socket");
+    if (::bind(listener_.get(), reinterpret_cast<sockaddr *>(&address), length) != 0) {
+        error.running = errno == EADDRINUSE;
+        return fail_errno(error, "another omxd serves this network namespace");
+    }
+    // Who connects before the boards are ready waits in the queue.
+    if (::listen(listener_.get(), backlog) != 0)
+        return fail_errno(error, "listening on the control socket");
+    return true;
+}
+
+bool Agent::plan_boards(std::vector<BoardPlan> &plans, StartError &error)
+{
+    const std::string config = options_.config.empty() ? default_config_path : options_.config;
+    std::string text = options_.boards, why;
+    if (text.empty() && !read_board_config(config, text, why))
+        return fail(error, mx_no_dev, why);
+    std::vector<BoardSpec> specs;
+    if (!parse_board_spec(text, specs, why))
+        return fail(error, mx_no_dev, why);
+    if (specs.empty())
+        return fail(error, mx_no_dev, "no board configured: set EMX_BOARDS=INTERFACE or name interfaces in " + config);
+    if (specs.size() > boards_max)
+        return fail(error, mx_no_dev, "at most " + std::to_string(boards_max) + " boards can be configured");
+    for (const BoardSpec &spec : specs) {
+        BoardPlan plan;
+        if (!plan_board(spec, plans, plan, error))
+            return false;
+        plans.push_back(plan);
+    }
+    return true;
+}
+
+bool Agent::plan_board(const BoardSpec &spec, const std::vector<BoardPlan> &others, BoardPlan &plan, StartError &error)
+{
+    std::string why;
+    plan.spec = spec;
+    if (!query_interface(spec.interface, plan.facts))
+        return fail(error, mx_no_dev, "interface " + spec.interface + " does not exist here: correct EMX_BOARDS or the "
+                                      "configuration file (ip link lists the interfaces)");
+    if (!plan.facts.ethernet || plan.facts.mac == 0)
+        return fail(error, mx_no_dev, "interface " + spec.interface + " is not an Ethernet interface: choose another one");
+    for (const BoardPlan &other : others)
+        if (other.facts.mac == plan.facts.mac)
+            return fail(error, mx_no_dev, "interfaces " + other.spec.interface + " and " + spec.interface +
+                                              " have the same address: configure one of them");
+    if (!choose_sizes(spec, plan.facts.mtu, plan.sizes, why))
+        return fail(error, mx_no_dev, why);
+    return true;
+}
+
+bool Agent::open_boards(const std::vector<BoardPlan> &plans, StartError &error)
+{
+    file_ = BoardFile::create(static_cast<uint32_t>(plans.size()), options_.endpoint_max, peers_capacity);
+    if (!file_)
+        return fail_errno(error, "creating the board file");
+    for (uint32_t i = 0; i < plans.size(); i++) {
+        boards_.push_back(std::make_unique<AgentBoard>(*file_, i, plans[i], board_name(i)));
+        if (!boards_.back()->open_sockets())
+            return fail_errno(error, "opening a raw socket on " + plans[i].spec.interface);
+    }
+    // This host's boards come first in every table, so that an index tells whether a peer is local.
+    for (uint32_t table = 0; table < plans.size(); table++) {
+        for (uint32_t i = 0; i < plans.size(); i++) {
+            const int index = fw_peer_add(file_->peers(table), plans[i].facts.mac);
+            if (index != static_cast<int>(i))
+                return fail(error, mx_no_dev, "the address of interface " + plans[i].spec.interface + " is not a unicast one");
+            fw_peer_name(file_->peers(table), i, boards_[i]->name().c_str());
+        }
+    }
+    return true;
+}
+
+bool Agent::load_peers(StartError &error)
+{
+    std::string path = options_.peers;
+    for (const char *candidate : {"/etc/ethermx/peers", "/etc/open-mx/peers"})
+        if (path.empty() && ::access(candidate, F_OK) == 0)
+            path = candidate;
+    if (path.empty())
+        return true;
+    std::vector<NamedPeer> peers;
+    std::string why;
+    if (!read_peers_file(path, peers, why))
+        return fail(error, mx_no_dev, why);
+    AgentReply reply;
+    for (const NamedPeer &peer : peers) {
+        append_peer(peer.mac, peer.name, reply);
+        if (reply.code != 0)
+            return fail(error, reply.code, "peers file " + path + ": " + reply.text);
+    }
+    AgentRequest complete;
+    complete.op = AgentOp::peers_complete;
+    change_peers(complete, reply);
+    log_.line("peers of " + path + ": " + std::to_string(peers.size()) + "; others are refused");
+    return true;
+}
+
+} // namespace emx

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The board agent: one event loop over clients, boards and interface changes.
+#pragma once
+
+#include "driver/engine/agent_protocol.hpp"
+#include "driver/engine/board_file.hpp"
+#include "driver/engine/fd.hpp"
+#include "tools/omxd/board.hpp"
+#include "tools/omxd/links.hpp"
+#include "tools/omxd/log.hpp"
+
+#include <poll.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace emx {
+
+struct AgentOptions {
+    std::string boards; ///< specification; empty: from config
+    std::string config; ///< empty: the default path
+    std::string peers; ///< empty: the default paths, where one exists
+    std::string log; ///< file; empty: standard error in the foreground, else none
+    uint32_t endpoint_max = 32;
+    int64_t linger_s = -1; ///< seconds after the last client; below 0: for ever
+    int report_fd = -1; ///< started by a process: tells it the outcome
+    bool foreground = false;
+};
+
+/// Why the agent cannot start, as the starter's DeviceError.
+struct StartError {
+    int code = 0;
+    std::string text;
+    bool running = false; ///< another agent serves this network namespace
+};
+
+class Agent {
+public:
+    Agent(const AgentOptions &options, Log &log) : options_(options), log_(log) {}
+
+    /// Takes the name, looks at the boards, opens everything. False with error filled.
+    bool start(StartError &error);
+    /// Records the process id; call after the last fork.
+    void settle();
+    /// Serves until a signal, or until nobody needs it; returns the exit status.
+    int run();
+
+private:
+    struct Client {
+        Fd connection;
+        Fd process; ///< pidfd; empty when the process is of another pid namespace
+        uint32_t pid = 0;
+        uint32_t uid = 0;
+        bool admitted = false;
+        int board = -1; ///< of its claim
+        uint32_t endpoint = 0;
+    };
+
+    // Start (agent.cpp)
+    bool take_name(StartError &error);
+    bool plan_boards(std::vector<BoardPlan> &plans, StartError &error);
+    bool plan_board(const BoardSpec &spec, const std::vector<BoardPlan> &others, BoardPlan &plan, StartError &error);
+    bool open_boards(const std::vector<BoardPlan> &plans, StartError &error);
+    bool load_peers(StartError &error);
+
+    // Loop (loop.cpp)
+    void collect(std::vector<pollfd> &fds) const;
+    int timeout_ms(uint64_t now) const;
+    bool serve(const std::vector<pollfd> &fds);
+    void serve_clients(const std::vector<pollfd> &fds, std::size_t first, std::size_t known);
+    void accept_clients();
+    void admit(Client &client) const;
+    bool serve_client(Client &client);
+    void drop(Client &client);
+    void link_changed(int index, uint32_t state);
+
+    // Requests (requests.cpp)
+    bool answer(Client &client, const AgentRequest &request);
+    void refuse(AgentReply &reply, int code, const std::string &text) const;
+    void claim(Client &client, const AgentRequest &request, AgentReply &reply, EndpointSockets &sockets);
+    void turn_away(const Client &client) const;
+    bool check_board(const AgentRequest &request, AgentReply &reply);
+    void perform(const AgentRequest &request, AgentReply &reply);
+    void change_peers(const AgentRequest &request, AgentReply &reply);
+    void append_peer(uint64_t mac, const std::string &name, AgentReply &reply);
+    void rename(uint32_t board, const std::string &name);
+
+    const AgentOptions options_;
+    Log &log_;
+    Fd listener_;
+    Fd signals_;
+    LinkWatch links_;
+    std::unique_ptr<BoardFile> file_;
+    std::vector<std::unique_ptr<AgentBoard>> boards_;
+    std::vector<Client> clients_;
+    uint64_t next_query_ = 0;
+    uint64_t alone_since_ = 0;
+};
+
+} // namespace emx

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The agent's side of a board: host queries, refusals, peers, and the sockets of endpoints.
+#include "tools/omxd/board.hpp"
+
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+
+namespace emx {
+namespace {
+
+constexpr uint32_t ring_slots = 512;
+constexpr uint32_t lo_slots = 128; // half of them for pull replies, see EnginePort::pull_window
+constexpr uint32_t lo_ring_bytes = 1u << 21;
+constexpr uint32_t bulk_buffer = 1u << 22;
+constexpr uint32_t own_buffer = 1u << 20;
+constexpr int frames_per_call = 64;
+constexpr uint32_t queries_per_round = 64;
+
+uint32_t random_word()
+{
+    uint32_t word = 0;
+    while (::getrandom(&word, sizeof(word), 0) != static_cast<ssize_t>(sizeof(word))) {
+    }
+    return word;
+}
+
+void copy_text(char *target, std::size_t size, const std::string &text)
+{
+    std::memset(target, 0, size);
+    std::memcpy(target, text.data(), std::min(text.size(), size - 1));
+}
+
+} // namespace
+
+AgentBoard::AgentBoard(BoardFile &file, uint32_t number, const BoardPlan &plan, std::string name)
+    : file_(file), number_(number), plan_(plan), name_(std::move(name)), counters_(file.counters(number, agent_counters)),
+      peers_(file.peers(number))
+{
+    BoardRecord &r = record();
+    r.mac = plan.facts.mac;
+    r.ifindex = static_cast<uint32_t>(plan.facts.index);
+    r.mtu = plan.facts.mtu;
+    r.numa_node = plan.facts.numa_node;
+    r.link_state = plan.facts.up ? EMX_LINK_UP : EMX_LINK_DOWN;
+    r.sizes = plan.sizes;
+    copy_text(r.interface, sizeof(r.interface), plan.spec.interface);
+    copy_text(r.driver, sizeof(r.driver), plan.facts.driver);
+    board_.mac = r.mac;
+    board_.sizes = r.sizes;
+    board_.peers = peers_;
+    board_.counters = &counters_;
+    board_.endpoint_max = file.header().endpoint_max;
+    board_.query_magic = random_word();
+    board_.answers_hosts = 1;
+    copy_text(board_.name, sizeof(board_.name), name_);
+}
+
+bool AgentBoard::open_sockets()
+{
+    InterfaceFacts lo;
+    if (!query_interface("lo", lo))
+        return false;
+    lo_index_ = lo.index;
+    const FilterProgram filter = agent_filter(board_.mac, claimed_);
+    interface_ = make_packet_socket(plan_.facts.index, filter, nullptr);
+    lo_ = make_packet_socket(lo_index_, filter, nullptr);
+    if (!interface_ || !lo_)
+        return false;
+    grow_buffers(interface_.get(), own_buffer);
+    grow_buffers(lo_.get(), own_buffer);
+    return true;
+}
+
+void AgentBoard::update_filters()
+{
+    const FilterProgram filter = agent_filter(board_.mac, claimed_);
+    for (const Fd *socket : {&interface_, &lo_}) {
+        // Without memory for the new filter keep the state below right: the core drops by ep_state.
+        [[maybe_unused]] const bool attached = attach_filter(socket->get(), filter);
+    }
+}
+
+void AgentBoard::claim(uint32_t endpoint, const ClaimRecord &owner)
+{
+    assert(!claimed_[endpoint]);
+    claimed_.set(endpoint);
+    board_.ep_state[endpoint] = FW_EP_FOREIGN;
+    update_filters();
+    file_.claim(number_, endpoint) = owner;
+}
+
+void AgentBoard::release(uint32_t endpoint)
+{
+    assert(claimed_[endpoint]);
+    file_.claim(number_, endpoint) = {};
+    claimed_.reset(endpoint);
+    board_.ep_state[endpoint] = FW_EP_CLOSED;
+    update_filters();
+}
+
+bool AgentBoard::make_sockets(uint32_t endpoint, EndpointSockets &sockets) const
+{
+    const auto number = static_cast<uint8_t>(endpoint);
+    const uint32_t lo_frame = lo_frame_max(plan_.sizes, plan_.facts.mtu);
+    const RingShape ring = shape_ring(ring_frame_max(plan_.sizes, plan_.facts.mtu), ring_slots);
+    const RingShape lo = shape_ring(lo_frame, std::clamp(lo_ring_bytes / lo_frame, 16u, lo_slots));
+    sockets.ring = make_packet_socket(plan_.facts.index, endpoint_filter(board_.mac, number, false), &ring);
+    if (!sockets.ring)
+        return false;
+    sockets.bulk = make_packet_socket(plan_.facts.index, reply_filter(board_.mac, number), nullptr);
+    if (!sockets.bulk)
+        return false;
+    sockets.lo = make_packet_socket(lo_index_, endpoint_filter(board_.mac, number, true), &lo);
+    if (!sockets.lo)
+        return false;
+    grow_buffers(sockets.ring.get(), bulk_buffer);
+    grow_buffers(sockets.lo.get(), bulk_buffer);
+    sockets.shape.bulk_bytes = grow_buffers(sockets.bulk.get(), bulk_buffer);
+    sockets.shape.ring_slot = ring.slot;
+    sockets.shape.ring_block = ring.block;
+    sockets.shape.ring_blocks = ring.blocks;
+    sockets.shape.lo_slot = lo.slot;
+    sockets.shape.lo_block = lo.block;
+    sockets.shape.lo_blocks = lo.blocks;
+    return lock_filter(sockets.ring.get()) && lock_filter(sockets.bulk.get()) && lock_filter(sockets.lo.get());
+}
+
+void AgentBoard::receive(int socket)
+{
+    // Headers and names lie in the first bytes; of longer frames only the length counts.
+    alignas(8) uint8_t frame[512];
+    for (int n = 0; n < frames_per_call; n++) {
+        const ssize_t got = ::recv(socket, frame, sizeof(frame), MSG_DONTWAIT | MSG_TRUNC);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return;
+        handle(socket, frame, static_cast<uint32_t>(got));
+    }
+}
+
+void AgentBoard::handle(int socket, const uint8_t *frame, uint32_t bytes)
+{
+    fw_pkt pkt{};
+    fw_fx fx{};
+    const int reason = fw_check(&board_.sizes, socket == lo_.get() ? 0 : board_.mac, frame, bytes, &pkt);
+    if (reason != 0) {
+        counters_.v[reason]++;
+        return;
+    }
+    fw_demux(&board_, &pkt, &fx);
+    if (fx.kind == FW_FX_PEER) {
+        if (add_peer(fx.u.host.mac ? fx.u.host.mac : pkt.src_mac) < 0) {
+            counters_.v[EMX_CNT_DROP_TABLE_FULL]++;
+            return;
+        }
+        fw_demux(&board_, &pkt, &fx);
+    }
+    execute(socket, fx);
+}
+
+void AgentBoard::execute(int socket, const fw_fx &fx)
+{
+    switch (fx.kind) {
+    case FW_FX_DROP:
+        counters_.v[fx.counter]++;
+        break;
+    case FW_FX_TX:
+        transmit(socket, fx.u.tx.header, fx.u.tx.length, fx.counter);
+        break;
+    case FW_FX_NAME:
+        fw_peer_name(peers_, fx.u.host.peer, fx.u.host.name);
+        break;
+    default: // beacons change nothing beyond the table
+        break;
+    }
+}
+
+void AgentBoard::transmit(int socket, const void *frame, uint32_t bytes, int counter)
+{
+    uint8_t padded[std::max<std::size_t>(EMX_HEADER_MAX + EMX_NAME_MAX, EMX_FRAME_MIN)] = {};
+    assert(bytes <= sizeof(padded));
+    std::memcpy(padded, frame, bytes);
+    const ssize_t sent = ::send(socket, padded, std::max<uint32_t>(bytes, EMX_FRAME_MIN), MSG_DONTWAIT);
+    counters_.v[sent < 0 ? EMX_CNT_TX_FAILED : counter]++;
+}
+
+void AgentBoard::query(uint32_t peer)
+{
+    const struct fw_peer *entry = fw_peer(peers_, peer);
+    if (!entry)
+        return;
+    fw_pkt pkt{};
+    pkt.msg.type = EMX_HOST_QUERY;
+    pkt.src_mac = board_.mac;
+    pkt.dst_mac = entry->mac;
+    pkt.tag = entry->tag;
+    pkt.advert = static_cast<uint16_t>(peer);
+    pkt.magic = board_.query_magic;
+    uint8_t header[EMX_HEADER_MAX];
+    const uint32_t bytes = fw_encode(&board_.sizes, &pkt, header);
+    transmit(interface_.get(), header, bytes, EMX_CNT_TX_HOST_QUERY);
+}
+
+void AgentBoard::query_names()
+{
+    if (read_link(record()).state != EMX_LINK_UP)
+        return;
+    uint32_t asked = 0;
+    for (uint32_t i = file_.board_count(); const struct fw_peer *peer = fw_peer(peers_, i); i++) {
+        if (peer->flags & FW_PEER_NAMED)
+            continue;
+        query(i);
+        if (++asked == queries_per_round)
+            return;
+    }
+}
+
+int AgentBoard::add_peer(uint64_t mac)
+{
+    const int known = fw_peer_find(peers_, mac, 0);
+    if (known >= 0)
+        return known;
+    if (!peers_->open)
+        return -1;
+    const int index = fw_peer_add(peers_, mac);
+    if (index >= 0)
+        query(static_cast<uint32_t>(index));
+    return index;
+}
+
+void AgentBoard::set_name(const std::string &name)
+{
+    name_ = name;
+    copy_text(board_.name, sizeof(board_.name), name);
+}
+
+void AgentBoard::forget_names()
+{
+    for (uint32_t i = file_.board_count(); fw_peer(peers_, i); i++)
+        fw_peer_name(peers_, i, nullptr);
+    board_.query_magic++; // late replies to older queries do not count
+}
+
+void AgentBoard::set_link(uint32_t state)
+{
+    const uint32_t now = read_link(record()).state;
+    if (now != state && now != EMX_LINK_GONE) // a vanished interface comes back as another one
+        write_link(record(), state);
+}
+
+} // namespace emx

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A board as the agent drives it: the firmware for everything that belongs to no open endpoint.
+#pragma once
+
+#include "driver/engine/agent_protocol.hpp"
+#include "driver/engine/board_file.hpp"
+#include "driver/engine/board_spec.hpp"
+#include "driver/engine/interface.hpp"
+#include "driver/engine/packet_socket.hpp"
+
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace emx {
+
+/// What a board is made from; checked before any of it is set up.
+struct BoardPlan {
+    BoardSpec spec;
+    InterfaceFacts facts;
+    fw_sizes sizes{};
+};
+
+/// Sockets of one endpoint and what the process must know about them.
+struct EndpointSockets {
+    Fd ring, bulk, lo;
+    AgentReply shape;
+};
+
+class AgentBoard {
+public:
+    AgentBoard(BoardFile &file, uint32_t number, const BoardPlan &plan, std::string name);
+
+    /// Opens the agent's own sockets; false with errno set.
+    bool open_sockets();
+
+    uint32_t number() const { return number_; }
+    const std::string &interface() const { return plan_.spec.interface; }
+    int interface_index() const { return plan_.facts.index; }
+    int interface_socket() const { return interface_.get(); }
+    int lo_socket() const { return lo_.get(); }
+    const std::string &name() const { return name_; }
+    BoardRecord &record() { return file_.board(number_); }
+
+    /// Serves what waits on one of the agent's sockets, a bounded number of frames.
+    void receive(int socket);
+    /// Asks all boards without a name for it.
+    void query_names();
+    /// Adds a board to the table and asks for its name; index, or -1 (table full or closed, bad address).
+    int add_peer(uint64_t mac);
+    void set_name(const std::string &name);
+    void forget_names();
+
+    /// Marks an endpoint as someone's: from now on its frames are dropped here, not refused.
+    void claim(uint32_t endpoint, const ClaimRecord &owner);
+    void release(uint32_t endpoint);
+    bool claimed(uint32_t endpoint) const { return claimed_[endpoint]; }
+    /// Sockets for a claimed endpoint; false with errno set.
+    bool make_sockets(uint32_t endpoint, EndpointSockets &sockets) const;
+
+    void set_link(uint32_t state);
+
+private:
+    void update_filters();
+    void handle(int socket, const uint8_t *frame, uint32_t bytes);
+    void execute(int socket, const fw_fx &fx);
+    void transmit(int socket, const void *frame, uint32_t bytes, int counter);
+    void query(uint32_t peer);
+
+    BoardFile &file_;
+    const uint32_t number_;
+    BoardPlan plan_;
+    std::string name_;
+    emx_counters &counters_;
+    fw_peers *peers_;
+    fw_board board_{};
+    std::bitset<EMX_ENDPOINTS_MAX> claimed_;
+    Fd interface_, lo_;
+    int lo_index_ = 0;
+};
+
+} // namespace emx

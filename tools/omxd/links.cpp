@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Interface changes by rtnetlink.
+#include "tools/omxd/links.hpp"
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace emx {
+
+bool LinkWatch::open()
+{
+    socket_.reset(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
+    sockaddr_nl address{};
+    address.nl_family = AF_NETLINK;
+    address.nl_groups = RTMGRP_LINK;
+    return socket_ && ::bind(socket_.get(), reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0;
+}
+
+void LinkWatch::read(const std::function<void(int, uint32_t)> &report)
+{
+    alignas(nlmsghdr) char buffer[16384];
+    for (;;) {
+        const ssize_t got = ::recv(socket_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            if (errno == ENOBUFS)
+                report(-1, EMX_LINK_UP);
+            return;
+        }
+        auto left = static_cast<unsigned>(got);
+        for (auto *m = reinterpret_cast<nlmsghdr *>(buffer); NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
+            if (m->nlmsg_type != RTM_NEWLINK && m->nlmsg_type != RTM_DELLINK)
+                continue;
+            const auto *link = static_cast<const ifinfomsg *>(NLMSG_DATA(m));
+            if (link->ifi_family != AF_UNSPEC) // a bridge port, for one, is not the interface
+                continue;
+            const bool up = (link->ifi_flags & IFF_UP) && (link->ifi_flags & IFF_RUNNING);
+            if (m->nlmsg_type == RTM_DELLINK)
+                report(link->ifi_index, EMX_LINK_GONE);
+            else
+                report(link->ifi_index, up ? EMX_LINK_UP : EMX_LINK_DOWN);
+        }
+    }
+}
+
+} // namespace emx

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Watches the interfaces of this network namespace through a routing socket.
+#pragma once
+
+#include "driver/engine/fd.hpp"
+
+#include <emx/abi.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace emx {
+
+class LinkWatch {
+public:
+    bool open(); ///< false with errno set
+    int fd() const { return socket_.get(); }
+
+    /// Reports each change that waits: interface index and enum emx_link_state. When changes were
+    /// lost, index -1: look at every interface.
+    void read(const std::function<void(int index, uint32_t state)> &report);
+
+private:
+    Fd socket_;
+};
+
+} // namespace emx

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The board agent's event loop and the life of its clients.
+#include "tools/omxd/agent.hpp"
+
+#include "driver/engine/clock.hpp"
+#include "driver/engine/control_socket.hpp"
+
+#include <grp.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+namespace emx {
+namespace {
+
+constexpr uint64_t second = 1000000000;
+constexpr uint64_t query_interval = 5 * second; // wire specification, 14
+constexpr const char *group_name = "ethermx";
+constexpr std::size_t fixed_fds = 3; // listener, signals, links
+
+/// Descriptor that becomes readable when the process at the other end dies; empty when it cannot be had.
+Fd process_of(int connection, pid_t pid)
+{
+    int fd = -1;
+    socklen_t size = sizeof(fd);
+    if (::getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0)
+        return Fd(fd);
+    if (pid > 0)
+        return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    return {};
+}
+
+bool in_group(int connection, gid_t primary)
+{
+    const group *wanted = ::getgrnam(group_name);
+    if (!wanted)
+        return false;
+    if (primary == wanted->gr_gid)
+        return true;
+    std::vector<gid_t> groups(65536); // NGROUPS_MAX
+    auto size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+    if (::getsockopt(connection, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) != 0)
+        return false;
+    groups.resize(size / sizeof(gid_t));
+    return std::find(groups.begin(), groups.end(), wanted->gr_gid) != groups.end();
+}
+
+} // namespace
+
+int Agent::run()
+{
+    std::vector<pollfd> fds;
+    for (;;) {
+        collect(fds);
+        const int ready = ::poll(fds.data(), fds.size(), timeout_ms(monotonic_ns()));
+        if (ready < 0 && errno != EINTR)
+            return 1;
+        if (ready > 0 && !serve(fds)) {
+            log_.line("stopped by a signal");
+            return 0;
+        }
+        const uint64_t now = monotonic_ns();
+        if (now >= next_query_) {
+            next_query_ = now + query_interval;
+            for (const auto &board : boards_)
+                board->query_names();
+        }
+        if (!clients_.empty())
+            alone_since_ = now;
+        else if (options_.linger_s >= 0 && now - alone_since_ >= static_cast<uint64_t>(options_.linger_s) * second) {
+            log_.line("no clients left");
+            return 0;
+        }
+    }
+}
+
+void Agent::collect(std::vector<pollfd> &fds) const
+{
+    fds.clear();
+    for (int fd : {listener_.get(), signals_.get(), links_.fd()})
+        fds.push_back({fd, POLLIN, 0});
+    for (const auto &board : boards_)
+        for (int fd : {board->interface_socket(), board->lo_socket()})
+            fds.push_back({fd, POLLIN, 0});
+    for (const Client &client : clients_)
+        for (int fd : {client.connection.get(), client.process.get()}) // poll passes over -1
+            fds.push_back({fd, POLLIN, 0});
+}
+
+int Agent::timeout_ms(uint64_t now) const
+{
+    uint64_t next = next_query_;
+    if (clients_.empty() && options_.linger_s >= 0)
+        next = std::min(next, alone_since_ + static_cast<uint64_t>(options_.linger_s) * second);
+    return next <= now ? 0 : static_cast<int>((next - now) / 1000000 + 1);
+}
+
+/// False when a signal asks to stop.
+bool Agent::serve(const std::vector<pollfd> &fds)
+{
+    // Clients come first: a claim precedes the frames that it will bring.
+    const std::size_t first_client = fixed_fds + 2 * boards_.size();
+    serve_clients(fds, first_client, clients_.size());
+    if (fds[0].revents)
+        accept_clients();
+    if (fds[2].revents)
+        links_.read([this](int index, uint32_t state) { link_changed(index, state); });
+    for (std::size_t i = 0; i < boards_.size(); i++) {
+        for (std::size_t side = 0; side < 2; side++) {
+            const pollfd &entry = fds[fixed_fds + 2 * i + side];
+            if (entry.revents & (POLLERR | POLLHUP)) {
+                int why = 0; // a downed interface: the links tell the rest
+                socklen_t size = sizeof(why);
+                ::getsockopt(entry.fd, SOL_SOCKET, SO_ERROR, &why, &size);
+            }
+            if (entry.revents)
+                boards_[i]->receive(entry.fd);
+        }
+    }
+    return !fds[1].revents;
+}
+
+void Agent::serve_clients(const std::vector<pollfd> &fds, std::size_t first, std::size_t known)
+{
+    for (std::size_t i = 0; i < known; i++) {
+        Client &client = clients_[i];
+        const bool died = fds[first + 2 * i + 1].revents;
+        const bool spoke = fds[first + 2 * i].revents;
+        if (died || (spoke && !serve_client(client)))
+            drop(client);
+    }
+    std::erase_if(clients_, [](const Client &client) { return !client.connection; });
+}
+
+bool Agent::serve_client(Client &client)
+{
+    AgentRequest request;
+    std::vector<Fd> fds;
+    const ssize_t got = receive_datagram(client.connection.get(), &request, sizeof(request), fds, MSG_DONTWAIT);
+    if (got < 0 && errno == EAGAIN)
+        return true;
+    if (got != static_cast<ssize_t>(sizeof(request)) || !fds.empty())
+        return false;
+    return answer(client, request);
+}
+
+void Agent::drop(Client &client)
+{
+    if (client.board >= 0) {
+        log_.line("endpoint " + std::to_string(client.endpoint) + " of board " + std::to_string(client.board) +
+                  ": released by process " + std::to_string(client.pid));
+        boards_[static_cast<std::size_t>(client.board)]->release(client.endpoint);
+    }
+    client.board = -1;
+    client.connection.reset();
+    client.process.reset();
+}
+
+void Agent::accept_clients()
+{
+    for (;;) {
+        Client client;
+        client.connection.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!client.connection)
+            return;
+        admit(client);
+        if (client.admitted)
+            clients_.push_back(std::move(client));
+        else
+            turn_away(client);
+    }
+}
+
+void Agent::admit(Client &client) const
+{
+    ucred who{};
+    socklen_t size = sizeof(who);
+    if (::getsockopt(client.connection.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
+        return;
+    client.pid = static_cast<uint32_t>(who.pid);
+    client.uid = who.uid;
+    client.process = process_of(client.connection.get(), who.pid);
+    client.admitted = who.uid == 0 || who.uid == ::geteuid() || in_group(client.connection.get(), who.gid);
+}
+
+void Agent::link_changed(int index, uint32_t state)
+{
+    for (const auto &board : boards_) {
+        const uint32_t before = read_link(board->record()).state;
+        if (index < 0) {
+            InterfaceFacts facts;
+            const bool exists = query_interface(board->interface(), facts) && facts.index == board->interface_index();
+            board->set_link(!exists ? EMX_LINK_GONE : facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);
+        } else if (index == board->interface_index()) {
+            board->set_link(state);
+        }
+        const uint32_t after = read_link(board->record()).state;
+        if (before != after)
+            log_.line("interface " + board->interface() + " is " +
+                      (after == EMX_LINK_UP ? "up" : after == EMX_LINK_DOWN ? "down" : "gone"));
+    }
+}
+
+} // namespace emx

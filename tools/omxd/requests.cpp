@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What clients ask of the board agent. Requests are hostile: every number and text is checked.
+#include "tools/omxd/agent.hpp"
+
+#include "driver/engine/control_socket.hpp"
+#include "driver/engine/mx_codes.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace emx {
+namespace {
+
+std::string text_of(const AgentRequest &request)
+{
+    return std::string(request.text, ::strnlen(request.text, sizeof(request.text)));
+}
+
+bool good_name(const std::string &name)
+{
+    return !name.empty() && name.size() < EMX_NAME_MAX &&
+           std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 127; });
+}
+
+void command_of(uint32_t pid, ClaimRecord &owner)
+{
+    std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+    std::string name;
+    std::getline(file, name);
+    std::memcpy(owner.command, name.data(), std::min(name.size(), sizeof(owner.command) - 1));
+}
+
+bool loopback_up()
+{
+    InterfaceFacts lo;
+    return query_interface("lo", lo) && lo.up;
+}
+
+} // namespace
+
+void Agent::refuse(AgentReply &reply, int code, const std::string &text) const
+{
+    reply.code = code;
+    std::memset(reply.text, 0, sizeof(reply.text));
+    std::memcpy(reply.text, text.data(), std::min(text.size(), sizeof(reply.text) - 1));
+}
+
+/// False: the client is to be dropped.
+bool Agent::answer(Client &client, const AgentRequest &request)
+{
+    AgentReply reply;
+    EndpointSockets sockets;
+    std::vector<int> fds;
+    if (request.magic != agent_protocol_magic || request.version != agent_protocol_version) {
+        refuse(reply, mx_no_driver, "omxd is of another build of EtherMX: stop it, so that the next open starts the right one");
+    } else if (request.op == AgentOp::hello) {
+        fds = {file_->fd()};
+    } else if (request.op == AgentOp::claim) {
+        claim(client, request, reply, sockets);
+        if (reply.code == 0)
+            fds = {sockets.ring.get(), sockets.bulk.get(), sockets.lo.get()};
+    } else {
+        perform(request, reply);
+    }
+    return send_datagram(client.connection.get(), &reply, sizeof(reply), fds, MSG_DONTWAIT);
+}
+
+// Strangers get their answer unasked and hold no descriptor here.
+void Agent::turn_away(const Client &client) const
+{
+    AgentReply reply;
+    refuse(reply, mx_no_perm, "omxd serves root and members of the group ethermx: join the group (usermod -aG ethermx "
+                              "USER) and log in again, or run as root");
+    send_datagram(client.connection.get(), &reply, sizeof(reply), {}, MSG_DONTWAIT);
+}
+
+bool Agent::check_board(const AgentRequest &request, AgentReply &reply)
+{
+    if (request.board < boards_.size())
+        return true;
+    refuse(reply, mx_board_unknown, "no board " + std::to_string(request.board));
+    return false;
+}
+
+void Agent::claim(Client &client, const AgentRequest &request, AgentReply &reply, EndpointSockets &sockets)
+{
+    if (!check_board(request, reply))
+        return;
+    AgentBoard &board = *boards_[request.board];
+    const std::string what = "endpoint " + std::to_string(request.endpoint) + " of board " + std::to_string(request.board);
+    if (request.endpoint >= options_.endpoint_max)
+        return refuse(reply, mx_bad_endpoint, what + " is out of range (omxd --endpoints raises it)");
+    if (client.board >= 0)
+        return refuse(reply, mx_no_resources, "a connection holds one endpoint only");
+    if (board.claimed(request.endpoint)) {
+        const ClaimRecord &owner = file_->claim(request.board, request.endpoint);
+        return refuse(reply, mx_busy, what + " is open in process " + std::to_string(owner.pid) + " (" +
+                                          std::string(owner.command, ::strnlen(owner.command, sizeof(owner.command))) + ")");
+    }
+    if (read_link(board.record()).state == EMX_LINK_GONE)
+        return refuse(reply, mx_no_dev, "interface " + board.interface() + " vanished: restart omxd when it is back");
+    if (!loopback_up())
+        return refuse(reply, mx_no_dev, "interface lo is down, which endpoints of one host need: ip link set lo up");
+    ClaimRecord owner{client.pid, client.uid, request.session, 0, {}};
+    command_of(client.pid, owner);
+    board.claim(request.endpoint, owner);
+    if (!board.make_sockets(request.endpoint, sockets)) {
+        const int why = errno;
+        board.release(request.endpoint);
+        return refuse(reply, mx_no_resources, "opening the sockets of " + what + ": " + std::strerror(why));
+    }
+    client.board = static_cast<int>(request.board);
+    client.endpoint = request.endpoint;
+    sockets.shape.value = file_->header().agent_pid;
+    reply = sockets.shape;
+    log_.line(what + ": process " + std::to_string(client.pid) + " (" + owner.command + ")");
+}
+
+void Agent::perform(const AgentRequest &request, AgentReply &reply)
+{
+    switch (request.op) {
+    case AgentOp::add_peer:
+        if (check_board(request, reply)) {
+            const int index = boards_[request.board]->add_peer(request.mac);
+            if (index < 0)
+                return refuse(reply, mx_nic_not_found, "this board is not in the peers file, or the peer table is full");
+            reply.value = static_cast<uint32_t>(index);
+        }
+        break;
+    case AgentOp::set_name:
+        if (!check_board(request, reply))
+            break;
+        if (!good_name(text_of(request)))
+            return refuse(reply, mx_no_resources, "a board name has 1 to 79 printable characters without blanks");
+        rename(request.board, text_of(request));
+        break;
+    case AgentOp::clear_counters:
+        if (check_board(request, reply))
+            file_->clear_counters(request.board);
+        break;
+    case AgentOp::peers_clear:
+    case AgentOp::peers_append:
+    case AgentOp::peers_complete:
+    case AgentOp::forget_names:
+        change_peers(request, reply);
+        break;
+    default:
+        refuse(reply, mx_no_driver, "omxd does not know this request");
+    }
+}
+
+void Agent::change_peers(const AgentRequest &request, AgentReply &reply)
+{
+    if (request.op == AgentOp::peers_append) {
+        const std::string name = text_of(request);
+        if (!name.empty() && !good_name(name))
+            return refuse(reply, mx_no_resources, "a board name has 1 to 79 printable characters without blanks");
+        return append_peer(request.mac, name, reply);
+    }
+    for (const auto &board : boards_) {
+        fw_peers *table = file_->peers(board->number());
+        if (request.op != AgentOp::peers_complete)
+            board->forget_names();
+        if (request.op != AgentOp::forget_names)
+            table->open = request.op == AgentOp::peers_clear;
+    }
+}
+
+// Into every board's table, also a closed one: this is the administrator's own list.
+void Agent::append_peer(uint64_t mac, const std::string &name, AgentReply &reply)
+{
+    for (const auto &board : boards_) {
+        fw_peers *table = file_->peers(board->number());
+        const int index = fw_peer_add(table, mac);
+        if (index < 0)
+            return refuse(reply, mx_no_resources, "not a unicast address, or the peer table is full");
+        const auto peer = static_cast<uint32_t>(index);
+        if (peer >= boards_.size() && !name.empty())
+            fw_peer_name(table, peer, name.c_str());
+        reply.value = peer;
+    }
+    const int own = file_->board_of(mac);
+    if (own >= 0 && !name.empty())
+        rename(static_cast<uint32_t>(own), name);
+}
+
+void Agent::rename(uint32_t number, const std::string &name)
+{
+    boards_[number]->set_name(name);
+    for (const auto &board : boards_)
+        fw_peer_name(file_->peers(board->number()), number, name.c_str());
+    log_.line("board " + std::to_string(number) + " is now " + name);
+}
+
+} // namespace emx
