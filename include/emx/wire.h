@@ -91,14 +91,15 @@ static inline __u64 emx_get64(emx_be64 v)
 
 static inline emx_be16 emx_put16(__u16 v)
 {
-	emx_be16 r = { { (__u8)(v >> 8), (__u8)v } };
+	emx_be16 r = { { (__u8)(v >> 8), (__u8)(v & 0xff) } };
 
 	return r;
 }
 
 static inline emx_be32 emx_put32(__u32 v)
 {
-	emx_be32 r = { { (__u8)(v >> 24), (__u8)(v >> 16), (__u8)(v >> 8), (__u8)v } };
+	emx_be32 r = { { (__u8)(v >> 24), (__u8)(v >> 16 & 0xff), (__u8)(v >> 8 & 0xff),
+			 (__u8)(v & 0xff) } };
 
 	return r;
 }

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Runs the kernel's checkpatch.pl --strict over the kernel C of this project.
+#
+#   checkpatch.sh DIR     DIR keeps the script once it was taken out of the kernel source package
+#
+# EMX_CHECKPATCH    path of checkpatch.pl (default: linux headers, else linux-source)
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+
+[ $# = 1 ] || fail "usage: checkpatch.sh DIR"
+mkdir -p "$1"
+dir=$(cd "$1" && pwd)
+
+need perl
+
+# Headers packages of some distributions carry the script; Debian's source package always does.
+find_checkpatch() {
+	local file
+	for file in "${EMX_CHECKPATCH:-}" /lib/modules/*/build/scripts/checkpatch.pl \
+		"$dir"/checkpatch/scripts/checkpatch.pl; do
+		[ -e "$file" ] && echo "$file" && return
+	done
+	file=$(printf '%s\n' /usr/src/linux-source-6.*.tar.xz | sort -V | tail -n 1)
+	[ -e "$file" ] || skip "no checkpatch.pl: apt-get install linux-source"
+	need xz
+	mkdir -p "$dir/checkpatch"
+	tar -xJf "$file" -C "$dir/checkpatch" --strip-components=1 --wildcards --occurrence=1 \
+		'*/scripts/checkpatch.pl' '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
+	echo "$dir/checkpatch/scripts/checkpatch.pl"
+}
+
+# What differs from a kernel patch, and why:
+#  SPDX_LICENSE_TAG        the whole project uses one licence expression and one comment form
+#  FILE_PATH_CHANGES, MAINTAINERS do not exist here
+#  PREFER_KERNEL_TYPES     the core and the wire headers are also user-space code: __u32
+#  SPLIT_STRING and others stay on
+checkpatch=$(find_checkpatch)
+mapfile -t files < <(find "$TOP/driver/linux" "$TOP/driver/core" -name '*.[ch]' | sort)
+perl "$checkpatch" --no-tree --terse --strict --show-types --max-line-length=100 \
+	--ignore SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES --file "${files[@]}" ||
+	fail "checkpatch.pl is not satisfied"

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Gate on the length of C and C++ functions, with a list of exceptions that only shrinks."""
+
+import pathlib
+import re
+
+from gates import without_comments
+from tree import C_SUFFIXES, Finding
+
+FUNCTION_LINES_MAX = 70
+RATCHET = 'tests/tidy/ratchet.txt'
+
+NOT_FUNCTIONS = re.compile(r'^(typedef\s+|template\s*<[^{]*>\s*)?(static\s+|inline\s+|constexpr\s+|'
+                           r'const\s+)*(namespace|class|struct|union|enum|extern\s*")\b')
+
+
+def strip(text):
+    """Code only: no comments, no string contents, no preprocessor lines; lines stay in place."""
+    text = re.sub(r'R"(\w*)\(.*?\)\1"', lambda m: '""' + '\n' * m.group(0).count('\n'), text,
+                  flags=re.S)
+    text = without_comments(text)
+    return re.sub(r'^[ \t]*#(?:[^\n]*\\\n)*[^\n]*', lambda m: '\n' * m.group(0).count('\n'), text,
+                  flags=re.M)
+
+
+def is_function(head):
+    """Whether a brace after this text (since the last ; { or }) opens a function body."""
+    head = ' '.join(head.split())
+    if NOT_FUNCTIONS.search(head) and not re.search(r'\)\s*(const|noexcept|override)?$', head):
+        return False
+    if re.search(r'=\s*$|=\s*\(.*\)$', head):
+        return False
+    return bool(re.search(r'\)[^=]*$', head))
+
+
+def name_of(head):
+    head = ' '.join(head.split())
+    if re.match(r'(TEST_CASE|SCENARIO|TEMPLATE_TEST_CASE|TEST_CASE_METHOD)\b', head):
+        return head[:60]
+    match = re.search(r'([\w:~]+|operator\s*\S+)\s*\(', head)
+    return match.group(1) if match else head[:40]
+
+
+def functions(text):
+    """Yields (name, first line, lines) of each function; nested lambdas count with their host."""
+    code = strip(text)
+    depth = 0  # braces of namespaces, classes and the like
+    body = 0  # braces inside a function
+    start = 0  # where the current head begins
+    first = name = None
+    for match in re.finditer(r'[;{}]', code):
+        char = match.group(0)
+        head = code[start:match.start()]
+        if body:
+            body += {'{': 1, '}': -1, ';': 0}[char]
+            if not body:
+                last = code.count('\n', 0, match.start()) + 1
+                yield name, first, last - first + 1
+        elif char == '{':
+            if is_function(head):
+                body = 1
+                name = name_of(head)
+                lead = len(head) - len(head.lstrip())
+                first = code.count('\n', 0, start + lead) + 1
+            else:
+                depth += 1
+        elif char == '}':
+            depth -= 1
+        start = match.end()
+
+
+def ratchet(tree):
+    """{'path:function': allowed lines}; a line is "path:function lines reason"."""
+    allowed = {}
+    if RATCHET in tree.files:
+        for _, line in tree.lines(RATCHET):
+            words = line.split(None, 2)
+            if words and not line.startswith('#'):
+                allowed[words[0]] = (int(words[1]), words[2] if len(words) > 2 else '')
+    return allowed
+
+
+def function_length(tree):
+    """Functions stay short; a listed one may stay long but not grow, and leaves the list when cut."""
+    allowed = ratchet(tree)
+    seen = {}
+    for path in tree.files:
+        if pathlib.Path(path).suffix not in C_SUFFIXES:
+            continue
+        for name, first, lines in functions(tree.text(path) or ''):
+            key = f'{path}:{name}'.replace(' ', '_')
+            seen[key] = max(lines, seen.get(key, 0))
+            limit = allowed.get(key, (FUNCTION_LINES_MAX,))[0]
+            if lines > max(limit, FUNCTION_LINES_MAX):
+                yield Finding(path, first, f'{name} has {lines} lines, at most {limit}: split it')
+    for key, (limit, reason) in allowed.items():
+        if not reason:
+            yield Finding(RATCHET, 0, f'{key}: give the reason')
+        if seen.get(key, 0) <= FUNCTION_LINES_MAX or seen[key] < limit:
+            yield Finding(RATCHET, 0, f'{key}: now {seen.get(key, 0)} lines, lower or drop its entry')

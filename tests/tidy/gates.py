@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Gates that need nothing but the text of the files. Each takes a Tree and yields Findings."""
+
+import os
+import pathlib
+import re
+import urllib.parse
+
+from tree import C_SUFFIXES, Finding
+
+LICENCE = 'SPDX-License-Identifier: ' + 'BSD-2-Clause OR GPL-2.0-only'
+FILE_LINES_MAX = 800
+
+SOURCE_SUFFIXES = C_SUFFIXES | {'.py', '.sh', '.map', '.lua', '.build', '.yml', '.bpf'}
+SOURCE_NAMES = {'Kbuild', 'Makefile', 'meson_options.txt'}
+
+TOP_LEVEL = {'driver', 'libmx', 'include', 'compat', 'tools', 'tests', 'docs', 'meson.build',
+             'meson_options.txt', 'LICENSE', 'README.md'}
+
+
+def is_source(tree, name):
+    path = pathlib.Path(name)
+    return (path.suffix in SOURCE_SUFFIXES or path.name in SOURCE_NAMES
+            or (tree.text(name) or '').startswith('#!'))
+
+
+def spdx(tree):
+    """Every source file names the licence in its first lines."""
+    for name in tree.files:
+        if is_source(tree, name):
+            head = '\n'.join((tree.text(name) or '').splitlines()[:3])
+            if LICENCE not in head:
+                yield Finding(name, 1, f'add the line "{LICENCE}" at the top')
+
+
+def core_includes(tree):
+    """The firmware core sees its own interface and the two contracts, and no host."""
+    for name in tree.under('driver/core/', suffixes={'.c', '.h'}):
+        for number, line in tree.lines(name):
+            include = re.match(r'\s*#\s*include\s*([<"].*[>"])', line)
+            if include and not re.fullmatch(r'[<"]emx/\w+\.h[>"]|"fw\w*\.h"', include.group(1)):
+                yield Finding(name, number, f'driver/core may not include {include.group(1)}')
+
+
+HOST_MACROS = r'__KERNEL__|__linux__|__unix__|__STDC_HOSTED__|_WIN32|EMX_HOST\w*|MODULE'
+
+
+def core_host(tree):
+    """The firmware core never asks which host it is on."""
+    for name in tree.under('driver/core/', suffixes={'.c', '.h'}):
+        for number, line in tree.lines(name):
+            if re.search(rf'^\s*#\s*(el)?if.*\b({HOST_MACROS})\b', line):
+                yield Finding(name, number, 'driver/core has no #if on its host')
+
+
+def core_built_twice(tree):
+    """Kbuild takes every .c of the core by itself; Meson's list must hold the same files."""
+    listed = tree.text('driver/core/meson.build') if 'driver/core/meson.build' in tree.files else ''
+    for name in tree.under('driver/core/', suffixes={'.c'}):
+        if f"'{pathlib.Path(name).name}'" not in listed:
+            yield Finding(name, 0, 'not listed in driver/core/meson.build')
+
+
+def kernel_versions(tree):
+    """Kernel version shims live in one file."""
+    for name in tree.under('driver/', suffixes={'.c', '.h'}):
+        if name == 'driver/linux/compat.h':
+            continue
+        for number, line in tree.lines(name):
+            if 'LINUX_VERSION_CODE' in line:
+                yield Finding(name, number, 'version shims belong into driver/linux/compat.h')
+
+
+def file_length(tree):
+    """A file that outgrows the limit is about more than one thing."""
+    for name in tree.files:
+        if is_source(tree, name):
+            count = len((tree.text(name) or '').splitlines())
+            if count > FILE_LINES_MAX:
+                yield Finding(name, 0, f'{count} lines, at most {FILE_LINES_MAX}: split it')
+
+
+# (what, folders, suffixes, pattern, remedy)
+PACKET_PATHS = ('driver/core/', 'driver/engine/', 'driver/linux/rx.c', 'driver/linux/tx.c',
+                'libmx/match/', 'libmx/proto/', 'libmx/reliab/', 'libmx/shm/', 'libmx/progress/')
+BANNED = (
+    ('unbounded', ('',), C_SUFFIXES, r'\b(strcpy|strcat|sprintf|vsprintf|gets)\s*\(',
+     'writes without a bound: use snprintf or memcpy with a length'),
+    ('print', PACKET_PATHS, C_SUFFIXES,
+     r'\b(f?printf|puts|fputs|perror|printk|pr_\w+|netdev_(err|warn|info|dbg)|syslog)\s*\('
+     r'|std::(cout|cerr|clog)\b',
+     'nothing is printed on a packet path: count it, or let the caller word the error'),
+    ('sleep', ('tests/',), C_SUFFIXES | {'.sh', '.py', ''},
+     r'\b(sleep|usleep|nanosleep|clock_nanosleep|sleep_for|sleep_until)\s*\('
+     r'|^\s*(u?sleep)\s+["$0-9]|[;&|]\s*(u?sleep)\s+["$0-9]|\b(do|then|else)\s+sleep\b',
+     'a sleep in a test hides a race: wait for the event itself'),
+)
+
+
+def allowed(tree, name, number, what):
+    """An exception stands on the line or the one before: tidy-allow(WHAT): REASON."""
+    lines = (tree.text(name) or '').splitlines()
+    return any(re.search(rf'tidy-allow\({what}\): \S+', line)
+               for line in lines[max(0, number - 2):number])
+
+
+def without_comments(text):
+    """Blanks out C comments and string contents, keeping every line break."""
+    def blank(match):
+        piece = match.group(0)
+        if piece[0] in '"\'':
+            return piece[0] + ' ' * (len(piece) - 2) + piece[-1]
+        return re.sub(r'[^\n]', ' ', piece)
+    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', blank, text,
+                  flags=re.S)
+
+
+def code_lines(tree, name):
+    if pathlib.Path(name).suffix in C_SUFFIXES:
+        return enumerate(without_comments(tree.text(name) or '').splitlines(), 1)
+    return ((n, line.split(' #', 1)[0] if not line.startswith('#') else '')
+            for n, line in tree.lines(name))
+
+
+def banned_calls(tree):
+    """Calls that are unsafe, or wrong where they stand."""
+    for what, folders, suffixes, pattern, remedy in BANNED:
+        for name in tree.under(*folders, suffixes=suffixes):
+            if name.startswith('tests/tidy/'):
+                continue
+            for number, line in code_lines(tree, name):
+                call = re.search(pattern, line)
+                if call and not allowed(tree, name, number, what):
+                    yield Finding(name, number, f'{call.group(0).strip()}: {remedy}')
+
+
+def top_level(tree):
+    """The top of the tree holds what the layout says and nothing else."""
+    for entry in sorted({pathlib.Path(n).parts[0] for n in tree.files}):
+        if entry not in TOP_LEVEL and not entry.startswith('.'):
+            yield Finding(entry, 0, 'does not belong to the top level')
+
+
+def machine_patterns(root):
+    """What would tie a file to the machine that wrote it: its directories, its package mirrors."""
+    patterns = [r'(?<![\w.$}])/(home|Users)/\w', r'(?<![\w.$}])/root/\w']
+    system = {'usr', 'tmp', 'var', 'opt', 'srv', 'etc', 'home', 'root', 'dev', 'proc', 'sys', 'run',
+              'mnt', 'media', 'bin', 'lib', 'sbin', 'boot'}
+    if root.parts[1] not in system:
+        patterns.append(rf'(?<![\w.$}}])/{re.escape(root.parts[1])}/\w')
+    hosts = set()
+    for value in [os.environ.get(v, '') for v in ('PIP_INDEX_URL', 'GOPROXY', 'http_proxy')] + \
+            [line for path in pathlib.Path('/etc/apt').glob('sources.list*/**/*')
+             if path.is_file() for line in path.read_text(errors='replace').splitlines()]:
+        for url in re.findall(r'https?://[^\s,\]]+', value):
+            hosts.add(urllib.parse.urlparse(url).hostname or '')
+    for host in hosts:
+        if host and not host.endswith('.debian.org'):
+            patterns.append(re.escape(host))
+    return patterns
+
+
+def machine_paths(tree, patterns=None):
+    """No file knows the directories or mirrors of the machine it was written on."""
+    pattern = re.compile('|'.join(patterns or machine_patterns(tree.root)))
+    for name in tree.files:
+        for number, line in tree.lines(name):
+            if pattern.search(line) and not name.startswith('tests/tidy/'):
+                yield Finding(name, number, 'names a directory or host of a build machine')
+
+
+def whitespace(tree):
+    """No trailing blanks; the last line ends."""
+    for name in tree.files:
+        text = tree.text(name)
+        if not text or pathlib.Path(name).suffix in {'.patch', '.diff'}:
+            continue
+        for number, line in enumerate(text.split('\n'), 1):
+            if line != line.rstrip(' \t\r'):
+                yield Finding(name, number, 'trailing blanks')
+        if not text.endswith('\n'):
+            yield Finding(name, 0, 'the last line does not end')

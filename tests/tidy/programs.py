@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Gates that ask another program: nm, clang-format, clang-tidy, shellcheck."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+from tree import Finding
+
+CORE_SYMBOLS = {'memcpy', 'memset', 'memcmp', 'memmove'}
+# What compilers add by themselves: position independence, stack protector, sanitizers, coverage.
+COMPILER_SYMBOLS = re.compile(r'_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__(asan|ubsan|tsan|msan)_\w+'
+                              r'|__sanitizer_\w+|__gcov_\w+|__llvm_\w+|__start_\w+|__stop_\w+')
+
+
+class Missing(Exception):
+    """A program or an input that a gate needs is not there."""
+
+
+def need(program, package=None):
+    if not shutil.which(program):
+        raise Missing(f'no {program}: apt-get install {package or program}')
+
+
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False,
+                          **options)
+
+
+def core_symbols(tree):
+    """The core as built for user space calls nothing but the four memory functions."""
+    if not tree.build:
+        raise Missing('no build directory given: --build DIR')
+    need('nm', 'binutils')
+    objects = sorted((tree.build / 'driver' / 'core').rglob('*.o'))
+    if not objects and any(tree.under('driver/core/', suffixes={'.c'})):
+        raise Missing(f'{tree.build} holds no objects of driver/core: run ninja first')
+    defined = set()
+    wanted = {}
+    for path in objects:
+        for line in run('nm', path).stdout.splitlines():
+            kind, symbol = line.split()[-2:]
+            if kind in 'Uvw':
+                wanted.setdefault(symbol, path)
+            else:
+                defined.add(symbol)
+    for symbol, path in sorted(wanted.items()):
+        if symbol not in defined | CORE_SYMBOLS and not COMPILER_SYMBOLS.fullmatch(symbol):
+            yield Finding(str(path.relative_to(tree.build)), 0, f'driver/core may not call {symbol}')
+
+
+def formatted(tree):
+    """C++ and the kernel C are as clang-format would leave them."""
+    need('clang-format')
+    names = [*tree.under('', suffixes={'.cpp', '.hpp'}),
+             *tree.under('driver/core/', 'driver/linux/', suffixes={'.c', '.h'})]
+    if not names:
+        return
+    result = run('clang-format', '--dry-run', '-Werror', *names, cwd=tree.root)
+    first = {}
+    for line in result.stderr.splitlines():
+        match = re.match(r'(.*?):(\d+):\d+: error: ', line)
+        if match:
+            first.setdefault(match.group(1), int(match.group(2)))
+    for name, number in first.items():
+        yield Finding(name, number, 'run clang-format -i on it')
+    if result.returncode and not first:
+        yield Finding('.clang-format', 0, result.stderr.strip()[:300])
+
+
+def shell(tree):
+    """Shell scripts pass shellcheck."""
+    need('shellcheck')
+    names = sorted({*tree.under('', suffixes={'.sh'}), *tree.scripts('/sh', 'bash')})
+    if not names:
+        return
+    result = run('shellcheck', '-x', '-S', 'warning', '-f', 'gcc', *names, cwd=tree.root)
+    for line in result.stdout.splitlines():
+        match = re.match(r'(.*?):(\d+):\d+: \w+: (.*)', line)
+        if match:
+            yield Finding(match.group(1), int(match.group(2)), match.group(3))
+
+
+def changed(tree):
+    """Files that differ from the main branch's fork point, or else from the last commit."""
+    base = run('git', '-C', tree.root, 'merge-base', 'HEAD', 'main').stdout.strip()
+    head = run('git', '-C', tree.root, 'rev-parse', 'HEAD').stdout.strip()
+    if not base or base == head:
+        base = 'HEAD~1'
+    return set(run('git', '-C', tree.root, 'diff', '--name-only', base).stdout.splitlines())
+
+
+def tidy_order(tree, names):
+    """Changed files first; the rest from a place that moves on with every commit."""
+    fresh = changed(tree)
+    commits = run('git', '-C', tree.root, 'rev-list', '--count', 'HEAD').stdout.strip()
+    offset = int(commits or 0) * 7 % max(1, len(names))
+    rest = [n for n in names[offset:] + names[:offset] if n not in fresh]
+    return [n for n in names if n in fresh] + rest
+
+
+def tidy_findings(tree, name):
+    result = run('clang-tidy', '-p', tree.build, '--quiet', '--extra-arg=-Wno-unknown-warning-option',
+                 tree.root / name, cwd=tree.build)
+    found = []
+    for line in result.stdout.splitlines():
+        match = re.match(r'(.*?):(\d+):\d+: (?:warning|error): (.*)', line)
+        if match:
+            path = pathlib.Path(match.group(1))
+            path = path.relative_to(tree.root) if path.is_relative_to(tree.root) else path
+            found.append(Finding(str(path), int(match.group(2)), match.group(3)))
+    if result.returncode and not found:
+        found.append(Finding(name, 0, 'clang-tidy: ' + (result.stderr.strip() or 'failed')[-300:]))
+    return found
+
+
+def clang_tidy(tree):
+    """clang-tidy on changed files and, as far as the time goes, on others; with --full on all."""
+    need('clang-tidy')
+    if not tree.build or not (tree.build / 'compile_commands.json').exists():
+        raise Missing('no compile_commands.json: configure with Meson and give --build DIR')
+    commands = json.loads((tree.build / 'compile_commands.json').read_text())
+    known = {os.path.normpath(os.path.join(c['directory'], c['file'])) for c in commands}
+    names = [n for n in tree.under('', suffixes={'.c', '.cpp'}) if str(tree.root / n) in known]
+    order = names if tree.full else tidy_order(tree, names)
+    deadline = time.monotonic() + tree.seconds
+    seen = set()
+    done = 0
+    with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+        for i in range(0, len(order), 2):
+            if not tree.full and time.monotonic() > deadline:
+                break
+            for found in pool.map(lambda n: tidy_findings(tree, n), order[i:i + 2]):
+                done += 1
+                seen.update(found)
+    print(f'  clang-tidy looked at {done} of {len(order)} files')
+    yield from sorted(seen, key=lambda f: (f.path, f.line))

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Proves that every gate can fail: a bad sample must be found, its good twin must pass.
+
+A gate without samples here is itself a failure.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import gates
+import programs
+import tidy
+from tree import Tree
+
+SPDX = gates.LICENCE
+LONG = 'int f(int a)\n{\n' + '\ta++;\n' * 80 + '\treturn a;\n}\n'
+SHORT = 'int f(int a)\n{\n\treturn a;\n}\n'
+METHOD = 'namespace n {\nclass A {\n    A() : a_(0)\n    {\n' + '        a_++;\n' * 80 + '    }\n};\n}\n'
+CORE_MESON = "lib = static_library('core', 'a.c')\n"
+RATCHET = 'tests/tidy/ratchet.txt'
+MACRO = '__' + 'KERNEL__'
+FORMAT = 'BasedOnStyle: LLVM\n'
+CHECKS = "Checks: '-*,bugprone-*'\nWarningsAsErrors: '*'\n"
+
+# gate: [(bad tree, good tree)], each {path: content}
+SAMPLES = {
+    'spdx': [({'a.c': 'int x;\n'}, {'a.c': f'/* {SPDX} */\n'}),
+             ({'run': '#!/bin/sh\n'}, {'run': f'#!/bin/sh\n# {SPDX}\n'})],
+    'core-includes': [({'driver/core/a.c': '#include <stdio.h>\n'},
+                       {'driver/core/a.c': '#include <emx/abi.h>\n#include "fw.h"\n'}),
+                      ({'driver/core/a.c': '#include "../linux/ethermx.h"\n'}, {})],
+    'core-host': [({'driver/core/a.c': f'#ifdef {MACRO}\n'}, {'driver/core/a.c': '#ifdef FW_A\n'}),
+                  ({'driver/core/a.h': f'#  elif defined({MACRO})\n'}, {})],
+    'core-built-twice': [({'driver/core/b.c': SHORT, 'driver/core/meson.build': CORE_MESON},
+                          {'driver/core/a.c': SHORT, 'driver/core/meson.build': CORE_MESON})],
+    'kernel-versions': [({'driver/linux/a.c': '#if LINUX_VERSION_CODE > 1\n'},
+                         {'driver/linux/compat.h': '#if LINUX_VERSION_CODE > 1\n'})],
+    'file-length': [({'a.c': '\n' * 801}, {'a.c': '\n' * 800})],
+    'function-length': [({'a.c': LONG}, {'a.c': SHORT * 40}),
+                        ({'a.hpp': METHOD}, {'a.hpp': 'struct A {\n' + '    int a;\n' * 90 + '};\n'}),
+                        ({'a.c': SHORT, RATCHET: 'a.c:f 90 reason\n'},
+                         {'a.c': LONG, RATCHET: 'a.c:f 84 a table in code\n'}),
+                        ({'a.c': LONG, RATCHET: 'a.c:f 84\n'}, {}),
+                        ({'a.c': LONG, RATCHET: 'a.c:f 83 reason\n'}, {})],
+    'banned-calls': [({'tools/a.cpp': 'strcpy(a, b);\n'}, {'tools/a.cpp': 'my_strcpy(a, b);\n'}),
+                     ({'libmx/proto/a.cpp': 'std::cerr << 1;\n'}, {'tools/a.cpp': 'std::cerr << 1;\n'}),
+                     ({'driver/linux/rx.c': 'pr_warn("x");\n'}, {'driver/linux/main.c': 'pr_err("x");\n'}),
+                     ({'tests/a.cpp': 'usleep(10);\n'}, {'tests/a.cpp': '// usleep(10);\n'}),
+                     ({'tests/a.cpp': 'usleep(10); // tidy-allow(sleep):\n'},
+                      {'tests/a.cpp': 'usleep(10); // tidy-allow(sleep): the peer must look dead\n'}),
+                     ({'tests/a.sh': 'x || sleep 1\n'}, {'tests/a.sh': '# sleep 1\nsleeper 1\n'}),
+                     ({'tests/a.py': 'time.sleep(1)\n'}, {'tests/a.py': 'asleep(1)\n'})],
+    'top-level': [({'stuff/a.c': ''}, {'driver/a.c': '', '.ci/run': ''}), ({'NOTES': ''}, {})],
+    'machine-paths': [({'a.sh': 'cd /home/me/ethermx\n'}, {'a.sh': 'cd "$HOME"/me; cat /usr/include/x\n'}),
+                      ({'a.md': 'see /root/notes\n'}, {'a.md': 'see root/notes, $DIR/root/x\n'})],
+    'whitespace': [({'a.c': 'int x; \n'}, {'a.c': 'int x;\n'}), ({'a.md': 'text'}, {'a.md': ''}),
+                   ({'a.c': 'int x;\r\n'}, {})],
+    'clang-format': [({'.clang-format': FORMAT, 'a.cpp': 'int  x ;\n'},
+                      {'.clang-format': FORMAT, 'a.cpp': 'int x;\n'}),
+                     ({'driver/linux/.clang-format': FORMAT, 'driver/linux/a.c': 'int  x ;\n'},
+                      {'.clang-format': FORMAT, 'tools/a.c': 'int  x ;\n'})],
+    'shellcheck': [({'a.sh': '#!/bin/sh\ncd $1\nfor f in `ls`; do :; done; [ $a == b ]\n'},
+                    {'a.sh': '#!/bin/sh\ncd "$1" || exit\n'})],
+}
+
+
+def write(root, files):
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return Tree(root)
+
+
+def findings(gate, tree):
+    return list(tidy.GATES[gate](tree))
+
+
+def check_text_gate(gate, bad, good):
+    with tempfile.TemporaryDirectory() as folder:
+        if not findings(gate, write(pathlib.Path(folder), bad)):
+            return f'{gate}: does not find {bad}'
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = findings(gate, write(pathlib.Path(folder), good))
+        return f'{gate}: complains about {good}: {wrong[0]}' if wrong else None
+
+
+def compiled(folder, source):
+    """A tree whose driver/core was built, as Meson would leave it."""
+    root = pathlib.Path(folder)
+    tree = write(root, {'driver/core/a.c': source, '.clang-tidy': CHECKS})
+    tree.build = root / 'build'
+    target = tree.build / 'driver/core/core.a.p'
+    target.mkdir(parents=True)
+    command = ['cc', '-c', '-O1', str(root / 'driver/core/a.c'), '-o', str(target / 'a.o')]
+    subprocess.run(command, check=True)
+    (tree.build / 'compile_commands.json').write_text(json.dumps(
+        [{'directory': str(tree.build), 'file': str(root / 'driver/core/a.c'), 'arguments': command}]))
+    return tree
+
+
+def check_built_gate(gate, bad, good):
+    with tempfile.TemporaryDirectory() as folder:
+        if not findings(gate, compiled(folder, bad)):
+            return f'{gate}: does not find {bad!r}'
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = findings(gate, compiled(folder, good))
+        return f'{gate}: complains about {good!r}: {wrong[0]}' if wrong else None
+
+
+BUILT_SAMPLES = {
+    'core-symbols': ('void *malloc(unsigned long);\nvoid *f(void) { return malloc(3); }\n',
+                     'void *memcpy(void *, const void *, unsigned long);\n'
+                     'void *f(void *a, void *b, unsigned long n) { return memcpy(a, b, n); }\n'),
+    'clang-tidy': ('int f(int a);\nint f(int a) { if (a) return 1; else return 1; }\n',
+                   'int f(int a);\nint f(int a) { return a + 1; }\n'),
+}
+
+
+def main():
+    errors = [f'{gate}: no sample proves that it can fail'
+              for gate in tidy.GATES if gate not in SAMPLES and gate not in BUILT_SAMPLES]
+    for gate, pairs in SAMPLES.items():
+        try:
+            errors += [check_text_gate(gate, bad, good) for bad, good in pairs]
+        except programs.Missing as missing:
+            errors.append(f'{gate}: {missing}')
+    for gate, (bad, good) in BUILT_SAMPLES.items():
+        errors.append(check_built_gate(gate, bad, good))
+    errors = [e for e in errors if e]
+    print('\n'.join(errors) or f'all {len(tidy.GATES)} gates can fail, and pass')
+    return 1 if errors else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
