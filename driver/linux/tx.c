@@ -28,8 +28,12 @@ static struct sk_buff *build(struct net_device *dev, const void *frame, u32 leng
 void emx_tx(struct emx_board *board, const void *frame, u32 length)
 {
 	struct sk_buff *skb = build(board->dev, frame, length);
+	int status = -ENOMEM;
 
-	if (skb && !net_xmit_eval(dev_queue_xmit(skb)))
+	if (skb)
+		status = dev_queue_xmit(skb);
+	/* net_xmit_eval() evaluates its argument twice. */
+	if (!net_xmit_eval(status))
 		return;
 	spin_lock_bh(&board->lock);
 	board->counters.v[EMX_CNT_TX_FAILED]++;

@@ -6,6 +6,7 @@
 #                  headers, an image, or both, as the caller asks)
 # EMX_NO_SKIP=1    a missing program or package is a failure, not a skip; CI sets it
 
+# shellcheck disable=SC2034 # for those that include this
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 fail() {
