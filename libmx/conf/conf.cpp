@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Tunables: see conf.hpp.
+#include "libmx/conf/conf.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+namespace emx {
+
+namespace {
+
+enum class Style {
+    loose, ///< parsed like atoi: garbage is 0
+    boolean, ///< loose, any other number than 0 is 1
+    zombie, ///< natively a boolean: 1 means "as many as usual"
+    present, ///< set at all, even empty
+    pair, ///< "bits,shift"
+    strict, ///< a number in range or an error
+    text,
+};
+
+struct Tunable {
+    const char *name;
+    const char *twin; ///< MX_* name, or nullptr
+    const char *alias; ///< another accepted name, or nullptr
+    Style style;
+    int Conf::*number;
+    std::string Conf::*text;
+    int low, high;
+    const char *unit;
+    const char *help;
+};
+
+// clang-format off
+const Tunable tunables[] = {
+    {"OMX_DISABLE_SELF", "MX_DISABLE_SELF", nullptr, Style::boolean, &Conf::disable_self, nullptr, 0, 1, "bool", "messages to the own endpoint travel as frames"},
+    {"OMX_DISABLE_SHARED", "MX_DISABLE_SHMEM", "MX_DISABLE_SHARED", Style::boolean, &Conf::disable_shared, nullptr, 0, 1, "bool", "messages within the host travel as frames"},
+    {"OMX_RNDV_THRESHOLD", nullptr, nullptr, Style::loose, &Conf::rndv_threshold, nullptr, 128, 32768, "bytes", "longer sends go by rendezvous"},
+    {"OMX_RESENDS_MAX", "MX_MAX_RETRIES", nullptr, Style::loose, &Conf::resends_max, nullptr, 1, INT_MAX, "0.5 s", "silence before a peer is unreachable"},
+    {"OMX_ZOMBIE_SEND", nullptr, nullptr, Style::loose, &Conf::zombies_max, nullptr, 0, INT_MAX, "messages", "sends completed before their ack"},
+    {"MX_ZOMBIE_SEND", nullptr, "MX_ZOMBIE", Style::zombie, &Conf::zombies_max, nullptr, 0, INT_MAX, "bool", "0: sends complete on their ack only"},
+    {"OMX_NOTACKED_MAX", "MX_IMM_ACK", nullptr, Style::loose, &Conf::notacked_max, nullptr, 1, 255, "messages", "taken before an ack goes out at once"},
+    {"OMX_WAITSPIN", nullptr, nullptr, Style::boolean, &Conf::wait_spin, nullptr, 0, 1, "bool", "blocking calls never sleep"},
+    {"OMX_WAITINTR", nullptr, nullptr, Style::boolean, &Conf::wait_interruptible, nullptr, 0, 1, "bool", "a signal ends a blocking call like a timeout"},
+    {"OMX_CONNECT_POLLALL", nullptr, nullptr, Style::boolean, &Conf::connect_pollall, nullptr, 0, 1, "bool", "mx_connect progresses all endpoints of the process"},
+    {"OMX_FATAL_ERRORS", "MX_ERRORS_ARE_FATAL", "OMX_ERRORS_ARE_FATAL", Style::boolean, &Conf::fatal_errors, nullptr, 0, 1, "bool", "0: the default error handler returns"},
+    {"OMX_ANY_ENDPOINT", nullptr, nullptr, Style::boolean, &Conf::any_endpoint, nullptr, 0, 1, "bool", "the endpoint number asked for is ignored"},
+    {"OMX_VERBOSE", "MX_VERBOSE", nullptr, Style::present, &Conf::verbose, nullptr, 0, 1, "bool", "diagnostics on stderr"},
+    {"OMX_CTXIDS", nullptr, nullptr, Style::pair, &Conf::context_bits, nullptr, 0, 16, "bits,shift", "context ids of endpoints opened without that parameter"},
+    {"EMX_WINDOW", nullptr, nullptr, Style::strict, &Conf::window_frames, nullptr, 1, 250, "frames", "unacknowledged eager frames per partner"},
+    {"EMX_RESEND_MS", nullptr, nullptr, Style::strict, &Conf::resend_ms, nullptr, 1, 500, "ms", "first resend; doubles up to 500"},
+    {"EMX_ACK_MS", nullptr, nullptr, Style::strict, &Conf::ack_delay_ms, nullptr, 1, 100, "ms", "longest delay of an ack"},
+    {"EMX_HELPER_MS", nullptr, nullptr, Style::strict, &Conf::helper_ms, nullptr, 0, 1000, "ms", "absence of the application before the helper thread steps in; 0 = no helper"},
+    {"EMX_SPIN_US", nullptr, nullptr, Style::strict, &Conf::spin_us, nullptr, 0, 1000000, "us", "spinning of a blocking call before it sleeps"},
+    {"EMX_YIELD_AFTER", nullptr, nullptr, Style::strict, &Conf::yield_after, nullptr, 0, INT_MAX, "polls", "empty polls before the core is offered to others; 0 = never"},
+    {"EMX_LINGER_MS", nullptr, nullptr, Style::strict, &Conf::linger_ms, nullptr, 0, 60000, "ms", "wait of mx_close_endpoint for acks of completed sends"},
+    {"EMX_ENDPOINTS", nullptr, nullptr, Style::strict, &Conf::endpoints_max, nullptr, 1, 255, "endpoints", "endpoints per board, when this process starts the agent"},
+    {"EMX_BOARDS", nullptr, nullptr, Style::text, nullptr, &Conf::boards, 0, 0, "list", "interfaces, INTERFACE[:W|:N[=MTU]][,...], when this process starts the agent"},
+    {"EMX_PEERS", nullptr, nullptr, Style::text, nullptr, &Conf::peers_file, 0, 0, "file", "peers file, when this process starts the agent"},
+    {"EMX_OMXD", nullptr, nullptr, Style::text, nullptr, &Conf::agent, 0, 0, "file", "the board agent's program"},
+};
+// clang-format on
+
+struct Found {
+    const char *value = nullptr;
+    const char *source = "default";
+};
+
+bool is_ours(const Tunable &row) { return std::strncmp(row.name, "EMX_", 4) == 0; }
+
+Found look_up(const Tunable &row, const Environment &environment, bool ignore_twins)
+{
+    for (const char *name : {row.name, row.twin, row.alias}) {
+        if (!name || (ignore_twins && std::strncmp(name, "MX_", 3) == 0))
+            continue;
+        if (const char *value = environment(name))
+            return {value, name};
+    }
+    return {};
+}
+
+bool ignore_twins(const Environment &environment)
+{
+    const char *value = environment("OMX_IGNORE_MX_ENV");
+    return value && std::atoi(value) != 0;
+}
+
+bool set_strict(Conf &conf, const Tunable &row, const char *value, std::string &error)
+{
+    char *end = nullptr;
+    errno = 0;
+    long number = std::strtol(value, &end, 10);
+    if (end == value || *end || errno || number < row.low || number > row.high) {
+        error = std::string(row.name) + "=\"" + value + "\" is not a number from " + std::to_string(row.low) +
+                " to " + std::to_string(row.high) + " (" + row.unit + "): correct or unset it";
+        return false;
+    }
+    conf.*row.number = static_cast<int>(number);
+    return true;
+}
+
+void set_loose(Conf &conf, const Tunable &row, const char *value)
+{
+    int number = std::atoi(value);
+    switch (row.style) {
+    case Style::boolean:
+        conf.*row.number = number != 0;
+        break;
+    case Style::zombie:
+        if (number == 0)
+            conf.*row.number = 0;
+        break;
+    case Style::present:
+        conf.*row.number = 1;
+        break;
+    case Style::pair: {
+        const char *comma = std::strchr(value, ',');
+        int shift = comma ? std::atoi(comma + 1) : 0;
+        if (number >= 0 && number <= 16 && shift >= 0 && number + shift <= 64) {
+            conf.context_bits = number;
+            conf.context_shift = shift;
+        }
+        break;
+    }
+    default:
+        // A number that makes no sense here is taken as not given.
+        if (number >= row.low)
+            conf.*row.number = std::min(number, row.high);
+        else if (row.low == 128 && number > 0)
+            conf.*row.number = row.low;
+    }
+}
+
+bool apply(Conf &conf, const Tunable &row, const char *value, std::string &error)
+{
+    if (row.style == Style::text)
+        conf.*row.text = value;
+    else if (row.style == Style::strict)
+        return set_strict(conf, row, value, error);
+    else
+        set_loose(conf, row, value);
+    return true;
+}
+
+std::string value_text(const Conf &conf, const Tunable &row)
+{
+    if (row.style == Style::text)
+        return conf.*row.text;
+    if (row.style == Style::pair)
+        return std::to_string(conf.context_bits) + "," + std::to_string(conf.context_shift);
+    return std::to_string(conf.*row.number);
+}
+
+} // namespace
+
+bool load_conf(Conf &conf, const Environment &environment, std::string &error)
+{
+    bool ignore = ignore_twins(environment);
+    for (const Tunable &row : tunables) {
+        Found found = look_up(row, environment, ignore);
+        if (found.value && !apply(conf, row, found.value, error))
+            return false;
+    }
+    return true;
+}
+
+std::vector<ConfRow> conf_rows(const Environment &environment, const std::vector<std::string> &names)
+{
+    std::vector<ConfRow> rows;
+    Conf conf;
+    bool ignore = ignore_twins(environment);
+    for (const Tunable &row : tunables) {
+        Found found = look_up(row, environment, ignore);
+        std::string error;
+        if (found.value && !apply(conf, row, found.value, error))
+            rows.push_back({row.name, found.value, row.unit, "invalid", error});
+        else
+            rows.push_back({row.name, value_text(conf, row), row.unit, found.source, row.help});
+    }
+    for (const std::string &name : names) {
+        bool known = std::any_of(std::begin(tunables), std::end(tunables),
+                                 [&](const Tunable &row) { return is_ours(row) && name == row.name; });
+        if (!known && name.rfind("EMX_", 0) == 0)
+            rows.push_back({name, "", "", "unknown", "no such tunable; a typing error?"});
+    }
+    return rows;
+}
+
+} // namespace emx

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A library instance: device, tunables, error handler, and the table of open endpoints.
+//
+// The C functions act on one default context (libmx/api/api.hpp); the simulator makes one per
+// simulated process.
+#pragma once
+
+#include "libmx/conf/conf.hpp"
+#include "libmx/device.hpp"
+
+#include "myriexpress.h"
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace emx {
+
+class Endpoint;
+
+inline constexpr uint32_t endpoint_slots = 1024;
+
+/// Place of an endpoint in a process. Outlives the endpoint, so that calls on a closed handle find a lock.
+struct EndpointSlot {
+    std::mutex mutex;
+    std::condition_variable changed; ///< a waiter left, a handler returned, a request completed
+    uint32_t generation = 0;
+    uint32_t users = 0; ///< threads inside a blocking call or a handler
+    std::unique_ptr<Endpoint> endpoint;
+    std::atomic<uint32_t> activity{0}; ///< counts calls of the application; read by the helper
+};
+
+class Context
+{
+public:
+    Context(std::unique_ptr<Device> device, Conf conf, mx_error_handler_t handler);
+    ~Context();
+    Context(const Context &) = delete;
+    Context &operator=(const Context &) = delete;
+
+    Device &device() { return *device_; }
+    const Conf &conf() const { return conf_; }
+    std::atomic<mx_error_handler_t> &error_handler() { return error_handler_; }
+
+    /// Opens an endpoint; returns its handle or nullptr with `error`. `handler` may be nullptr (global one).
+    struct OpenArgs {
+        uint32_t board, number, key;
+        mx_error_handler_t handler;
+        unsigned context_bits, context_shift;
+    };
+    mx_endpoint_t open(const OpenArgs &args, DeviceError &error);
+    /// Slot of a live handle, locked into `lock`; nullptr when the handle is not of an open endpoint.
+    EndpointSlot *enter(mx_endpoint_t handle, std::unique_lock<std::mutex> &lock);
+    EndpointSlot *slot(uint32_t index) { return index < endpoint_slots ? &slots_[index] : nullptr; }
+    /// Closes an endpoint whose slot is locked: releases waiting threads, lingers, frees.
+    void close(EndpointSlot &slot, std::unique_lock<std::mutex> &lock);
+    void close_all();
+
+    /// What the helper thread does once: for each endpoint whose application stayed away since the last
+    /// pass, accept what arrived and serve timers. True when something was done.
+    bool helper_pass();
+    /// Starts the helper thread (real devices only; a simulator calls helper_pass itself).
+    void start_helper();
+
+    /// Requests, incoming messages, and queued sends alive in all endpoints, for leak checks.
+    struct Census {
+        uint32_t endpoints = 0, requests = 0, incoming = 0, tx_messages = 0, windows = 0;
+    };
+    Census census();
+
+private:
+    mx_endpoint_t open_one(const OpenArgs &args, uint32_t board, uint32_t number, DeviceError &error);
+    void helper_loop();
+    void stop_helper();
+
+    std::unique_ptr<Device> device_;
+    Conf conf_;
+    std::atomic<mx_error_handler_t> error_handler_;
+    std::unique_ptr<std::array<EndpointSlot, endpoint_slots>> slots_storage_;
+    EndpointSlot *slots_;
+    std::mutex open_mutex_;
+    uint32_t slots_used_ = 0; ///< slots below it may hold endpoints
+    std::array<uint32_t, endpoint_slots> helper_seen_{};
+
+    std::thread helper_;
+    std::mutex helper_mutex_;
+    std::condition_variable helper_wake_;
+    bool helper_stop_ = false;
+    bool helper_wanted_ = false;
+};
+
+} // namespace emx

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An open endpoint: requests, partners, matching, and the two stages of receiving.
+//
+// Accept (reliab/receive.cpp) takes packets in order and acknowledges them; it may run on the helper
+// thread. Match (match/match.cpp) gives messages to receives and calls the unexpected handler; it runs
+// only inside a call of the application. Each .cpp file of match/, proto/, reliab/ and progress/
+// implements one concern of this class. All members need the slot's lock unless said otherwise.
+#pragma once
+
+#include "libmx/context.hpp"
+#include "libmx/match/indexed_fifo.hpp"
+#include "libmx/match/posted_queue.hpp"
+#include "libmx/partner.hpp"
+#include "libmx/reliab/tx_pool.hpp"
+#include "libmx/request.hpp"
+
+#include "mx_extensions.h"
+
+#include <functional>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace emx {
+
+/// Who drives a progress pass.
+enum class Driver : uint8_t { application, helper };
+
+class Endpoint
+{
+public:
+    Endpoint(Context &context, EndpointSlot &slot, uint32_t slot_index, const BoardInfo &board, uint32_t key,
+             uint32_t session);
+    ~Endpoint();
+    Endpoint(const Endpoint &) = delete;
+    Endpoint &operator=(const Endpoint &) = delete;
+    void attach(std::unique_ptr<Port> port);
+
+    // --- what the API posts and asks (api/, proto/)
+    Request *post_send(const Segment *segments, uint32_t count, uint64_t length, Partner *to, uint64_t match,
+                       void *context, bool synchronous);
+    Request *post_receive(const Segment *segments, uint32_t count, uint64_t room, uint64_t match,
+                          uint64_t mask, void *context);
+    /// nullptr with `code` (MX_NIC_NOT_FOUND, MX_NO_RESOURCES) when it cannot start.
+    Request *post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t key, uint64_t match, void *context,
+                          mx_return_t &code);
+    /// 1 cancelled (and freed unless notify), 0 too late.
+    bool cancel(Request *request, bool notify);
+    void forget(Request *request);
+    void disconnect(Partner *partner);
+    void set_timeout(Request *request, uint32_t ms);
+    Incoming *probe(uint64_t info, uint64_t mask) { return unexpected_.find(info, mask); }
+    Request *finished(uint64_t info, uint64_t mask) { return done_.find(info, mask); }
+    Request *oldest_finished() { return done_.front(); }
+    /// Hands a finished request's status out and frees it.
+    void reap(Request *request, mx_status_t &status);
+    void fill_status(const Request *request, mx_status_t &status);
+
+    // --- addresses
+    mx_endpoint_addr_t address_of(const Partner *partner) const;
+    /// The partner an address names; nullptr when it is not one of ours.
+    Partner *resolve(mx_endpoint_addr_t address);
+    Partner *self() { return partners_[0].get(); }
+
+    // --- progress (progress/)
+    /// Takes what arrived, serves timers; never blocks. Does nothing while gated.
+    bool progress(Driver driver);
+    /// True while events must wait: progression disabled, or the handler runs.
+    bool gated() const { return progression_disabled_ || in_handler_; }
+    bool inside_handler() const { return in_handler_ && handler_thread_ == std::this_thread::get_id(); }
+    /// Runs progress until done() or the deadline (device time), mx_wakeup or close; true iff done().
+    bool wait(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns, const std::function<bool()> &done);
+    void wakeup();
+    void disable_progression(std::unique_lock<std::mutex> &lock);
+    void enable_progression();
+    /// After a non-blocking call that found nothing: offers the core when that keeps happening.
+    void found_nothing(std::unique_lock<std::mutex> &lock);
+    void found_something() { empty_calls_ = 0; }
+    /// Calls the error handler for failures nobody will ask about; unlocks meanwhile.
+    void report_lost(std::unique_lock<std::mutex> &lock);
+    void begin_close() { closing_ = true; }
+    void linger(std::unique_lock<std::mutex> &lock);
+
+    // --- small things
+    Context &context() { return context_; }
+    EndpointSlot &slot() { return slot_; }
+    RequestPool &requests() { return requests_; }
+    Port &port() { return *port_; }
+    const BoardInfo &board() const { return board_; }
+    uint32_t number() const { return port_->number(); }
+    uint32_t key() const { return key_; }
+    uint32_t session() const { return session_; }
+    mx_error_handler_t handler() const;
+    void set_handler(mx_error_handler_t handler) { error_handler_ = handler; }
+    void set_context_ids(unsigned bits, unsigned shift) { context_bits_ = bits, context_shift_ = shift; }
+    uint64_t context_mask() const;
+    void set_unexp_handler(mx_unexp_handler_t handler, void *context);
+    void set_unexp_callback(mx_matching_callback_t callback, void *context);
+    bool closing() const { return closing_; }
+    bool disabled() const { return progression_disabled_; }
+    uint32_t eager_max() const { return eager_max_; }
+    Context::Census census();
+
+private:
+    uint64_t now() { return context_.device().now_ns(); }
+    void count(emx_counter counter) { ++port_->counters().v[counter]; }
+
+    // partners (proto/connect.cpp, reliab/failure.cpp)
+    Partner *find_partner(uint32_t peer, uint8_t remote_ep);
+    Partner *add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
+    Partner *living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
+    void activate(Partner *partner);
+    void fail_partner(Partner *partner, int code, bool drop_messages);
+    void fail_sends(Partner *partner, int code);
+    void fail_incoming(Partner *partner, int code, bool drop_messages);
+    void fail_connects(Partner *partner, int code);
+
+    // connecting (proto/connect.cpp)
+    void start_connect(Partner *partner, uint32_t key, Request *request);
+    void send_connect(Partner *partner, PendingConnect &connect);
+    void connect_back(Partner *partner);
+    void on_connect_request(const emx_msg &msg);
+    void on_connect_reply(const emx_msg &msg);
+    void take_session(Partner *partner, uint32_t session, uint16_t start);
+    void complete_connect(Partner *partner, PendingConnect *connect, int code);
+    void drop_connect(Partner *partner, PendingConnect *connect);
+    Partner *renew_partner(Partner *old);
+
+    // sending (proto/eager.cpp, proto/rendezvous.cpp, proto/self.cpp, reliab/send.cpp)
+    void send_eager(Request *request, std::span<const Segment> segments, uint64_t length, Partner *to);
+    void send_rendezvous(Request *request, Partner *to);
+    void send_self(Request *request, uint64_t length, bool synchronous);
+    void send_notify(Partner *to, const emx_msg &rndv, uint32_t length);
+    void enqueue(TxMessage *tx);
+    void pump(Partner *partner);
+    bool may_send(const Partner *partner, const TxMessage *tx) const;
+    bool give_window(TxMessage *tx);
+    void free_window(TxMessage *tx);
+    void number_and_send(TxMessage *tx);
+    void transmit(TxMessage *tx);
+    void on_ack(Partner *partner, uint16_t ack);
+    void finish_acked(TxMessage *tx);
+    void drop_tx(TxMessage *tx);
+    void complete_send(TxMessage *tx, int code, uint32_t xfer_length);
+    void end_rendezvous(TxMessage *tx, int code, uint32_t xfer_length);
+    void unlink_rendezvous(TxMessage *tx);
+    void zombie_gone(TxMessage *tx);
+    void on_notify(Partner *partner, const emx_msg &msg);
+    void on_nack(const emx_msg &msg);
+    void serve_resends(Partner *partner, uint64_t time);
+    void serve_connects(Partner *partner, uint64_t time);
+    void serve_probe(Partner *partner, uint64_t time);
+    uint64_t resend_due(const TxMessage *tx) const;
+    void check_budgets(uint64_t time);
+    void give_up(Partner *partner);
+
+    // receiving: accept (reliab/receive.cpp, reliab/acks.cpp)
+    void accept(const emx_msg &msg);
+    void on_sequenced(const emx_msg &msg);
+    void on_truc(const emx_msg &msg);
+    void on_link(const emx_msg &msg);
+    void deliver(Partner *partner, const emx_msg &msg);
+    void drain_early(Partner *partner);
+    void store_early(Partner *partner, const emx_msg &msg);
+    void drop_early(Partner *partner);
+    void update_done(Partner *partner);
+    void owe_ack(Partner *partner);
+    void send_ack(Partner *partner);
+    void send_due_acks();
+    Incoming *new_incoming(Partner *partner, const emx_msg &msg);
+    void add_fragment(Incoming *in, const emx_msg &msg);
+    void fragment_for(Partner *partner, const emx_msg &msg);
+    void unlink_partial(Incoming *in);
+    void free_incoming(Incoming *in);
+    bool fast_receive(Partner *partner, const emx_msg &msg);
+
+    // receiving: match (match/match.cpp)
+    void stage(Incoming *in);
+    void match_accepted();
+    void match(Incoming *in);
+    bool ask_handler(Incoming *in);
+    void bind(Incoming *in, Request *recv);
+    void consume(Incoming *in);
+    void own_data(Incoming *in);
+    void finish_receive(Incoming *in, int code);
+    void complete_receive(Request *recv, const emx_msg &msg, Partner *partner, uint32_t xfer_length, int code);
+    void discard(Incoming *in);
+    void start_pull(Incoming *in);
+    void retry_pulls();
+    void on_pull_done(const emx_msg &msg);
+    void finish_self(Incoming *in);
+
+    // completion
+    void complete(Request *request, int code);
+    void lost(int code);
+
+    // progress
+    bool poll_device(Driver driver);
+    void serve_timers(uint64_t time);
+    uint64_t next_deadline(uint64_t time);
+    void sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns);
+
+    Context &context_;
+    EndpointSlot &slot_;
+    uint32_t slot_index_;
+    BoardInfo board_;
+    uint32_t key_;
+    uint32_t session_;
+    uint32_t eager_max_;
+    std::unique_ptr<Port> port_;
+    mx_error_handler_t error_handler_ = nullptr;
+    unsigned context_bits_ = 0, context_shift_ = 0;
+
+    RequestPool requests_;
+    TxPool tx_pool_;
+    PostedQueue posted_;
+    IndexedFifo<Incoming, &Incoming::hook, &Incoming::match> unexpected_;
+    IndexedFifo<Request, &Request::done_hook, &Request::match> done_;
+    Incoming *accepted_ = nullptr, *accepted_tail_ = nullptr;
+    Incoming *pulls_waiting_ = nullptr, *pulls_waiting_tail_ = nullptr;
+
+    std::vector<std::unique_ptr<Partner>> partners_;
+    std::unordered_map<uint64_t, Partner *> current_; ///< (peer, endpoint number) -> latest life
+    Partner *last_partner_ = nullptr;
+    Partner *active_ = nullptr;
+
+    std::array<TxMessage *, 256> window_{};
+    std::array<uint8_t, 256> window_tag_{};
+    uint32_t windows_used_ = 0;
+    uint32_t next_window_ = 0;
+
+    mx_unexp_handler_t unexp_handler_ = nullptr;
+    mx_matching_callback_t unexp_callback_ = nullptr;
+    void *unexp_context_ = nullptr;
+    bool in_handler_ = false;
+    std::thread::id handler_thread_;
+    bool progression_disabled_ = false;
+    bool staging_ = false; ///< the helper drives: no matching now
+    bool closing_ = false;
+    bool lingering_ = false;
+    bool acks_due_ = false; ///< some partner has ack_now set or enough owed
+    bool sleeper_ = false; ///< a thread waits on the device
+    uint32_t waiters_ = 0;
+    uint32_t wake_epoch_ = 0;
+    uint32_t empty_calls_ = 0;
+    uint32_t empty_polls_ = 0;
+    uint32_t zombies_ = 0;
+    uint32_t incoming_alive_ = 0;
+    uint32_t timed_requests_ = 0; ///< requests with a deadline of their own
+    uint64_t default_budget_ns_ = 0; ///< of requests posted from now on; 0 = the partner limit
+    uint64_t completions_ = 0;
+    uint64_t timer_ns_ = ~uint64_t{0}; ///< earliest deadline known
+    std::vector<int> lost_; ///< status codes for the error handler
+};
+
+/// The mx_return_t (or Open-MX code) that an error handler gets for a request's status.
+mx_return_t handler_code(int status);
+
+} // namespace emx

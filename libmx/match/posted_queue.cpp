@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Posted receives: see posted_queue.hpp.
+#include "libmx/match/posted_queue.hpp"
+
+#include "libmx/request.hpp"
+
+#include <algorithm>
+
+namespace emx {
+
+void PostedQueue::push_back(Request *recv)
+{
+    recv->post_serial = ++serial_;
+    recv->post_prev = tail_;
+    recv->post_next = nullptr;
+    (tail_ ? tail_->post_next : head_) = recv;
+    tail_ = recv;
+    ++size_;
+    if (grouped_)
+        group_add(recv);
+    else if (size_ > walk_max)
+        group_all();
+}
+
+void PostedQueue::remove(Request *recv)
+{
+    if (grouped_)
+        group_remove(recv);
+    (recv->post_prev ? recv->post_prev->post_next : head_) = recv->post_next;
+    (recv->post_next ? recv->post_next->post_prev : tail_) = recv->post_prev;
+    recv->post_prev = recv->post_next = nullptr;
+    if (--size_ == 0) {
+        grouped_ = false;
+        groups_.clear();
+    }
+}
+
+Request *PostedQueue::find(uint64_t bits) const
+{
+    if (grouped_)
+        return find_grouped(bits);
+    for (Request *recv = head_; recv; recv = recv->post_next)
+        if ((bits & recv->mask) == recv->match)
+            return recv;
+    return nullptr;
+}
+
+Request *PostedQueue::find_grouped(uint64_t bits) const
+{
+    Request *best = nullptr;
+    for (const Group &group : groups_) {
+        auto it = group.chains.find(bits & group.mask);
+        if (it != group.chains.end() && (!best || it->second.head->post_serial < best->post_serial))
+            best = it->second.head;
+    }
+    return best;
+}
+
+std::vector<PostedQueue::Group>::iterator PostedQueue::group_of(uint64_t mask)
+{
+    return std::find_if(groups_.begin(), groups_.end(), [&](const Group &g) { return g.mask == mask; });
+}
+
+void PostedQueue::group_all()
+{
+    grouped_ = true;
+    for (Request *recv = head_; recv; recv = recv->post_next)
+        group_add(recv);
+}
+
+void PostedQueue::group_add(Request *recv)
+{
+    auto group = group_of(recv->mask);
+    if (group == groups_.end())
+        group = groups_.insert(groups_.end(), Group{recv->mask, {}});
+    Chain &chain = group->chains[recv->match];
+    recv->chain_prev = chain.tail;
+    recv->chain_next = nullptr;
+    (chain.tail ? chain.tail->chain_next : chain.head) = recv;
+    chain.tail = recv;
+}
+
+void PostedQueue::group_remove(Request *recv)
+{
+    auto group = group_of(recv->mask);
+    auto it = group->chains.find(recv->match);
+    Chain &chain = it->second;
+    (recv->chain_prev ? recv->chain_prev->chain_next : chain.head) = recv->chain_next;
+    (recv->chain_next ? recv->chain_next->chain_prev : chain.tail) = recv->chain_prev;
+    if (chain.head)
+        return;
+    group->chains.erase(it);
+    if (group->chains.empty())
+        groups_.erase(group);
+}
+
+} // namespace emx

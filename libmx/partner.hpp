@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A partner: one life (session) of a remote endpoint as one local endpoint sees it, with the
+// reliability state of both directions (wire specification, sections 7 and 8).
+//
+// A new session of the same endpoint is a new Partner; the old one stays as a tombstone, because
+// programs may hold its address until the endpoint closes (API specification, 1.9).
+#pragma once
+
+#include "libmx/device.hpp"
+#include "libmx/match/indexed_fifo.hpp"
+
+#include "driver/core/fw.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace emx {
+
+struct Request;
+struct Partner;
+
+/// A sequenced message we send: kept until acknowledged (RNDV: until the NOTIFY).
+struct TxMessage {
+    TxMessage *next = nullptr; ///< in the unacknowledged or the waiting queue
+    TxMessage *rndv_prev = nullptr, *rndv_next = nullptr; ///< partner's list of announced messages
+    Partner *partner = nullptr;
+    Request *request = nullptr; ///< to complete; nullptr when that is done
+    std::byte *buffer = nullptr; ///< eager: frames, each behind send_headroom bytes
+    uint32_t capacity = 0; ///< of buffer
+    emx_msg header{};
+    uint32_t frame_data = 0; ///< payload bytes of a full frame
+    uint16_t frames = 1;
+    uint16_t resends = 0;
+    bool sent = false;
+    bool acked = false;
+    bool notified = false; ///< RNDV: NOTIFY seen
+    bool has_window = false;
+    bool zombie = false; ///< completed before its ack, counted by the endpoint
+    uint64_t sent_ns = 0; ///< last transmission
+    uint64_t first_ns = 0;
+};
+
+/// A message from its first packet until a receive has it all.
+struct Incoming {
+    FifoHook<Incoming> hook; ///< unexpected queue
+    Incoming *next = nullptr; ///< accepted queue, pulls waiting
+    Incoming *partial_next = nullptr; ///< partner's incomplete MEDIUMs, in order
+    uint64_t match = 0;
+    Partner *partner = nullptr;
+    Request *recv = nullptr; ///< bound receive
+    Request *self_send = nullptr; ///< a send to ourselves that completes when matched
+    emx_msg msg{}; ///< header of its first packet
+    const std::byte *view = nullptr; ///< whole message while still in the frame
+    std::unique_ptr<std::byte[]> storage;
+    fw_reasm reasm{};
+    uint16_t seq = 0;
+    bool rendezvous = false;
+    bool complete = false; ///< all bytes of an eager message are here
+    bool partial = false; ///< in the partner's list
+    bool discard = false; ///< nobody wants the data
+    bool pulling = false;
+    bool busy = false; ///< the unexpected handler is looking at it
+    bool orphan = false; ///< its partner went away meanwhile
+};
+
+/// A packet that came before its turn.
+struct EarlyPacket {
+    EarlyPacket *next = nullptr;
+    emx_msg msg{};
+    std::unique_ptr<std::byte[]> data;
+};
+
+inline constexpr unsigned early_window = 255;
+
+struct EarlyPackets {
+    std::array<EarlyPacket *, 256> slot{};
+    unsigned count = 0;
+};
+
+struct PendingConnect {
+    PendingConnect *next = nullptr;
+    Request *request = nullptr; ///< nullptr: our own (connect back, probe)
+    uint32_t key = 0;
+    uint8_t number = 0;
+    uint16_t resends = 0;
+    uint64_t sent_ns = 0;
+    uint64_t first_ns = 0;
+};
+
+enum class PartnerState : uint8_t { connecting, connected, dead };
+
+struct Partner {
+    uint32_t index = 0; ///< in the endpoint's table; part of addresses
+    uint32_t peer = 0;
+    uint64_t nic_id = 0;
+    uint32_t session = EMX_SESSION_NONE;
+    uint8_t remote_ep = 0;
+    PartnerState state = PartnerState::connecting;
+    bool self = false; ///< our own address, reached without the device
+    bool answered = false; ///< a connect request of ours was answered: data may flow (7.5)
+    bool sent_any = false; ///< a sequenced packet went to this session
+    bool active = false; ///< in the endpoint's list of partners with timers
+    bool ack_owed = false;
+    bool ack_now = false;
+    bool heard = false; ///< anything came since the last probe timer
+    int dead_code = 0; ///< status of sends to a dead partner
+
+    uint16_t tx_next = 1, tx_oldest = 1;
+    uint16_t rx_match = 1, rx_done = 1, rx_acked = 1;
+    uint8_t connect_number = 0;
+    uint32_t ack_counter_tx = 0, ack_counter_rx = 0;
+    uint32_t frames_out = 0; ///< unacknowledged eager frames
+
+    uint64_t ack_since_ns = 0; ///< 0: not stamped yet
+    uint64_t probe_ns = 0;
+
+    TxMessage *unacked = nullptr, *unacked_tail = nullptr;
+    TxMessage *waiting = nullptr, *waiting_tail = nullptr;
+    TxMessage *rndv = nullptr;
+    Incoming *partial = nullptr, *partial_tail = nullptr;
+    std::unique_ptr<EarlyPackets> early;
+    PendingConnect *connects = nullptr;
+    Partner *active_prev = nullptr, *active_next = nullptr;
+    void *user_context = nullptr;
+};
+static_assert(sizeof(Partner) < 512, "a partner costs less than 1 KiB, its place in the tables included");
+
+} // namespace emx

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Memory of messages under way: see tx_pool.hpp.
+#include "libmx/reliab/tx_pool.hpp"
+
+#include <new>
+
+namespace emx {
+
+TxPool::~TxPool()
+{
+    for (auto &list : free_)
+        for (TxMessage *tx : list) {
+            ::operator delete(tx->buffer);
+            delete tx;
+        }
+}
+
+std::size_t TxPool::class_of(uint32_t bytes)
+{
+    if (bytes == 0)
+        return classes.size();
+    for (std::size_t i = 0; i < classes.size(); ++i)
+        if (bytes <= classes[i])
+            return i;
+    return classes.size() + 1; // larger than any class: not kept
+}
+
+TxMessage *TxPool::allocate(uint32_t bytes)
+{
+    std::size_t size_class = class_of(bytes);
+    ++live_;
+    if (size_class < free_.size() && !free_[size_class].empty()) {
+        TxMessage *tx = free_[size_class].back();
+        free_[size_class].pop_back();
+        return tx;
+    }
+    auto tx = std::make_unique<TxMessage>();
+    uint32_t capacity = size_class < classes.size() ? classes[size_class] : bytes;
+    if (capacity)
+        tx->buffer = static_cast<std::byte *>(::operator new(capacity));
+    tx->capacity = capacity;
+    return tx.release();
+}
+
+void TxPool::release(TxMessage *tx)
+{
+    --live_;
+    std::size_t size_class = class_of(tx->capacity);
+    if (size_class < free_.size() && free_[size_class].size() < kept_max) {
+        std::byte *buffer = tx->buffer;
+        uint32_t capacity = tx->capacity;
+        *tx = TxMessage{};
+        tx->buffer = buffer;
+        tx->capacity = capacity;
+        free_[size_class].push_back(tx);
+        return;
+    }
+    ::operator delete(tx->buffer);
+    delete tx;
+}
+
+} // namespace emx

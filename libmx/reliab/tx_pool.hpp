@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Memory of messages under way: recycled, so that a small send allocates nothing.
+#pragma once
+
+#include "libmx/partner.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace emx {
+
+/// Not thread-safe (the endpoint's lock).
+class TxPool
+{
+public:
+    ~TxPool();
+    /// A message with room for `bytes` of frames (0: none); never nullptr (throws std::bad_alloc).
+    TxMessage *allocate(uint32_t bytes);
+    void release(TxMessage *tx);
+    uint32_t live() const { return live_; }
+
+private:
+    static constexpr std::array<uint32_t, 4> classes = {256, 4608, 17408, 41984};
+    static constexpr std::size_t kept_max = 64; ///< free messages kept per class
+    static std::size_t class_of(uint32_t bytes);
+    std::array<std::vector<TxMessage *>, classes.size() + 1> free_; ///< last: without a buffer
+    uint32_t live_ = 0;
+};
+
+} // namespace emx

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Requests, their handles and their segment lists: see request.hpp.
+#include "libmx/request.hpp"
+
+namespace emx {
+
+void SegmentList::assign(const Segment *segments, uint32_t count)
+{
+    heap_.reset();
+    count_ = count;
+    if (count > 1) {
+        heap_ = std::make_unique<Segment[]>(count);
+        std::copy_n(segments, count, heap_.get());
+    } else if (count == 1) {
+        single_ = segments[0];
+    }
+}
+
+namespace {
+
+/// Calls f(pointer, length) for the pieces of [offset, offset + length).
+template <class F>
+void for_pieces(std::span<const Segment> segments, uint64_t offset, uint64_t length, F f)
+{
+    for (const Segment &segment : segments) {
+        if (length == 0)
+            return;
+        if (offset >= segment.length) {
+            offset -= segment.length;
+            continue;
+        }
+        uint64_t piece = std::min<uint64_t>(segment.length - offset, length);
+        f(segment.data + offset, piece);
+        length -= piece;
+        offset = 0;
+    }
+}
+
+} // namespace
+
+void scatter(std::span<const Segment> to, uint64_t offset, const std::byte *from, uint64_t length)
+{
+    for_pieces(to, offset, length, [&](std::byte *piece, uint64_t size) {
+        std::memcpy(piece, from, size);
+        from += size;
+    });
+}
+
+void gather(std::byte *to, std::span<const Segment> from, uint64_t offset, uint64_t length)
+{
+    for_pieces(from, offset, length, [&](const std::byte *piece, uint64_t size) {
+        std::memcpy(to, piece, size);
+        to += size;
+    });
+}
+
+Request *RequestPool::allocate(RequestKind kind)
+{
+    if (free_.empty()) {
+        if ((chunks_.size() + 1) * chunk_size >= (1u << index_bits))
+            return nullptr;
+        auto chunk = std::make_unique<Request[]>(chunk_size);
+        free_.reserve((chunks_.size() + 1) * chunk_size);
+        for (uint32_t i = chunk_size; i-- > 0;) {
+            chunk[i].index = static_cast<uint32_t>(chunks_.size()) * chunk_size + i;
+            free_.push_back(&chunk[i]);
+        }
+        chunks_.push_back(std::move(chunk));
+    }
+    Request *request = free_.back();
+    free_.pop_back();
+    request->kind = kind;
+    ++live_;
+    return request;
+}
+
+void RequestPool::release(Request *request)
+{
+    request->segments.clear();
+    request->kind = RequestKind::unused;
+    request->generation = (request->generation + 1) & ((1u << generation_bits) - 1);
+    request->complete = request->forgotten = request->buffered = false;
+    request->matched = request->cancel_notify = false;
+    request->context = nullptr;
+    request->code = 0;
+    request->partner = nullptr;
+    request->msg_length = request->xfer_length = 0;
+    request->budget_ns = request->expires_ns = 0;
+    request->tx = nullptr;
+    request->incoming = nullptr;
+    free_.push_back(request);
+    --live_;
+}
+
+void *RequestPool::handle(const Request *request) const
+{
+    uint64_t value = uint64_t{1} << 63 | uint64_t{request->generation} << (slot_bits + index_bits) |
+                     uint64_t{endpoint_slot_} << index_bits | request->index;
+    return reinterpret_cast<void *>(value);
+}
+
+uint32_t RequestPool::endpoint_slot_of(void *handle)
+{
+    auto value = reinterpret_cast<uint64_t>(handle);
+    return static_cast<uint32_t>(value >> index_bits) & ((1u << slot_bits) - 1);
+}
+
+Request *RequestPool::find(void *handle)
+{
+    auto value = reinterpret_cast<uint64_t>(handle);
+    uint32_t index = static_cast<uint32_t>(value) & ((1u << index_bits) - 1);
+    uint32_t generation = static_cast<uint32_t>(value >> (slot_bits + index_bits)) & ((1u << generation_bits) - 1);
+    if (!(value >> 63) || endpoint_slot_of(handle) != endpoint_slot_ || index / chunk_size >= chunks_.size())
+        return nullptr;
+    Request *request = &chunks_[index / chunk_size][index % chunk_size];
+    return request->live() && request->generation == generation ? request : nullptr;
+}
+
+} // namespace emx

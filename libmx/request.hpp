@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One pending operation, and the pool that gives it a handle.
+//
+// A handle (mx_request_t) is not an address but 1 bit | generation | endpoint slot | index, so that a
+// stale copy in a program's hands is recognised and never hits a recycled request (API, 1.8 and 3.5).
+#pragma once
+
+#include "libmx/device.hpp"
+#include "libmx/match/indexed_fifo.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace emx {
+
+struct Partner;
+struct TxMessage;
+struct Incoming;
+
+/// Segment list of a request; copied at posting, since the caller's array is his again afterwards.
+class SegmentList
+{
+public:
+    void assign(const Segment *segments, uint32_t count);
+    void clear()
+    {
+        heap_.reset();
+        count_ = 0;
+    }
+    std::span<const Segment> view() const { return {heap_ ? heap_.get() : &single_, count_}; }
+    std::span<Segment> view() { return {heap_ ? heap_.get() : &single_, count_}; }
+
+private:
+    Segment single_;
+    uint32_t count_ = 0;
+    std::unique_ptr<Segment[]> heap_;
+};
+
+/// Copies `length` bytes into the message position `offset` of a scattered buffer; stops at its end.
+void scatter(std::span<const Segment> to, uint64_t offset, const std::byte *from, uint64_t length);
+/// Copies `length` bytes of a gathered buffer, from message position `offset` on.
+void gather(std::byte *to, std::span<const Segment> from, uint64_t offset, uint64_t length);
+
+enum class RequestKind : uint8_t { unused, send, synchronous_send, receive, connect };
+
+struct Request {
+    uint32_t index = 0;
+    uint32_t generation = 0;
+    RequestKind kind = RequestKind::unused;
+    bool complete = false;
+    bool forgotten = false; ///< nobody holds the handle: frees itself when complete
+    bool buffered = false; ///< send: the library owns a copy of the data
+    bool matched = false; ///< receive: bound to a message; send to self: taken
+    bool cancel_notify = false; ///< omx_cancel_notest: completes instead of vanishing
+
+    uint64_t match = 0; ///< receive: info until complete, then the message's bits
+    uint64_t mask = 0;
+    void *context = nullptr;
+
+    // status
+    int code = 0; ///< mx_status_code_t
+    Partner *partner = nullptr; ///< source or destination
+    uint32_t msg_length = 0;
+    uint32_t xfer_length = 0;
+
+    SegmentList segments;
+    uint64_t room = 0; ///< receive: bytes of all segments
+
+    // posted queue
+    uint64_t post_serial = 0;
+    Request *post_prev = nullptr, *post_next = nullptr;
+    Request *chain_prev = nullptr, *chain_next = nullptr;
+    // queue of finished requests
+    FifoHook<Request> done_hook;
+    // list of requests with a budget of their own
+    uint64_t budget_ns = 0; ///< 0: the endpoint's
+    uint64_t expires_ns = 0; ///< 0: no own deadline
+
+    TxMessage *tx = nullptr; ///< send: while the library still works on it
+    Incoming *incoming = nullptr; ///< receive: message under way
+    bool live() const { return kind != RequestKind::unused; }
+};
+
+/// Requests of one endpoint. Not thread-safe (the endpoint's lock). Slots are never given back to the
+/// system before the pool dies, so that a stale handle always finds a slot to compare with.
+class RequestPool
+{
+public:
+    explicit RequestPool(uint32_t endpoint_slot) : endpoint_slot_(endpoint_slot) {}
+
+    Request *allocate(RequestKind kind);
+    void release(Request *request);
+    void *handle(const Request *request) const;
+    /// nullptr for a NULL, foreign or stale handle.
+    Request *find(void *handle);
+    uint32_t live() const { return live_; }
+    /// Calls f for every live request.
+    template <class F>
+    void each(F f)
+    {
+        for (auto &chunk : chunks_)
+            for (uint32_t i = 0; i < chunk_size; ++i)
+                if (chunk[i].live())
+                    f(&chunk[i]);
+    }
+
+    static uint32_t endpoint_slot_of(void *handle);
+
+    static constexpr uint32_t slot_bits = 10;
+
+private:
+    static constexpr uint32_t chunk_size = 256;
+    static constexpr uint32_t index_bits = 27;
+    static constexpr uint32_t generation_bits = 26;
+    uint32_t endpoint_slot_;
+    uint32_t live_ = 0;
+    std::vector<std::unique_ptr<Request[]>> chunks_;
+    std::vector<Request *> free_;
+};
+
+} // namespace emx
