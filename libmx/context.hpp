@@ -37,14 +37,16 @@ struct EndpointSlot {
 class Context
 {
 public:
-    Context(std::unique_ptr<Device> device, Conf conf, mx_error_handler_t handler);
+    /// `handler` tells the error handler of endpoints that have none of their own; nullptr: errors return.
+    using HandlerSource = mx_error_handler_t (*)();
+    Context(std::unique_ptr<Device> device, Conf conf, HandlerSource handler);
     ~Context();
     Context(const Context &) = delete;
     Context &operator=(const Context &) = delete;
 
     Device &device() { return *device_; }
     const Conf &conf() const { return conf_; }
-    std::atomic<mx_error_handler_t> &error_handler() { return error_handler_; }
+    mx_error_handler_t error_handler() const { return error_handler_(); }
 
     /// Opens an endpoint; returns its handle or nullptr with `error`. `handler` may be nullptr (global one).
     struct OpenArgs {
@@ -79,11 +81,11 @@ private:
 
     std::unique_ptr<Device> device_;
     Conf conf_;
-    std::atomic<mx_error_handler_t> error_handler_;
+    HandlerSource error_handler_;
     std::unique_ptr<std::array<EndpointSlot, endpoint_slots>> slots_storage_;
     EndpointSlot *slots_;
     std::mutex open_mutex_;
-    uint32_t slots_used_ = 0; ///< slots below it may hold endpoints
+    std::atomic<uint32_t> slots_used_{0}; ///< slots below it may hold endpoints
     std::array<uint32_t, endpoint_slots> helper_seen_{};
 
     std::thread helper_;

@@ -19,6 +19,7 @@
 #include <functional>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace emx {
@@ -91,7 +92,8 @@ public:
     uint32_t key() const { return key_; }
     uint32_t session() const { return session_; }
     mx_error_handler_t handler() const;
-    void set_handler(mx_error_handler_t handler) { error_handler_ = handler; }
+    /// Installs the endpoint's own handler (nullptr: the global one) and returns the previous own one.
+    mx_error_handler_t exchange_handler(mx_error_handler_t handler) { return std::exchange(error_handler_, handler); }
     void set_context_ids(unsigned bits, unsigned shift) { context_bits_ = bits, context_shift_ = shift; }
     uint64_t context_mask() const;
     void set_unexp_handler(mx_unexp_handler_t handler, void *context);
@@ -167,6 +169,9 @@ private:
     void owe_ack(Partner *partner);
     void send_ack(Partner *partner);
     void send_due_acks();
+    void ack_soon(Partner *partner);
+    void stamp_acks(uint64_t time);
+    bool bind_first(Incoming *in);
     Incoming *new_incoming(Partner *partner, const emx_msg &msg);
     void add_fragment(Incoming *in, const emx_msg &msg);
     void fragment_for(Partner *partner, const emx_msg &msg);
@@ -195,7 +200,8 @@ private:
     void lost(int code);
 
     // progress
-    bool poll_device(Driver driver);
+    bool poll_device();
+    bool application_away() const;
     void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);
     void sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns);
@@ -238,7 +244,6 @@ private:
     bool staging_ = false; ///< the helper drives: no matching now
     bool closing_ = false;
     bool lingering_ = false;
-    bool acks_due_ = false; ///< some partner has ack_now set or enough owed
     bool sleeper_ = false; ///< a thread waits on the device
     uint32_t waiters_ = 0;
     uint32_t wake_epoch_ = 0;
@@ -250,6 +255,8 @@ private:
     uint64_t default_budget_ns_ = 0; ///< of requests posted from now on; 0 = the partner limit
     uint64_t completions_ = 0;
     uint64_t timer_ns_ = ~uint64_t{0}; ///< earliest deadline known
+    std::vector<Partner *> due_acks_; ///< to be acknowledged at the end of the pass
+    std::vector<Partner *> unstamped_; ///< owe an ack since a time not read yet
     std::vector<int> lost_; ///< status codes for the error handler
 };
 

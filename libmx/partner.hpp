@@ -60,6 +60,7 @@ struct Incoming {
     bool partial = false; ///< in the partner's list
     bool discard = false; ///< nobody wants the data
     bool pulling = false;
+    bool pull_waits = false; ///< in the endpoint's list of pulls without a slot
     bool busy = false; ///< the unexpected handler is looking at it
     bool orphan = false; ///< its partner went away meanwhile
 };
@@ -103,6 +104,7 @@ struct Partner {
     bool active = false; ///< in the endpoint's list of partners with timers
     bool ack_owed = false;
     bool ack_now = false;
+    bool stamp_listed = false; ///< in the endpoint's list of acks without a time
     bool heard = false; ///< anything came since the last probe timer
     int dead_code = 0; ///< status of sends to a dead partner
 
@@ -111,6 +113,7 @@ struct Partner {
     uint8_t connect_number = 0;
     uint32_t ack_counter_tx = 0, ack_counter_rx = 0;
     uint32_t frames_out = 0; ///< unacknowledged eager frames
+    uint32_t frames_in = 0; ///< eager frames taken since the last ack
 
     uint64_t ack_since_ns = 0; ///< 0: not stamped yet
     uint64_t probe_ns = 0;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Calls on endpoints: see call.hpp.
+#include "libmx/api/call.hpp"
+
+#include "libmx/api/hooks.hpp"
+
+#include <string>
+
+namespace emx::api {
+
+mx_return_t Call::refused(const char *function)
+{
+    bool bad_handle = process().context || process().inherited;
+    std::string text = std::string(function) + (bad_handle ? ": not an open endpoint of this process"
+                                                           : ": the library is not initialised; call mx_init");
+    return emx::api::fail(bad_handle ? MX_BAD_ENDPOINT : MX_NOT_INITIALIZED, text.c_str());
+}
+
+mx_return_t Call::fail(mx_return_t code, const char *text)
+{
+    mx_error_handler_t handler = slot_->endpoint->handler();
+    lock_.unlock();
+    std::string copy(text);
+    return handler(copy.data(), code);
+}
+
+void Call::request_failed(int status)
+{
+    mx_error_handler_t handler = slot_->endpoint->handler();
+    lock_.unlock();
+    std::string text = std::string("request failed: ") + mx_strstatus(static_cast<mx_status_code_t>(status));
+    handler(text.data(), handler_code(status));
+}
+
+uint64_t deadline_of(Endpoint &endpoint, uint32_t timeout_ms)
+{
+    if (timeout_ms == MX_INFINITE)
+        return ~uint64_t{0};
+    return endpoint.context().device().now_ns() + uint64_t{timeout_ms} * 1000000;
+}
+
+mx_return_t check_segments(const mx_segment_t *segments, uint32_t count, uint64_t &length, Segment *copy)
+{
+    length = 0;
+    if (count > MX_MAX_SEGMENTS)
+        return MX_BAD_SEG_CNT;
+    if (count && !segments)
+        return MX_BAD_SEG_LIST;
+    for (uint32_t i = 0; i < count; ++i) {
+        if (!segments[i].segment_ptr && segments[i].segment_length)
+            return MX_BAD_SEG_MEM;
+        copy[i] = {static_cast<std::byte *>(segments[i].segment_ptr), segments[i].segment_length};
+        length += segments[i].segment_length;
+    }
+    return length > 0xffffffffu ? MX_BAD_SEG_CNT : MX_SUCCESS;
+}
+
+} // namespace emx::api

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One call of a C function on an endpoint: finds and locks it, words errors, keeps exceptions in.
+#pragma once
+
+#include "libmx/api/process.hpp"
+#include "libmx/endpoint.hpp"
+
+#include <mutex>
+#include <new>
+
+namespace emx::api {
+
+class Call
+{
+public:
+    explicit Call(mx_endpoint_t handle)
+    {
+        Context *context = process().context.get();
+        if (!context)
+            return;
+        slot_ = context->enter(handle, lock_);
+    }
+
+    explicit operator bool() const { return slot_ != nullptr; }
+    Endpoint *operator->() const { return slot_->endpoint.get(); }
+    Endpoint &operator*() const { return *slot_->endpoint; }
+    EndpointSlot &slot() { return *slot_; }
+    std::unique_lock<std::mutex> &lock() { return lock_; }
+
+    /// Why the handle is refused, through the global error handler.
+    static mx_return_t refused(const char *function);
+    /// Words an error of this endpoint and calls its handler, unlocked.
+    mx_return_t fail(mx_return_t code, const char *text);
+    /// Tells the handler that a reaped request had failed; the call itself succeeds.
+    void request_failed(int status);
+    /// Normal end: reports failures of operations nobody will ask about.
+    mx_return_t done()
+    {
+        slot_->endpoint->report_lost(lock_);
+        return MX_SUCCESS;
+    }
+
+private:
+    EndpointSlot *slot_ = nullptr;
+    std::unique_lock<std::mutex> lock_;
+};
+
+/// Runs a call's body: nothing thrown leaves the library.
+template <class Body>
+mx_return_t on_endpoint(const char *function, mx_endpoint_t handle, Body body)
+{
+    try {
+        Call call(handle);
+        if (!call)
+            return Call::refused(function);
+        return body(call);
+    } catch (const std::bad_alloc &) {
+        return process().handler ? process().handler(const_cast<char *>(function), MX_NO_RESOURCES)
+                                 : MX_NO_RESOURCES;
+    } catch (...) {
+        return MX_BAD_BAD_BAD;
+    }
+}
+
+/// Deadline of a blocking call: MX timeouts are milliseconds, 0 is for ever.
+uint64_t deadline_of(Endpoint &endpoint, uint32_t timeout_ms);
+
+/// Checks a segment list and sums it up; MX_SUCCESS or the code to fail with.
+mx_return_t check_segments(const mx_segment_t *segments, uint32_t count, uint64_t &length, Segment *copy);
+
+} // namespace emx::api

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Completion and inspection: test, wait, peek, probe and their families (API specification, 3.5 to 3.7).
+#include "libmx/api/call.hpp"
+
+#include "mx_extensions.h"
+
+using namespace emx;
+using namespace emx::api;
+
+namespace {
+
+constexpr uint32_t poll_only = 0; ///< the non-blocking twins look once
+
+/// Runs until found() or the timeout; non-blocking for poll_only. True iff found.
+template <class Found>
+bool search(Call &call, uint32_t timeout_ms, bool blocking, Found found)
+{
+    if (found())
+        return true;
+    if (!blocking || call->inside_handler()) {
+        if (!call->inside_handler() && call->progress(Driver::application) && found()) {
+            call->found_something();
+            return true;
+        }
+        if (found())
+            return true;
+        call->found_nothing(call.lock());
+        return false;
+    }
+    return call->wait(call.lock(), deadline_of(*call, timeout_ms), found);
+}
+
+mx_return_t finish(Call &call, Request *request, mx_status_t *status, uint32_t *result)
+{
+    mx_status_t own;
+    call->reap(request, own);
+    if (status)
+        *status = own;
+    *result = 1;
+    call->found_something();
+    call->report_lost(call.lock());
+    if (own.code != MX_STATUS_SUCCESS)
+        call.request_failed(own.code);
+    return MX_SUCCESS;
+}
+
+mx_return_t test_or_wait(const char *function, mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, bool blocking,
+                         mx_status_t *status, uint32_t *result)
+{
+    if (result)
+        *result = 0;
+    return on_endpoint(function, ep, [&](Call &call) {
+        Request *request = req && result ? call->requests().find(*req) : nullptr;
+        if (!request || request->forgotten)
+            return call.fail(MX_BAD_REQUEST, "not a request of this endpoint, or finished already");
+        // Another thread may finish the request while the lock is released: look the handle up each time.
+        auto found = [&] {
+            request = call->requests().find(*req);
+            return !request || request->complete;
+        };
+        if (!search(call, timeout, blocking, found))
+            return call.done();
+        if (!request)
+            return call.fail(MX_BAD_REQUEST, "the request was finished by another thread");
+        mx_return_t code = finish(call, request, status, result);
+        *req = nullptr;
+        return code;
+    });
+}
+
+mx_return_t any(const char *function, mx_endpoint_t ep, uint64_t info, uint64_t mask, uint32_t timeout, bool blocking,
+                mx_status_t *status, uint32_t *result)
+{
+    if (result)
+        *result = 0;
+    return on_endpoint(function, ep, [&](Call &call) {
+        if (info & ~mask)
+            return call.fail(MX_BAD_MATCH_MASK, "match information has bits outside the mask");
+        if (!result)
+            return call.fail(MX_BAD_BAD_BAD, "result pointer is NULL");
+        Request *request = nullptr;
+        if (!search(call, timeout, blocking, [&] { return (request = call->finished(info, mask)) != nullptr; }))
+            return call.done();
+        return finish(call, request, status, result);
+    });
+}
+
+mx_return_t peek(const char *function, mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, bool blocking,
+                 uint32_t *result)
+{
+    if (result)
+        *result = 0;
+    return on_endpoint(function, ep, [&](Call &call) {
+        if (!req || !result)
+            return call.fail(MX_BAD_REQUEST, "request or result pointer is NULL");
+        Request *request = nullptr;
+        if (!search(call, timeout, blocking, [&] { return (request = call->oldest_finished()) != nullptr; }))
+            return call.done();
+        *req = static_cast<mx_request_t>(call->requests().handle(request));
+        *result = 1;
+        call->found_something();
+        return call.done();
+    });
+}
+
+mx_return_t probe(const char *function, mx_endpoint_t ep, uint64_t info, uint64_t mask, uint32_t timeout,
+                  bool blocking, mx_status_t *status, uint32_t *result)
+{
+    if (result)
+        *result = 0;
+    return on_endpoint(function, ep, [&](Call &call) {
+        if (info & ~mask)
+            return call.fail(MX_BAD_MATCH_MASK, "match information has bits outside the mask");
+        if (!result)
+            return call.fail(MX_BAD_BAD_BAD, "result pointer is NULL");
+        Incoming *in = nullptr;
+        if (!search(call, timeout, blocking, [&] { return (in = call->probe(info, mask)) != nullptr; }))
+            return call.done();
+        *result = 1;
+        call->found_something();
+        if (status) {
+            status->code = MX_STATUS_SUCCESS;
+            status->source = call->address_of(in->partner);
+            status->match_info = in->match;
+            status->msg_length = status->xfer_length = in->msg.msg_len;
+            status->context = nullptr;
+        }
+        return call.done();
+    });
+}
+
+mx_return_t buffered(const char *function, mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, bool blocking,
+                     uint32_t *result)
+{
+    if (result)
+        *result = 0;
+    return on_endpoint(function, ep, [&](Call &call) {
+        Request *request = req && result ? call->requests().find(*req) : nullptr;
+        bool send = request && (request->kind == RequestKind::send || request->kind == RequestKind::synchronous_send);
+        if (!send || request->forgotten)
+            return MX_BAD_REQUEST; // without the handler: clients ask about any request (section 6)
+        auto found = [&] {
+            request = call->requests().find(*req);
+            return !request || request->complete || request->buffered;
+        };
+        if (search(call, timeout, blocking, found))
+            *result = request ? 1 : 0;
+        return call.done();
+    });
+}
+
+} // namespace
+
+mx_return_t mx_test(mx_endpoint_t ep, mx_request_t *req, mx_status_t *status, uint32_t *result)
+{
+    return test_or_wait("mx_test", ep, req, poll_only, false, status, result);
+}
+
+mx_return_t mx_wait(mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, mx_status_t *status, uint32_t *result)
+{
+    return test_or_wait("mx_wait", ep, req, timeout, true, status, result);
+}
+
+mx_return_t mx_test_any(mx_endpoint_t ep, uint64_t info, uint64_t mask, mx_status_t *status, uint32_t *result)
+{
+    return any("mx_test_any", ep, info, mask, poll_only, false, status, result);
+}
+
+mx_return_t mx_wait_any(mx_endpoint_t ep, uint32_t timeout, uint64_t info, uint64_t mask, mx_status_t *status,
+                        uint32_t *result)
+{
+    return any("mx_wait_any", ep, info, mask, timeout, true, status, result);
+}
+
+mx_return_t mx_ipeek(mx_endpoint_t ep, mx_request_t *req, uint32_t *result)
+{
+    return peek("mx_ipeek", ep, req, poll_only, false, result);
+}
+
+mx_return_t mx_peek(mx_endpoint_t ep, uint32_t timeout, mx_request_t *req, uint32_t *result)
+{
+    return peek("mx_peek", ep, req, timeout, true, result);
+}
+
+mx_return_t mx_iprobe(mx_endpoint_t ep, uint64_t info, uint64_t mask, mx_status_t *status, uint32_t *result)
+{
+    return probe("mx_iprobe", ep, info, mask, poll_only, false, status, result);
+}
+
+mx_return_t mx_probe(mx_endpoint_t ep, uint32_t timeout, uint64_t info, uint64_t mask, mx_status_t *status,
+                     uint32_t *result)
+{
+    return probe("mx_probe", ep, info, mask, timeout, true, status, result);
+}
+
+mx_return_t mx_ibuffered(mx_endpoint_t ep, mx_request_t *req, uint32_t *result)
+{
+    return buffered("mx_ibuffered", ep, req, poll_only, false, result);
+}
+
+mx_return_t mx_buffered(mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, uint32_t *result)
+{
+    return buffered("mx_buffered", ep, req, timeout, true, result);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Endpoints: open, close, wakeup, progression, handlers (API specification, 3.2 and 3.10).
+#include "libmx/api/call.hpp"
+#include "libmx/api/hooks.hpp"
+
+#include "mx_extensions.h"
+
+using namespace emx;
+using namespace emx::api;
+
+namespace {
+
+struct Parameters {
+    mx_error_handler_t handler = nullptr;
+    unsigned bits = 0, shift = 0;
+};
+
+mx_return_t read_parameters(const mx_param_t *params, uint32_t count, Parameters &out)
+{
+    if (count && !params)
+        return MX_BAD_PARAM_LIST;
+    for (uint32_t i = 0; i < count; ++i) {
+        const mx_param_t &param = params[i];
+        switch (static_cast<int>(param.key)) {
+        case MX_PARAM_ERROR_HANDLER:
+            out.handler = param.val.error_handler;
+            break;
+        case MX_PARAM_UNEXP_QUEUE_MAX:
+            break; // a hint: messages are never dropped for it
+        case MX_PARAM_CONTEXT_ID:
+            out.bits = param.val.context_id.bits;
+            out.shift = param.val.context_id.shift;
+            if (out.bits > MX_CONTEXT_ID_BITS_MAX || out.bits + out.shift > 64)
+                return MX_BAD_PARAM_VAL;
+            break;
+        default:
+            return MX_BAD_PARAM_NAME;
+        }
+    }
+    return MX_SUCCESS;
+}
+
+} // namespace
+
+mx_return_t mx_open_endpoint(uint32_t board, uint32_t eid, uint32_t key, mx_param_t *params, uint32_t nparams,
+                             mx_endpoint_t *ep)
+{
+    if (!ep)
+        return fail(MX_BAD_ENDPOINT, "mx_open_endpoint: no place for the handle");
+    *ep = nullptr;
+    Context *context = process().context.get();
+    if (!context)
+        return fail(MX_NOT_INITIALIZED, "mx_open_endpoint: call mx_init first");
+    Parameters parameters;
+    parameters.bits = static_cast<unsigned>(context->conf().context_bits);
+    parameters.shift = static_cast<unsigned>(context->conf().context_shift);
+    if (mx_return_t code = read_parameters(params, nparams, parameters))
+        return fail(code, "mx_open_endpoint: bad parameter list, key, or value");
+    try {
+        DeviceError error;
+        *ep = context->open({board, eid, key, parameters.handler, parameters.bits, parameters.shift}, error);
+        if (*ep)
+            return MX_SUCCESS;
+        return fail(static_cast<mx_return_t>(error.code), ("mx_open_endpoint: " + error.text).c_str());
+    } catch (const std::bad_alloc &) {
+        return fail(MX_NO_RESOURCES, "mx_open_endpoint: out of memory");
+    } catch (const std::exception &e) {
+        return fail(MX_BAD_BAD_BAD, e.what());
+    }
+}
+
+mx_return_t mx_close_endpoint(mx_endpoint_t ep)
+{
+    return on_endpoint("mx_close_endpoint", ep, [&](Call &call) {
+        if (call->inside_handler())
+            return call.fail(MX_CLOSE_IN_HANDLER, "mx_close_endpoint: not from inside the unexpected handler");
+        process().context->close(call.slot(), call.lock());
+        return MX_SUCCESS;
+    });
+}
+
+mx_return_t mx_wakeup(mx_endpoint_t ep)
+{
+    return on_endpoint("mx_wakeup", ep, [](Call &call) {
+        call->wakeup();
+        return MX_SUCCESS;
+    });
+}
+
+mx_return_t mx_disable_progression(mx_endpoint_t ep)
+{
+    return on_endpoint("mx_disable_progression", ep, [](Call &call) {
+        call->disable_progression(call.lock());
+        return MX_SUCCESS;
+    });
+}
+
+mx_return_t mx_reenable_progression(mx_endpoint_t ep)
+{
+    return on_endpoint("mx_reenable_progression", ep, [](Call &call) {
+        call->enable_progression();
+        return call.done();
+    });
+}
+
+mx_return_t mx_progress(mx_endpoint_t ep)
+{
+    return on_endpoint("mx_progress", ep, [](Call &call) {
+        if (!call->inside_handler() && !call->progress(Driver::application))
+            call->found_nothing(call.lock());
+        return call.done();
+    });
+}
+
+mx_return_t mx_register_unexp_handler(mx_endpoint_t ep, mx_unexp_handler_t handler, void *context)
+{
+    return on_endpoint("mx_register_unexp_handler", ep, [&](Call &call) {
+        call->set_unexp_handler(handler, context);
+        return MX_SUCCESS;
+    });
+}
+
+mx_return_t mx_register_unexp_callback(mx_endpoint_t ep, mx_matching_callback_t callback, void *context)
+{
+    return on_endpoint("mx_register_unexp_callback", ep, [&](Call &call) {
+        call->set_unexp_callback(callback, context);
+        return MX_SUCCESS;
+    });
+}
+
+mx_error_handler_t emx::api::set_endpoint_error_handler(mx_endpoint_t ep, mx_error_handler_t handler)
+{
+    Call call(ep);
+    if (!call)
+        return nullptr;
+    return call->exchange_handler(handler);
+}

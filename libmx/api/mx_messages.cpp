@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Sending, receiving, cancelling, forgetting (API specification, 3.3, 3.4, 3.8).
+#include "libmx/api/call.hpp"
+#include "libmx/api/hooks.hpp"
+
+#include "mx_extensions.h"
+
+using namespace emx;
+using namespace emx::api;
+
+namespace {
+
+const char *segment_text(mx_return_t code)
+{
+    switch (code) {
+    case MX_BAD_SEG_LIST: return "segment list is NULL though its count is not 0";
+    case MX_BAD_SEG_MEM: return "a segment with bytes has no address";
+    default: return "more than 256 segments, or more than 4 GiB - 1 bytes";
+    }
+}
+
+mx_return_t send(const char *function, mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_endpoint_addr_t dest,
+                 uint64_t match, void *context, mx_request_t *req, bool synchronous)
+{
+    return on_endpoint(function, ep, [&](Call &call) {
+        Segment segments[MX_MAX_SEGMENTS];
+        uint64_t length;
+        if (mx_return_t code = check_segments(segs, nseg, length, segments))
+            return call.fail(code, segment_text(code));
+        Partner *to = call->resolve(dest);
+        if (!to)
+            return call.fail(MX_BAD_ENDPOINT, "destination address is not of this endpoint; connect first");
+        Request *request = call->post_send(segments, nseg, length, to, match, context, synchronous);
+        if (!request)
+            return call.fail(MX_NO_RESOURCES, "too many requests");
+        if (req)
+            *req = static_cast<mx_request_t>(call->requests().handle(request));
+        else
+            call->forget(request);
+        if (!call->inside_handler())
+            call->progress(Driver::application);
+        return call.done();
+    });
+}
+
+} // namespace
+
+mx_return_t mx_isend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_endpoint_addr_t dest, uint64_t match,
+                     void *context, mx_request_t *req)
+{
+    return send("mx_isend", ep, segs, nseg, dest, match, context, req, false);
+}
+
+mx_return_t mx_issend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_endpoint_addr_t dest, uint64_t match,
+                      void *context, mx_request_t *req)
+{
+    return send("mx_issend", ep, segs, nseg, dest, match, context, req, true);
+}
+
+mx_return_t mx_irecv(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, uint64_t match, uint64_t mask,
+                     void *context, mx_request_t *req)
+{
+    return on_endpoint("mx_irecv", ep, [&](Call &call) {
+        Segment segments[MX_MAX_SEGMENTS];
+        uint64_t room;
+        if (mx_return_t code = check_segments(segs, nseg, room, segments))
+            return call.fail(code, segment_text(code));
+        if (match & ~mask)
+            return call.fail(MX_BAD_MATCH_MASK, "match information has bits outside the mask");
+        if (call->context_mask() & ~mask)
+            return call.fail(MX_BAD_MATCHING_FOR_CONTEXT_ID_MASK, "the mask must cover the context id bits");
+        Request *request = call->post_receive(segments, nseg, room, match, mask, context);
+        if (!request)
+            return call.fail(MX_NO_RESOURCES, "too many requests");
+        if (req)
+            *req = static_cast<mx_request_t>(call->requests().handle(request));
+        else
+            call->forget(request);
+        if (!call->inside_handler())
+            call->progress(Driver::application);
+        return call.done();
+    });
+}
+
+namespace {
+
+mx_return_t cancel(mx_endpoint_t ep, mx_request_t *req, uint32_t *result, bool notify)
+{
+    if (result)
+        *result = 0; // before anything can fail: callers read it without looking at the code
+    return on_endpoint("mx_cancel", ep, [&](Call &call) {
+        if (!call->inside_handler())
+            call->progress(Driver::application);
+        Request *request = req ? call->requests().find(*req) : nullptr;
+        if (!request || request->forgotten || !result)
+            return call.fail(MX_BAD_REQUEST, "mx_cancel: not a request of this endpoint");
+        if (request->kind == RequestKind::send || request->kind == RequestKind::synchronous_send)
+            return call.fail(MX_CANCEL_NOT_SUPPORTED, "mx_cancel: sends cannot be cancelled; disconnect instead");
+        if (!call->cancel(request, notify))
+            return call.done();
+        *result = 1;
+        if (!notify)
+            *req = nullptr;
+        return call.done();
+    });
+}
+
+} // namespace
+
+mx_return_t mx_cancel(mx_endpoint_t ep, mx_request_t *req, uint32_t *result) { return cancel(ep, req, result, false); }
+
+mx_return_t emx::api::cancel_notest(mx_endpoint_t ep, mx_request_t *req, uint32_t *result)
+{
+    return cancel(ep, req, result, true);
+}
+
+mx_return_t mx_forget(mx_endpoint_t ep, mx_request_t *req)
+{
+    return on_endpoint("mx_forget", ep, [&](Call &call) {
+        Request *request = req ? call->requests().find(*req) : nullptr;
+        if (!request || request->forgotten)
+            return call.fail(MX_BAD_REQUEST, "mx_forget: not a request of this endpoint");
+        call->forget(request);
+        *req = nullptr;
+        return call.done();
+    });
+}
+
+mx_return_t mx_set_request_timeout(mx_endpoint_t ep, mx_request_t req, uint32_t ms)
+{
+    return on_endpoint("mx_set_request_timeout", ep, [&](Call &call) {
+        Request *request = nullptr;
+        if (req) {
+            request = call->requests().find(req);
+            if (!request || request->forgotten)
+                return call.fail(MX_BAD_REQUEST, "mx_set_request_timeout: not a request of this endpoint");
+        }
+        call->set_timeout(request, ms);
+        return call.done();
+    });
+}
+
+mx_return_t mx_context(mx_request_t *req, void **context)
+{
+    Context *library = process().context.get();
+    if (!library)
+        return fail(process().inherited ? MX_BAD_ENDPOINT : MX_NOT_INITIALIZED, "mx_context: call mx_init first");
+    EndpointSlot *slot = req && *req ? library->slot(RequestPool::endpoint_slot_of(*req)) : nullptr;
+    if (slot && context) {
+        std::lock_guard lock(slot->mutex);
+        Request *request = slot->endpoint ? slot->endpoint->requests().find(*req) : nullptr;
+        if (request && !request->forgotten) {
+            *context = request->context;
+            return MX_SUCCESS;
+        }
+    }
+    return fail(MX_BAD_REQUEST, "mx_context: not a live request");
+}
+
+mx_return_t mx_iput(mx_endpoint_t, void *, uint32_t, mx_endpoint_addr_t, uint64_t, void *, mx_request_t *)
+{
+    return fail(MX_FAILURE, "mx_iput: one-sided operations exist in no MX implementation; send a message");
+}
+
+mx_return_t mx_iget(mx_endpoint_t, void *, uint32_t, mx_endpoint_addr_t, uint64_t, void *, mx_request_t *)
+{
+    return fail(MX_FAILURE, "mx_iget: one-sided operations exist in no MX implementation; send a message");
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Process-wide state: initialisation, finalisation, fork, the global error handler.
+#include "libmx/api/process.hpp"
+
+#include "driver/engine/engine.hpp"
+#include "libmx/api/hooks.hpp"
+#include "libmx/endpoint.hpp"
+
+#include <cstdlib>
+#include <pthread.h>
+
+namespace emx::api {
+
+namespace {
+
+Process real_process;
+Process *current = &real_process;
+
+const char *variable(const char *name)
+{
+    Process &p = process();
+    return p.environment ? p.environment(name) : std::getenv(name);
+}
+
+/// The parent's endpoints are not the child's: forget them without closing anything.
+void after_fork_in_child()
+{
+    if (!real_process.context)
+        return;
+    (void)real_process.context.release(); // NOLINT: the descriptors and threads behind it are the parent's
+    real_process.inherited = true;
+}
+
+std::unique_ptr<Device> make_device(const Conf &conf, DeviceError &error)
+{
+    Process &p = process();
+    if (p.factory)
+        return p.factory(conf, error);
+    EngineConfig config;
+    config.boards = conf.boards;
+    config.agent_program = conf.agent;
+    config.peers = conf.peers_file;
+    config.endpoint_max = static_cast<uint32_t>(conf.endpoints_max);
+    return make_engine(config, error);
+}
+
+mx_return_t initialise()
+{
+    Process &p = process();
+    std::unique_lock lock(p.mutex);
+    auto refuse = [&](mx_return_t code, const std::string &text) {
+        lock.unlock();
+        return fail(code, text.c_str());
+    };
+    if (p.context)
+        return refuse(MX_ALREADY_INITIALIZED, "mx_init: the library is initialised already");
+    Conf conf;
+    std::string text;
+    if (!load_conf(conf, variable, text))
+        return refuse(MX_BAD_BAD_BAD, "mx_init: " + text);
+    DeviceError error;
+    std::unique_ptr<Device> device = make_device(conf, error);
+    if (!device)
+        return refuse(static_cast<mx_return_t>(error.code), "mx_init: " + error.text);
+    p.context = std::make_unique<Context>(std::move(device), conf, global_handler);
+    if (p.helper_thread)
+        p.context->start_helper();
+    p.inherited = false;
+    static std::once_flag once;
+    if (&p == &real_process)
+        std::call_once(once, [] { pthread_atfork(nullptr, nullptr, after_fork_in_child); });
+    return MX_SUCCESS;
+}
+
+} // namespace
+
+Process &process() { return *current; }
+void set_process(Process *process) { current = process ? process : &real_process; }
+
+mx_error_handler_t global_handler()
+{
+    Process &p = process();
+    if (p.handler)
+        return p.handler;
+    Conf conf;
+    std::string error;
+    load_conf(conf, variable, error);
+    return conf.fatal_errors ? emx_errors_are_fatal : emx_errors_return;
+}
+
+mx_return_t fail(mx_return_t code, const char *text)
+{
+    std::string copy(text);
+    return global_handler()(copy.data(), code);
+}
+
+} // namespace emx::api
+
+using namespace emx::api;
+
+mx_return_t mx__init_api(int api)
+{
+    constexpr int generation = 3;
+    if (api == 0 || (api >> 8) != generation)
+        return fail(MX_BAD_LIB_VERSION, "mx_init: the program was built for another generation of the MX interface");
+    try {
+        return initialise();
+    } catch (const std::bad_alloc &) {
+        return fail(MX_NO_RESOURCES, "mx_init: out of memory");
+    } catch (const std::exception &e) {
+        return fail(MX_BAD_BAD_BAD, e.what());
+    }
+}
+
+mx_return_t mx_finalize(void)
+{
+    Process &p = process();
+    std::unique_lock lock(p.mutex);
+    if (!p.context) {
+        lock.unlock();
+        return fail(MX_NOT_INITIALIZED, "mx_finalize: the library is not initialised");
+    }
+    p.context->close_all();
+    p.context.reset();
+    return MX_SUCCESS;
+}
+
+mx_error_handler_t mx_set_error_handler(mx_error_handler_t handler)
+{
+    Process &p = process();
+    mx_error_handler_t previous = global_handler();
+    p.handler = handler;
+    return previous;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The library instance: endpoints by handle, opening and closing.
+#include "libmx/context.hpp"
+
+#include "libmx/endpoint.hpp"
+
+#include <algorithm>
+
+namespace emx {
+
+namespace {
+
+constexpr uint32_t slot_bits = 10;
+constexpr uint32_t generation_bits = 32;
+
+mx_endpoint_t handle_of(uint32_t slot, uint32_t generation)
+{
+    uint64_t value = uint64_t{1} << 63 | uint64_t{generation} << slot_bits | slot;
+    return reinterpret_cast<mx_endpoint_t>(value);
+}
+
+} // namespace
+
+Context::Context(std::unique_ptr<Device> device, Conf conf, HandlerSource handler)
+    : device_(std::move(device)), conf_(std::move(conf)), error_handler_(handler),
+      slots_storage_(std::make_unique<std::array<EndpointSlot, endpoint_slots>>()), slots_(slots_storage_->data())
+{
+}
+
+Context::~Context()
+{
+    stop_helper();
+    close_all();
+}
+
+EndpointSlot *Context::enter(mx_endpoint_t handle, std::unique_lock<std::mutex> &lock)
+{
+    auto value = reinterpret_cast<uint64_t>(handle);
+    uint32_t index = value & ((1u << slot_bits) - 1);
+    auto generation = static_cast<uint32_t>(value >> slot_bits);
+    if (!(value >> 63) || (value >> (slot_bits + generation_bits) & 1))
+        return nullptr;
+    EndpointSlot &slot = slots_[index];
+    lock = std::unique_lock(slot.mutex);
+    if (!slot.endpoint || slot.generation != generation || slot.endpoint->closing()) {
+        lock.unlock();
+        return nullptr;
+    }
+    slot.activity.store(slot.activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return &slot;
+}
+
+mx_endpoint_t Context::open(const OpenArgs &args, DeviceError &error)
+{
+    std::vector<BoardInfo> boards = device_->boards();
+    uint32_t limit = 0;
+    bool known = args.board == MX_ANY_NIC && !boards.empty();
+    for (const BoardInfo &board : boards) {
+        limit = std::max(limit, board.endpoint_max);
+        known = known || board.number == args.board;
+    }
+    if (!known) {
+        error = {MX_BOARD_UNKNOWN, "no such board; omx_info lists them"};
+        return nullptr;
+    }
+    bool any = args.number == MX_ANY_ENDPOINT || conf_.any_endpoint;
+    if (!any && args.number >= limit) {
+        error = {MX_BAD_ENDPOINT, "endpoint number out of range: below " + std::to_string(limit)};
+        return nullptr;
+    }
+    uint32_t first = any ? 0 : args.number;
+    uint32_t last = any ? limit : args.number + 1;
+    // Ascending number, then ascending board: the first free pair (API specification, 3.2).
+    for (uint32_t number = first; number < last; ++number)
+        for (const BoardInfo &board : boards) {
+            if (args.board != MX_ANY_NIC && board.number != args.board)
+                continue;
+            mx_endpoint_t handle = open_one(args, board.number, number, error);
+            if (handle || error.code != MX_BUSY)
+                return handle;
+        }
+    return nullptr;
+}
+
+mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uint32_t number, DeviceError &error)
+{
+    uint32_t session;
+    do
+        session = static_cast<uint32_t>(device_->random());
+    while (session == EMX_SESSION_NONE || session == 0);
+    std::unique_ptr<Port> port = device_->open(board_number, number, session, error);
+    if (!port)
+        return nullptr;
+    std::lock_guard opening(open_mutex_);
+    BoardInfo board;
+    for (const BoardInfo &info : device_->boards())
+        if (info.number == board_number)
+            board = info;
+    for (uint32_t i = 0; i < endpoint_slots; ++i) {
+        EndpointSlot &slot = slots_[i];
+        std::lock_guard lock(slot.mutex);
+        if (slot.endpoint || slot.users)
+            continue;
+        slot.endpoint = std::make_unique<Endpoint>(*this, slot, i, board, args.key, session);
+        slot.endpoint->attach(std::move(port));
+        slot.endpoint->exchange_handler(args.handler);
+        slot.endpoint->set_context_ids(args.context_bits, args.context_shift);
+        slots_used_ = std::max(slots_used_.load(), i + 1);
+        std::lock_guard helper(helper_mutex_);
+        if (helper_wanted_ && !helper_.joinable())
+            helper_ = std::thread([this] { helper_loop(); });
+        return handle_of(i, slot.generation);
+    }
+    error = {MX_NO_RESOURCES, "too many endpoints open in this process"};
+    return nullptr;
+}
+
+void Context::close(EndpointSlot &slot, std::unique_lock<std::mutex> &lock)
+{
+    Endpoint &endpoint = *slot.endpoint;
+    endpoint.begin_close();
+    endpoint.wakeup();
+    while (slot.users)
+        slot.changed.wait(lock);
+    endpoint.linger(lock);
+    std::unique_ptr<Endpoint> dying = std::move(slot.endpoint);
+    ++slot.generation;
+    lock.unlock();
+}
+
+void Context::close_all()
+{
+    for (uint32_t i = 0; i < slots_used_; ++i) {
+        std::unique_lock lock(slots_[i].mutex);
+        if (slots_[i].endpoint && !slots_[i].endpoint->closing())
+            close(slots_[i], lock);
+    }
+}
+
+Context::Census Context::census()
+{
+    Census total;
+    for (uint32_t i = 0; i < slots_used_; ++i) {
+        std::lock_guard lock(slots_[i].mutex);
+        if (!slots_[i].endpoint)
+            continue;
+        Census one = slots_[i].endpoint->census();
+        total.endpoints += one.endpoints;
+        total.requests += one.requests;
+        total.incoming += one.incoming;
+        total.tx_messages += one.tx_messages;
+        total.windows += one.windows;
+    }
+    return total;
+}
+
+} // namespace emx

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Life of an endpoint, its addresses, and what a finished request tells.
+#include "libmx/endpoint.hpp"
+
+#include <cstring>
+
+namespace emx {
+
+Endpoint::Endpoint(Context &context, EndpointSlot &slot, uint32_t slot_index, const BoardInfo &board, uint32_t key,
+                   uint32_t session)
+    : context_(context), slot_(slot), slot_index_(slot_index), board_(board), key_(key), session_(session),
+      requests_(slot_index)
+{
+    auto threshold = static_cast<uint32_t>(context.conf().rndv_threshold);
+    eager_max_ = std::min(threshold, board.medium_max);
+}
+
+void Endpoint::attach(std::unique_ptr<Port> port)
+{
+    port_ = std::move(port);
+    // Partner 0 is ourselves. Its address is that of the endpoint; it is reached without the device unless
+    // self communication is disabled, in which case the latest partner of our own number takes its place.
+    Partner *own = add_partner(~uint32_t{0}, board_.nic_id, static_cast<uint8_t>(port_->number()));
+    own->session = session_;
+    own->state = PartnerState::connected;
+    own->answered = own->self = true;
+}
+
+Endpoint::~Endpoint()
+{
+    for (auto &partner : partners_) {
+        while (partner->connects)
+            drop_connect(partner.get(), partner->connects);
+        drop_early(partner.get());
+        for (TxMessage *queue : {partner->unacked, partner->waiting})
+            while (queue) {
+                TxMessage *next = queue->next;
+                queue->acked = false;
+                tx_pool_.release(queue);
+                queue = next;
+            }
+        for (TxMessage *tx = partner->rndv, *next; tx; tx = next) {
+            next = tx->rndv_next;
+            if (tx->acked) // the others were in the unacknowledged queue
+                tx_pool_.release(tx);
+        }
+    }
+    port_.reset(); // before the buffers that its windows and pulls refer to
+    requests_.each([this](Request *request) {
+        if (request->incoming)
+            free_incoming(request->incoming);
+        request->incoming = nullptr;
+    });
+    for (auto *queue : {&accepted_}) {
+        while (Incoming *in = *queue) {
+            *queue = in->next;
+            free_incoming(in);
+        }
+    }
+    while (Incoming *in = unexpected_.front()) {
+        unexpected_.remove(in);
+        free_incoming(in);
+    }
+    for (auto &partner : partners_)
+        while (partner->partial)
+            free_incoming(partner->partial);
+}
+
+mx_error_handler_t Endpoint::handler() const
+{
+    return error_handler_ ? error_handler_ : context_.error_handler();
+}
+
+uint64_t Endpoint::context_mask() const
+{
+    if (context_bits_ == 0)
+        return 0;
+    return ((uint64_t{1} << context_bits_) - 1) << context_shift_;
+}
+
+mx_endpoint_addr_t Endpoint::address_of(const Partner *partner) const
+{
+    // stuff[0]: nic id, endpoint number, low bits of our handle's generation; stuff[1]: session, our slot,
+    // partner index + 1. So an address leads to its partner without an endpoint (API specification, 1.9).
+    mx_endpoint_addr_t address;
+    address.stuff[0] = partner->nic_id << 16 | uint64_t{partner->remote_ep} << 8 | (slot_.generation & 0xff);
+    address.stuff[1] = uint64_t{partner->session} << 32 | uint64_t{slot_index_} << 22 | (partner->index + 1);
+    return address;
+}
+
+Partner *Endpoint::resolve(mx_endpoint_addr_t address)
+{
+    auto index = static_cast<uint32_t>(address.stuff[1]) & 0x3fffff;
+    if (index == 0 || index > partners_.size())
+        return nullptr;
+    Partner *partner = partners_[index - 1].get();
+    mx_endpoint_addr_t own = address_of(partner);
+    if (std::memcmp(&own, &address, sizeof(own)) != 0)
+        return nullptr;
+    if (partner->self && context_.conf().disable_self) {
+        for (auto it = partners_.rbegin(); it != partners_.rend(); ++it)
+            if (!(*it)->self && (*it)->session == session_ && (*it)->state == PartnerState::connected &&
+                (*it)->nic_id == board_.nic_id && (*it)->remote_ep == number())
+                return it->get();
+    }
+    return partner;
+}
+
+void Endpoint::fill_status(const Request *request, mx_status_t &status)
+{
+    status.code = static_cast<mx_status_code_t>(request->code);
+    status.source = mx_endpoint_addr_t{};
+    bool failed_connect = request->kind == RequestKind::connect && request->code != MX_STATUS_SUCCESS;
+    if (request->partner && !failed_connect)
+        status.source = address_of(request->partner);
+    status.match_info = request->match;
+    status.msg_length = request->msg_length;
+    status.xfer_length = request->xfer_length;
+    status.context = request->context;
+}
+
+void Endpoint::reap(Request *request, mx_status_t &status)
+{
+    fill_status(request, status);
+    done_.remove(request);
+    requests_.release(request);
+}
+
+bool Endpoint::cancel(Request *request, bool notify)
+{
+    if (request->complete)
+        return false;
+    if (request->kind == RequestKind::connect) {
+        PendingConnect *connect = request->partner->connects;
+        while (connect && connect->request != request)
+            connect = connect->next;
+        if (connect)
+            drop_connect(request->partner, connect);
+    } else if (request->kind == RequestKind::receive && !request->matched) {
+        posted_.remove(request);
+    } else {
+        return false;
+    }
+    if (notify) {
+        complete(request, MX_STATUS_CANCELLED);
+        return true;
+    }
+    if (request->expires_ns)
+        --timed_requests_;
+    requests_.release(request);
+    return true;
+}
+
+void Endpoint::forget(Request *request)
+{
+    if (!request->complete) {
+        request->forgotten = true;
+        return;
+    }
+    done_.remove(request);
+    if (request->code != MX_STATUS_SUCCESS)
+        lost(request->code);
+    requests_.release(request);
+}
+
+void Endpoint::set_timeout(Request *request, uint32_t ms)
+{
+    // Never earlier than a resend period or so: programs pass 1 and mean "soon" (API specification, 3.8).
+    constexpr uint64_t least_ns = 1000000000;
+    uint64_t budget = ms ? std::max(uint64_t{ms} * 1000000, least_ns) : 0;
+    if (!request) {
+        default_budget_ns_ = budget;
+        return;
+    }
+    request->budget_ns = budget;
+    if (request->complete)
+        return;
+    if (request->expires_ns)
+        --timed_requests_;
+    request->expires_ns = 0;
+    bool transferring = request->kind != RequestKind::receive || (request->incoming && request->incoming->pulling);
+    if (budget == 0 || !transferring)
+        return;
+    request->expires_ns = now() + budget;
+    ++timed_requests_;
+    timer_ns_ = std::min(timer_ns_, request->expires_ns);
+}
+
+void Endpoint::report_lost(std::unique_lock<std::mutex> &lock)
+{
+    if (lost_.empty() || inside_handler())
+        return;
+    std::vector<int> codes;
+    codes.swap(lost_);
+    mx_error_handler_t handle = handler();
+    lock.unlock();
+    for (int code : codes) {
+        char text[] = "a message reported complete, or a forgotten request, failed";
+        handle(text, handler_code(code));
+    }
+    lock.lock();
+}
+
+Context::Census Endpoint::census()
+{
+    Context::Census census;
+    census.endpoints = 1;
+    census.requests = requests_.live();
+    census.incoming = incoming_alive_;
+    census.tx_messages = tx_pool_.live();
+    census.windows = windows_used_;
+    return census;
+}
+
+mx_return_t handler_code(int status)
+{
+    switch (status) {
+    case MX_STATUS_SUCCESS: return MX_SUCCESS;
+    case MX_STATUS_TIMEOUT: return MX_TIMEOUT;
+    case MX_STATUS_ENDPOINT_CLOSED: return MX_CONNECTION_FAILED;
+    case MX_STATUS_BAD_ENDPOINT: return MX_BAD_ENDPOINT_ID;
+    case MX_STATUS_BAD_KEY: return MX_BAD_CONNECTION_KEY;
+    case MX_STATUS_NO_RESOURCES: return MX_NO_RESOURCES;
+    // Numbers of the Open-MX list where MX has no return code (API specification, 2.1 and 10.2).
+    case MX_STATUS_CANCELLED: return static_cast<mx_return_t>(90);
+    case MX_STATUS_BAD_RDMAWIN: return static_cast<mx_return_t>(91);
+    case MX_STATUS_ENDPOINT_UNREACHABLE: return static_cast<mx_return_t>(92);
+    case MX_STATUS_BAD_SESSION: return static_cast<mx_return_t>(93);
+    case MX_STATUS_ABORTED: return static_cast<mx_return_t>(94);
+    case MX_STATUS_TRUNCATED: return static_cast<mx_return_t>(95);
+    default: return MX_BAD_BAD_BAD;
+    }
+}
+
+} // namespace emx

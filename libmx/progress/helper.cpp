@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The helper thread: when the application has been away for a while, accepts what arrived and serves
+// timers, so that peers of a computing process are acknowledged, connected and served with data. It never
+// matches and never calls user code.
+#include "libmx/context.hpp"
+#include "libmx/endpoint.hpp"
+
+#include <chrono>
+
+namespace emx {
+
+bool Context::helper_pass()
+{
+    bool worked = false;
+    for (uint32_t i = 0; i < slots_used_; ++i) {
+        EndpointSlot &slot = slots_[i];
+        uint32_t activity = slot.activity.load(std::memory_order_relaxed);
+        if (activity != helper_seen_[i]) {
+            helper_seen_[i] = activity;
+            continue;
+        }
+        std::unique_lock lock(slot.mutex, std::try_to_lock);
+        // A thread inside a blocking call does all this itself.
+        if (!lock || !slot.endpoint || slot.endpoint->closing() || slot.users)
+            continue;
+        for (unsigned passes = 0; passes < 64 && slot.endpoint->progress(Driver::helper); ++passes)
+            worked = true;
+    }
+    return worked;
+}
+
+void Context::start_helper()
+{
+    std::lock_guard lock(helper_mutex_);
+    helper_wanted_ = conf_.helper_ms > 0;
+}
+
+void Context::helper_loop()
+{
+    std::unique_lock lock(helper_mutex_);
+    const auto tick = std::chrono::milliseconds(conf_.helper_ms);
+    const auto busy_tick = std::chrono::microseconds(200);
+    bool worked = false;
+    while (!helper_stop_) {
+        helper_wake_.wait_for(lock, worked ? std::chrono::microseconds(busy_tick)
+                                           : std::chrono::duration_cast<std::chrono::microseconds>(tick));
+        if (helper_stop_)
+            return;
+        lock.unlock();
+        worked = helper_pass();
+        lock.lock();
+    }
+}
+
+void Context::stop_helper()
+{
+    {
+        std::lock_guard lock(helper_mutex_);
+        helper_stop_ = true;
+    }
+    helper_wake_.notify_all();
+    if (helper_.joinable())
+        helper_.join();
+}
+
+} // namespace emx

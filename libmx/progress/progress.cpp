@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One progress pass: match what the helper accepted, take what the device has, acknowledge, serve timers.
+#include "libmx/endpoint.hpp"
+
+#include <algorithm>
+
+namespace emx {
+
+namespace {
+
+constexpr unsigned events_per_pass = 16;
+constexpr unsigned passes_without_clock = 16;
+
+} // namespace
+
+bool Endpoint::progress(Driver driver)
+{
+    if (gated())
+        return false;
+    staging_ = driver == Driver::helper;
+    if (!staging_ && accepted_)
+        match_accepted();
+    bool found = poll_device();
+    staging_ = false;
+    if (!due_acks_.empty())
+        send_due_acks();
+    // The clock is read when nothing came, or now and then in a stream that never pauses.
+    if (!found || ++empty_polls_ >= passes_without_clock) {
+        empty_polls_ = 0;
+        uint64_t time = now();
+        if (!unstamped_.empty())
+            stamp_acks(time);
+        if (time >= timer_ns_)
+            serve_timers(time);
+    }
+    return found;
+}
+
+bool Endpoint::poll_device()
+{
+    unsigned events = 0;
+    while (events < events_per_pass && !gated()) {
+        const emx_msg *msg = port_->peek();
+        if (!msg)
+            break;
+        ++events;
+        accept(*msg);
+        port_->consume();
+    }
+    return events > 0;
+}
+
+void Endpoint::activate(Partner *partner)
+{
+    if (partner->active)
+        return;
+    partner->active = true;
+    partner->active_prev = nullptr;
+    partner->active_next = active_;
+    if (active_)
+        active_->active_prev = partner;
+    active_ = partner;
+}
+
+void Endpoint::serve_timers(uint64_t time)
+{
+    timer_ns_ = ~uint64_t{0};
+    uint64_t ack_delay = uint64_t(context_.conf().ack_delay_ms) * 1000000;
+    for (Partner *partner = active_, *next; partner; partner = next) {
+        next = partner->active_next;
+        if (partner->connects)
+            serve_connects(partner, time);
+        if (partner->unacked)
+            serve_resends(partner, time);
+        serve_probe(partner, time);
+        if (partner->ack_owed && partner->ack_since_ns) {
+            if (time >= partner->ack_since_ns + ack_delay)
+                send_ack(partner);
+            else
+                timer_ns_ = std::min(timer_ns_, partner->ack_since_ns + ack_delay);
+        }
+        if (partner->connects || partner->unacked || partner->waiting || partner->rndv || partner->ack_owed)
+            continue;
+        (partner->active_prev ? partner->active_prev->active_next : active_) = partner->active_next;
+        if (partner->active_next)
+            partner->active_next->active_prev = partner->active_prev;
+        partner->active_prev = partner->active_next = nullptr;
+        partner->active = false;
+    }
+    check_budgets(time);
+}
+
+uint64_t Endpoint::next_deadline(uint64_t time)
+{
+    if (!unstamped_.empty())
+        stamp_acks(time);
+    return std::min(timer_ns_, port_->deadline_ns());
+}
+
+void Endpoint::complete(Request *request, int code)
+{
+    request->complete = true;
+    request->code = code;
+    ++completions_;
+    if (request->expires_ns) {
+        request->expires_ns = 0;
+        --timed_requests_;
+    }
+    if (!request->forgotten)
+        return done_.push_back(request);
+    if (code != MX_STATUS_SUCCESS)
+        lost(code);
+    requests_.release(request);
+}
+
+void Endpoint::lost(int code) { lost_.push_back(code); }
+
+} // namespace emx

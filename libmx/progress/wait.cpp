@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Blocking calls: spin a little, then sleep. One thread at a time sleeps on the device and drives
+// progress; other threads of the endpoint sleep on a condition variable.
+#include "libmx/endpoint.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace emx {
+
+namespace {
+
+struct User {
+    EndpointSlot &slot;
+    explicit User(EndpointSlot &s) : slot(s) { ++slot.users; }
+    ~User()
+    {
+        --slot.users;
+        slot.changed.notify_all();
+    }
+    User(const User &) = delete;
+    User &operator=(const User &) = delete;
+};
+
+} // namespace
+
+bool Endpoint::wait(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns, const std::function<bool()> &done)
+{
+    if (inside_handler() || done()) // a blocking call in the handler would wait for itself
+        return done();
+    User user(slot_);
+    uint32_t epoch = wake_epoch_;
+    uint64_t spin_end = context_.conf().wait_spin ? ~uint64_t{0} : now() + uint64_t(context_.conf().spin_us) * 1000;
+    unsigned empty = 0;
+    for (;;) {
+        uint64_t before = completions_;
+        bool found = progress(Driver::application);
+        if (before != completions_)
+            slot_.changed.notify_all();
+        if (done())
+            return true;
+        if (closing_ || epoch != wake_epoch_)
+            return false;
+        uint64_t time = now();
+        if (time >= deadline_ns)
+            return false;
+        if (found)
+            continue;
+        if (time >= spin_end) {
+            sleep_once(lock, deadline_ns);
+            continue;
+        }
+        lock.unlock();
+        if (gated() || ++empty % 64 == 0)
+            context_.device().yield();
+        lock.lock();
+    }
+}
+
+void Endpoint::sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns)
+{
+    if (gated()) {
+        // Another thread runs the handler, or progression is disabled: only its end can help.
+        lock.unlock();
+        context_.device().yield();
+        lock.lock();
+        return;
+    }
+    uint64_t time = now();
+    if (sleeper_) {
+        constexpr uint64_t slice_ns = 100000000;
+        auto left = std::chrono::nanoseconds(std::min(deadline_ns - time, slice_ns));
+        slot_.changed.wait_for(lock, left);
+        return;
+    }
+    sleeper_ = true;
+    uint64_t until = std::min(deadline_ns, next_deadline(time));
+    lock.unlock();
+    if (until > time)
+        port_->wait(until);
+    lock.lock();
+    sleeper_ = false;
+    slot_.changed.notify_all(); // someone else may have to take over
+}
+
+void Endpoint::wakeup()
+{
+    ++wake_epoch_;
+    slot_.changed.notify_all();
+    port_->wake();
+}
+
+void Endpoint::disable_progression(std::unique_lock<std::mutex> &lock)
+{
+    if (inside_handler())
+        return;
+    progression_disabled_ = true;
+    ++slot_.users;
+    while (in_handler_ && !closing_)
+        slot_.changed.wait(lock);
+    --slot_.users;
+    slot_.changed.notify_all();
+}
+
+void Endpoint::enable_progression()
+{
+    if (!progression_disabled_)
+        return;
+    progression_disabled_ = false;
+    progress(Driver::application);
+}
+
+void Endpoint::found_nothing(std::unique_lock<std::mutex> &lock)
+{
+    constexpr uint32_t between_yields = 32;
+    auto patience = static_cast<uint32_t>(context_.conf().yield_after);
+    if (patience == 0 || ++empty_calls_ < patience)
+        return;
+    empty_calls_ -= std::min(between_yields, patience);
+    lock.unlock();
+    context_.device().yield();
+    lock.lock();
+}
+
+void Endpoint::linger(std::unique_lock<std::mutex> &lock)
+{
+    if (in_handler_)
+        return;
+    lingering_ = true;
+    progression_disabled_ = false;
+    uint64_t end = now() + uint64_t(context_.conf().linger_ms) * 1000000;
+    auto pending = [this] {
+        for (Partner *partner = active_; partner; partner = partner->active_next) {
+            if (partner->state == PartnerState::connected && partner->waiting)
+                return true;
+            for (TxMessage *tx = partner->unacked; tx; tx = tx->next)
+                if (tx->header.type != EMX_RNDV)
+                    return true;
+        }
+        return false;
+    };
+    for (Partner *partner = active_; partner; partner = partner->active_next)
+        if (partner->ack_owed)
+            send_ack(partner);
+    while (pending() && now() < end) {
+        if (!progress(Driver::helper)) {
+            uint64_t until = std::min(end, next_deadline(now()));
+            lock.unlock();
+            port_->wait(until);
+            lock.lock();
+        }
+    }
+}
+
+} // namespace emx

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Connecting: requests, replies, connecting back, and lives of partners (wire specification, section 7).
+//
+// A peer that connects to us gets a request of ours at once, and data waits for the answer to it: an
+// Open-MX peer that never saw our request would acknowledge with an invalid session, and one that sees
+// it after our first data would count from 1 again (7.5).
+#include "libmx/endpoint.hpp"
+#include "libmx/reliab/sequence.hpp"
+
+namespace emx {
+
+namespace {
+
+uint64_t partner_key(uint32_t peer, uint8_t remote_ep) { return uint64_t{peer} << 8 | remote_ep; }
+
+} // namespace
+
+Partner *Endpoint::find_partner(uint32_t peer, uint8_t remote_ep)
+{
+    if (last_partner_ && last_partner_->peer == peer && last_partner_->remote_ep == remote_ep)
+        return last_partner_;
+    auto it = current_.find(partner_key(peer, remote_ep));
+    if (it == current_.end())
+        return nullptr;
+    last_partner_ = it->second;
+    return it->second;
+}
+
+Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep)
+{
+    auto partner = std::make_unique<Partner>();
+    partner->index = static_cast<uint32_t>(partners_.size());
+    partner->peer = peer;
+    partner->nic_id = nic_id;
+    partner->remote_ep = remote_ep;
+    // A coarse clock: a peer that remembers an older life of ours must not find our counter too low (7.6).
+    partner->ack_counter_tx = static_cast<uint32_t>(now() >> 20) & 0x3fffffff;
+    partners_.push_back(std::move(partner));
+    return partners_.back().get();
+}
+
+Partner *Endpoint::renew_partner(Partner *old)
+{
+    Partner *partner = add_partner(old->peer, old->nic_id, old->remote_ep);
+    // After giving up, other session bits make leftovers recognisable (8.6); when only the peer restarted,
+    // we go on counting, since it adopts whatever we advertise (7.6).
+    partner->rx_match = old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE ? seq::next_session(old->rx_match)
+                                                                         : old->rx_match;
+    partner->rx_done = partner->rx_acked = partner->rx_match;
+    partner->connect_number = old->connect_number;
+    partner->ack_counter_tx = old->ack_counter_tx;
+    current_[partner_key(partner->peer, partner->remote_ep)] = partner;
+    last_partner_ = partner;
+    return partner;
+}
+
+Partner *Endpoint::living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep)
+{
+    Partner *partner = find_partner(peer, remote_ep);
+    if (!partner) {
+        partner = add_partner(peer, nic_id, remote_ep);
+        current_[partner_key(peer, remote_ep)] = partner;
+        return partner;
+    }
+    return partner->state == PartnerState::dead ? renew_partner(partner) : partner;
+}
+
+Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t key, uint64_t match,
+                                void *context, mx_return_t &code)
+{
+    bool own = nic_id == board_.nic_id && remote_ep == number() && !context_.conf().disable_self;
+    std::optional<uint32_t> peer = port_->find_peer(nic_id);
+    if (!own && !peer) {
+        code = MX_NIC_NOT_FOUND;
+        return nullptr;
+    }
+    Request *request = requests_.allocate(RequestKind::connect);
+    if (!request) {
+        code = MX_NO_RESOURCES;
+        return nullptr;
+    }
+    request->match = match;
+    request->context = context;
+    if (default_budget_ns_)
+        set_timeout(request, static_cast<uint32_t>(default_budget_ns_ / 1000000));
+    if (own) {
+        request->partner = self();
+        complete(request, key == key_ ? MX_STATUS_SUCCESS : MX_STATUS_BAD_KEY);
+    } else if (remote_ep >= EMX_ENDPOINTS_MAX) {
+        complete(request, MX_STATUS_BAD_ENDPOINT);
+    } else {
+        Partner *partner = living_partner(*peer, nic_id, static_cast<uint8_t>(remote_ep));
+        request->partner = partner;
+        start_connect(partner, key, request);
+    }
+    return request;
+}
+
+void Endpoint::start_connect(Partner *partner, uint32_t key, Request *request)
+{
+    auto *connect = new PendingConnect;
+    connect->request = request;
+    connect->key = key;
+    connect->number = partner->connect_number++;
+    connect->first_ns = now();
+    PendingConnect **end = &partner->connects;
+    while (*end)
+        end = &(*end)->next;
+    *end = connect;
+    activate(partner);
+    send_connect(partner, *connect);
+}
+
+void Endpoint::send_connect(Partner *partner, PendingConnect &connect)
+{
+    emx_msg msg{};
+    msg.type = EMX_CONNECT;
+    msg.remote_ep = partner->remote_ep;
+    msg.peer = partner->peer;
+    msg.session = session_;
+    msg.u.connect.session = session_;
+    msg.u.connect.key = connect.key;
+    msg.u.connect.start = partner->rx_match;
+    msg.u.connect.number = connect.number;
+    connect.sent_ns = now();
+    timer_ns_ = std::min(timer_ns_, connect.sent_ns + uint64_t(context_.conf().resend_ms) * 1000000);
+    port_->send(msg, nullptr);
+}
+
+void Endpoint::connect_back(Partner *partner)
+{
+    if (!partner->answered && !partner->connects)
+        start_connect(partner, key_, nullptr);
+}
+
+void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start)
+{
+    bool fresh = partner->session != session;
+    bool reset = !fresh && !seq::same_session(start, partner->tx_next);
+    if (reset) // the peer gave up on us without restarting (8.6)
+        fail_sends(partner, MX_STATUS_ENDPOINT_UNREACHABLE);
+    if (fresh || reset || !partner->sent_any) {
+        partner->tx_next = partner->tx_oldest = start;
+        partner->sent_any = false;
+    }
+    partner->session = session;
+    partner->state = PartnerState::connected;
+}
+
+void Endpoint::on_connect_request(const emx_msg &msg)
+{
+    uint32_t session = msg.u.connect.session;
+    bool key_fits = msg.u.connect.key == key_;
+    Partner *partner = find_partner(msg.peer, msg.remote_ep);
+    if (session == EMX_SESSION_NONE)
+        return count(EMX_CNT_DROP_CONNECT);
+    if (!partner || partner->state == PartnerState::dead)
+        partner = key_fits ? living_partner(msg.peer, port_->peer_nic_id(msg.peer), msg.remote_ep) : nullptr;
+    if (partner && partner->session != EMX_SESSION_NONE && partner->session != session) {
+        fail_partner(partner, MX_STATUS_BAD_SESSION, false);
+        partner = renew_partner(partner);
+    }
+    if (partner)
+        take_session(partner, session, msg.u.connect.start);
+    emx_msg reply{};
+    reply.type = EMX_CONNECT;
+    reply.remote_ep = msg.remote_ep;
+    reply.peer = msg.peer;
+    reply.session = session;
+    reply.u.connect.session = session_;
+    reply.u.connect.start = partner ? partner->rx_match : 1;
+    reply.u.connect.is_reply = 1;
+    reply.u.connect.number = msg.u.connect.number;
+    reply.u.connect.status = key_fits ? EMX_CONNECT_OK : EMX_CONNECT_BAD_KEY;
+    port_->send(reply, nullptr);
+    if (!partner)
+        return;
+    partner->heard = true;
+    connect_back(partner);
+    pump(partner);
+}
+
+void Endpoint::on_connect_reply(const emx_msg &msg)
+{
+    Partner *partner = find_partner(msg.peer, msg.remote_ep);
+    PendingConnect *connect = partner ? partner->connects : nullptr;
+    while (connect && connect->number != msg.u.connect.number)
+        connect = connect->next;
+    uint8_t status = msg.u.connect.status;
+    if (!connect || (status != EMX_CONNECT_OK && status != EMX_CONNECT_BAD_KEY) ||
+        msg.u.connect.session == EMX_SESSION_NONE)
+        return count(EMX_CNT_DROP_CONNECT);
+    partner->heard = true;
+    if (status == EMX_CONNECT_BAD_KEY) {
+        partner->answered = partner->session != EMX_SESSION_NONE;
+        complete_connect(partner, connect, MX_STATUS_BAD_KEY);
+        return pump(partner);
+    }
+    if (partner->session != EMX_SESSION_NONE && partner->session != msg.u.connect.session) {
+        PendingConnect kept = *connect;
+        connect->request = nullptr; // this one was answered; the others belong to the old life
+        fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
+        partner = renew_partner(partner);
+        connect = new PendingConnect(kept);
+        connect->next = nullptr;
+        partner->connects = connect;
+        if (connect->request)
+            connect->request->partner = partner;
+        activate(partner);
+    }
+    take_session(partner, msg.u.connect.session, msg.u.connect.start);
+    partner->answered = true;
+    complete_connect(partner, connect, MX_STATUS_SUCCESS);
+    pump(partner);
+}
+
+void Endpoint::drop_connect(Partner *partner, PendingConnect *connect)
+{
+    PendingConnect **link = &partner->connects;
+    while (*link != connect)
+        link = &(*link)->next;
+    *link = connect->next;
+    delete connect;
+}
+
+void Endpoint::complete_connect(Partner *partner, PendingConnect *connect, int code)
+{
+    Request *request = connect->request;
+    drop_connect(partner, connect);
+    if (!request)
+        return;
+    if (code == MX_STATUS_SUCCESS)
+        request->partner = partner;
+    complete(request, code);
+}
+
+void Endpoint::serve_connects(Partner *partner, uint64_t time)
+{
+    uint64_t limit = uint64_t(context_.conf().resends_max) * 500000000;
+    for (PendingConnect *connect = partner->connects; connect; connect = connect->next) {
+        unsigned shift = std::min<unsigned>(connect->resends, 10);
+        uint64_t interval = std::min<uint64_t>(uint64_t(context_.conf().resend_ms) << shift, 500) * 1000000;
+        if (time - connect->first_ns > limit)
+            return give_up(partner);
+        if (time < connect->sent_ns + interval) {
+            timer_ns_ = std::min(timer_ns_, connect->sent_ns + interval);
+            continue;
+        }
+        ++connect->resends;
+        count(EMX_CNT_RESEND_CONNECT);
+        send_connect(partner, *connect);
+    }
+}
+
+void Endpoint::serve_probe(Partner *partner, uint64_t time)
+{
+    // An announced message has no timer of its own once acknowledged: a peer that died since would go
+    // unnoticed. A repeated connect is answered by a living peer and refused for a dead one.
+    constexpr uint64_t period_ns = 500000000;
+    if (!partner->rndv || partner->connects)
+        return;
+    if (partner->heard || partner->probe_ns == 0) {
+        partner->heard = false;
+        partner->probe_ns = time + period_ns;
+    } else if (time >= partner->probe_ns) {
+        partner->probe_ns = time + period_ns;
+        start_connect(partner, key_, nullptr);
+    }
+    timer_ns_ = std::min(timer_ns_, partner->probe_ns);
+}
+
+} // namespace emx

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Rendezvous: large and synchronous messages. The sender announces (RNDV) and exposes a window, the
+// receiver pulls, and its NOTIFY ends it (wire specification, section 10).
+#include "libmx/endpoint.hpp"
+
+namespace emx {
+
+namespace {
+
+// As many as Open-MX lets be in progress per endpoint; the rest keeps ids from being reused at once.
+constexpr uint32_t windows_max = 128;
+
+} // namespace
+
+void Endpoint::send_rendezvous(Request *request, Partner *to)
+{
+    TxMessage *tx = tx_pool_.allocate(0);
+    tx->partner = to;
+    tx->request = request;
+    request->tx = tx;
+    emx_msg &msg = tx->header;
+    msg = emx_msg{};
+    msg.type = EMX_RNDV;
+    msg.remote_ep = to->remote_ep;
+    msg.peer = to->peer;
+    msg.match = request->match;
+    msg.msg_len = request->msg_length;
+    enqueue(tx);
+}
+
+bool Endpoint::give_window(TxMessage *tx)
+{
+    if (tx->header.type != EMX_RNDV || tx->has_window)
+        return true;
+    if (windows_used_ >= windows_max)
+        return false;
+    while (window_[next_window_ & 0xff])
+        ++next_window_;
+    auto id = static_cast<uint8_t>(next_window_++ & 0xff);
+    window_[id] = tx;
+    ++windows_used_;
+    tx->has_window = true;
+    tx->header.u.window.id = id;
+    tx->header.u.window.tag = ++window_tag_[id];
+    tx->header.u.window.offset = 0;
+    const Request *request = tx->request;
+    port_->open_window(id, tx->header.u.window.tag, tx->partner->peer, tx->partner->remote_ep,
+                       request->segments.view(), request->msg_length);
+    return true;
+}
+
+void Endpoint::free_window(TxMessage *tx)
+{
+    if (!tx->has_window)
+        return;
+    uint8_t id = tx->header.u.window.id;
+    port_->close_window(id);
+    window_[id] = nullptr;
+    tx->has_window = false;
+    bool was_full = windows_used_-- == windows_max;
+    if (!was_full)
+        return;
+    for (Partner *partner = active_; partner; partner = partner->active_next)
+        if (partner->waiting && partner != tx->partner)
+            pump(partner);
+}
+
+void Endpoint::unlink_rendezvous(TxMessage *tx)
+{
+    Partner *partner = tx->partner;
+    if (partner->rndv == tx)
+        partner->rndv = tx->rndv_next;
+    else if (tx->rndv_prev)
+        tx->rndv_prev->rndv_next = tx->rndv_next;
+    if (tx->rndv_next)
+        tx->rndv_next->rndv_prev = tx->rndv_prev;
+    tx->rndv_prev = tx->rndv_next = nullptr;
+}
+
+void Endpoint::end_rendezvous(TxMessage *tx, int code, uint32_t xfer_length)
+{
+    unlink_rendezvous(tx);
+    tx->notified = true;
+    free_window(tx); // before the request, whose segments the window reads
+    complete_send(tx, code, xfer_length);
+    if (tx->acked)
+        drop_tx(tx); // else it goes when its ack comes, or the queue it stands in is dropped
+}
+
+void Endpoint::on_notify(Partner *partner, const emx_msg &msg)
+{
+    TxMessage *tx = window_[msg.u.window.id];
+    if (!tx || tx->partner != partner || tx->header.u.window.tag != msg.u.window.tag ||
+        msg.msg_len > tx->header.msg_len)
+        return; // a leftover: acknowledged, no effect (10.1)
+    bool whole = msg.msg_len == tx->header.msg_len;
+    end_rendezvous(tx, whole ? MX_STATUS_SUCCESS : MX_STATUS_TRUNCATED, msg.msg_len);
+    if (partner->waiting)
+        pump(partner);
+}
+
+void Endpoint::send_notify(Partner *to, const emx_msg &rndv, uint32_t length)
+{
+    if (to->state == PartnerState::dead)
+        return;
+    TxMessage *tx = tx_pool_.allocate(0);
+    tx->partner = to;
+    emx_msg &msg = tx->header;
+    msg = emx_msg{};
+    msg.type = EMX_NOTIFY;
+    msg.remote_ep = to->remote_ep;
+    msg.peer = to->peer;
+    msg.msg_len = length;
+    msg.u.window = rndv.u.window;
+    number_and_send(tx); // overtakes messages that wait for the window: it is what frees things
+}
+
+void Endpoint::start_pull(Incoming *in)
+{
+    Request *recv = in->recv;
+    uint32_t total = static_cast<uint32_t>(std::min<uint64_t>(in->msg.msg_len, recv->room));
+    in->msg.session = in->partner->session;
+    if (port_->start_pull(in->msg, total, recv->segments.view(), reinterpret_cast<uint64_t>(in))) {
+        in->pulling = true;
+        in->pull_waits = false;
+        if (recv->budget_ns)
+            set_timeout(recv, static_cast<uint32_t>(recv->budget_ns / 1000000));
+        return;
+    }
+    in->pull_waits = true;
+    in->next = nullptr;
+    (pulls_waiting_tail_ ? pulls_waiting_tail_->next : pulls_waiting_) = in;
+    pulls_waiting_tail_ = in;
+}
+
+void Endpoint::retry_pulls()
+{
+    Incoming *list = pulls_waiting_;
+    pulls_waiting_ = pulls_waiting_tail_ = nullptr;
+    while (list) {
+        Incoming *in = list;
+        list = in->next;
+        start_pull(in);
+    }
+}
+
+void Endpoint::on_pull_done(const emx_msg &msg)
+{
+    static constexpr int codes[] = {MX_STATUS_SUCCESS,       MX_STATUS_BAD_ENDPOINT, MX_STATUS_ENDPOINT_CLOSED,
+                                    MX_STATUS_BAD_SESSION,   MX_STATUS_BAD_RDMAWIN,  MX_STATUS_ENDPOINT_UNREACHABLE,
+                                    MX_STATUS_ABORTED};
+    auto *in = reinterpret_cast<Incoming *>(msg.u.pull.cookie);
+    in->pulling = false;
+    bool good = msg.u.pull.status == EMX_PULL_OK;
+    in->partner->heard = true;
+    send_notify(in->partner, in->msg, good ? msg.u.pull.length : 0);
+    finish_receive(in, msg.u.pull.status < std::size(codes) ? codes[msg.u.pull.status] : MX_STATUS_ABORTED);
+    if (pulls_waiting_)
+        retry_pulls();
+}
+
+} // namespace emx

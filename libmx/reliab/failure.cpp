@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Partners that die: refused, restarted, given up, or disconnected (wire specification, 8.6 and 11;
+// API specification, section 7).
+#include "libmx/endpoint.hpp"
+#include "libmx/reliab/sequence.hpp"
+
+namespace emx {
+
+void Endpoint::fail_partner(Partner *partner, int code, bool drop_messages)
+{
+    if (partner->state == PartnerState::dead)
+        return;
+    partner->state = PartnerState::dead;
+    partner->dead_code = code;
+    partner->ack_owed = partner->ack_now = false;
+    fail_sends(partner, code);
+    fail_connects(partner, code);
+    fail_incoming(partner, code, drop_messages);
+    drop_early(partner);
+}
+
+void Endpoint::fail_sends(Partner *partner, int code)
+{
+    // Announced and acknowledged ones stand in the rndv list only, the rest in unacked or waiting.
+    for (TxMessage *tx = partner->rndv, *next; tx; tx = next) {
+        next = tx->rndv_next;
+        end_rendezvous(tx, code, 0);
+    }
+    for (TxMessage **queue : {&partner->unacked, &partner->waiting}) {
+        for (TxMessage *tx = *queue, *next; tx; tx = next) {
+            next = tx->next;
+            complete_send(tx, code, 0);
+            drop_tx(tx);
+        }
+        *queue = nullptr;
+    }
+    partner->unacked_tail = partner->waiting_tail = nullptr;
+    partner->frames_out = 0;
+}
+
+void Endpoint::fail_connects(Partner *partner, int code)
+{
+    while (partner->connects)
+        complete_connect(partner, partner->connects, code);
+}
+
+void Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
+{
+    // Receives in transfer.
+    requests_.each([&](Request *recv) {
+        Incoming *in = recv->incoming;
+        if (recv->kind != RequestKind::receive || !in || in->partner != partner)
+            return;
+        if (in->pulling)
+            port_->cancel_pull(reinterpret_cast<uint64_t>(in));
+        in->pulling = false;
+        finish_receive(in, code);
+    });
+    // Messages nobody took yet: what is complete was delivered, and stays; the rest can never be.
+    auto doomed = [&](const Incoming *in) {
+        return in->partner == partner && (drop_messages || in->rendezvous || !in->complete);
+    };
+    for (Incoming *in = unexpected_.front(), *next; in; in = next) {
+        next = unexpected_.next(in);
+        if (!doomed(in))
+            continue;
+        unexpected_.remove(in);
+        free_incoming(in);
+    }
+    Incoming *kept = nullptr, *kept_tail = nullptr;
+    for (Incoming *in = accepted_, *next; in; in = next) {
+        next = in->next;
+        in->next = nullptr;
+        if (doomed(in)) {
+            free_incoming(in);
+            continue;
+        }
+        (kept_tail ? kept_tail->next : kept) = in;
+        kept_tail = in;
+    }
+    accepted_ = kept;
+    accepted_tail_ = kept_tail;
+    // What is left in the partner's list is being discarded, or looked at by the handler.
+    while (partner->partial) {
+        Incoming *in = partner->partial;
+        unlink_partial(in);
+        if (in->busy)
+            in->orphan = true;
+        else
+            free_incoming(in);
+    }
+}
+
+void Endpoint::give_up(Partner *partner)
+{
+    fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
+}
+
+void Endpoint::disconnect(Partner *partner)
+{
+    if (partner->self)
+        return;
+    fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, true);
+}
+
+void Endpoint::on_nack(const emx_msg &msg)
+{
+    static constexpr int codes[] = {0, MX_STATUS_BAD_ENDPOINT, MX_STATUS_ENDPOINT_CLOSED, MX_STATUS_BAD_SESSION};
+    Partner *partner = find_partner(msg.peer, msg.remote_ep);
+    uint8_t reason = msg.u.nack.reason;
+    if (!partner || partner->state == PartnerState::dead || reason < EMX_NACK_BAD_ENDPOINT ||
+        reason > EMX_NACK_BAD_SESSION)
+        return count(EMX_CNT_DROP_NACK);
+    int code = codes[reason];
+    for (TxMessage *tx = partner->unacked; tx; tx = tx->next)
+        if (tx->header.seq == msg.seq)
+            return fail_partner(partner, code, false); // this life of the peer is over, for all we sent it
+    PendingConnect *connect = partner->connects;
+    if (!connect)
+        return count(EMX_CNT_DROP_NACK);
+    if (partner->state == PartnerState::connected || !connect->request)
+        fail_partner(partner, code, false);
+    else
+        complete_connect(partner, connect, code);
+}
+
+void Endpoint::on_link(const emx_msg &msg)
+{
+    board_.up = msg.u.link.state == EMX_LINK_UP;
+    if (msg.u.link.state != EMX_LINK_GONE)
+        return; // what is under way is repeated until the link is back or the limit is reached
+    for (std::size_t i = 1; i < partners_.size(); ++i)
+        if (partners_[i]->state != PartnerState::dead)
+            fail_partner(partners_[i].get(), MX_STATUS_ENDPOINT_UNREACHABLE, false);
+}
+
+void Endpoint::check_budgets(uint64_t time)
+{
+    if (timed_requests_ == 0)
+        return;
+    requests_.each([&](Request *request) {
+        if (request->complete || request->expires_ns == 0)
+            return;
+        if (time < request->expires_ns) {
+            timer_ns_ = std::min(timer_ns_, request->expires_ns);
+            return;
+        }
+        if (request->kind == RequestKind::connect) {
+            PendingConnect *connect = request->partner->connects;
+            while (connect && connect->request != request)
+                connect = connect->next;
+            if (connect)
+                complete_connect(request->partner, connect, MX_STATUS_TIMEOUT);
+        } else if (request->kind == RequestKind::receive) {
+            Incoming *in = request->incoming;
+            if (!in || !in->pulling)
+                return;
+            port_->cancel_pull(reinterpret_cast<uint64_t>(in));
+            in->pulling = false;
+            send_notify(in->partner, in->msg, 0);
+            finish_receive(in, MX_STATUS_TIMEOUT);
+        } else if (TxMessage *tx = request->tx) {
+            // The packet keeps its number and goes on being repeated: a hole would block the direction.
+            if (tx->has_window || tx->header.type == EMX_RNDV)
+                end_rendezvous(tx, MX_STATUS_TIMEOUT, 0);
+            else
+                complete_send(tx, MX_STATUS_TIMEOUT, 0);
+        }
+    });
+}
+
+} // namespace emx

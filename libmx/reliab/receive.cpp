@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Accept: the first stage of receiving. Takes packets in the order of their numbers, reassembles MEDIUM
+// messages, keeps what came early, and hands messages to the match stage (wire specification, 8.3, 9).
+#include "libmx/endpoint.hpp"
+#include "libmx/reliab/sequence.hpp"
+
+#include <cstring>
+
+namespace emx {
+
+void Endpoint::accept(const emx_msg &msg)
+{
+    switch (msg.type) {
+    case EMX_TINY:
+    case EMX_SMALL:
+    case EMX_MEDIUM:
+    case EMX_RNDV:
+    case EMX_NOTIFY:
+        return on_sequenced(msg);
+    case EMX_TRUC:
+        return on_truc(msg);
+    case EMX_CONNECT:
+        if (lingering_)
+            return;
+        return msg.u.connect.is_reply ? on_connect_reply(msg) : on_connect_request(msg);
+    case EMX_NACK_LIB:
+        return on_nack(msg);
+    case EMX_EV_PULL_DONE:
+        return on_pull_done(msg);
+    case EMX_EV_LINK:
+        return on_link(msg);
+    default:
+        return; // events for others (raw endpoint)
+    }
+}
+
+void Endpoint::on_sequenced(const emx_msg &msg)
+{
+    Partner *partner = find_partner(msg.peer, msg.remote_ep);
+    if (!partner || partner->state != PartnerState::connected)
+        return count(EMX_CNT_DROP_PARTNER);
+    if (!seq::same_session(msg.seq, partner->rx_done) || !seq::same_session(msg.ack, partner->tx_next))
+        return count(EMX_CNT_DROP_SEQUENCE);
+    partner->heard = true;
+    on_ack(partner, msg.ack);
+    if (lingering_)
+        return; // nobody is left to take a message; unacknowledged, it is refused once we are closed
+    uint16_t distance = seq::distance(msg.seq, partner->rx_done);
+    uint16_t open = seq::distance(partner->rx_match, partner->rx_done);
+    ++partner->frames_in;
+    if (distance == open) {
+        deliver(partner, msg);
+        if (partner->early)
+            drain_early(partner);
+        update_done(partner);
+    } else if (distance < open) {
+        fragment_for(partner, msg);
+        update_done(partner);
+    } else if (distance <= open + early_window) {
+        store_early(partner, msg);
+    } else {
+        --partner->frames_in;
+        count(EMX_CNT_DROP_SEQUENCE);
+        if (distance == seq::just_before) { // our ack was lost
+            owe_ack(partner);
+            ack_soon(partner);
+        }
+    }
+}
+
+void Endpoint::deliver(Partner *partner, const emx_msg &msg)
+{
+    partner->rx_match = seq::next(partner->rx_match);
+    if (msg.type == EMX_NOTIFY)
+        return on_notify(partner, msg);
+    if (fast_receive(partner, msg))
+        return;
+    Incoming *in = new_incoming(partner, msg);
+    in->seq = msg.seq;
+    in->rendezvous = msg.type == EMX_RNDV;
+    if (!in->rendezvous && msg.data_len == msg.msg_len) {
+        in->complete = true;
+        in->view = reinterpret_cast<const std::byte *>(msg.data);
+        return stage(in);
+    }
+    if (!in->rendezvous) {
+        in->partial = true;
+        (partner->partial_tail ? partner->partial_tail->partial_next : partner->partial) = in;
+        partner->partial_tail = in;
+        bool bound = bind_first(in);
+        add_fragment(in, msg);
+        if (bound)
+            return;
+    }
+    stage(in);
+}
+
+/// A receive that waits takes a MEDIUM before its first fragment is stored, which saves a copy.
+bool Endpoint::bind_first(Incoming *in)
+{
+    if (staging_ || accepted_ || in_handler_)
+        return false;
+    Request *recv = posted_.find(in->match);
+    if (!recv)
+        return false;
+    posted_.remove(recv);
+    bind(in, recv);
+    return true;
+}
+
+/// The usual case without any bookkeeping: one frame, a receive waits, nothing before it is unmatched.
+bool Endpoint::fast_receive(Partner *partner, const emx_msg &msg)
+{
+    if (staging_ || accepted_ || msg.type == EMX_RNDV || msg.data_len != msg.msg_len || in_handler_)
+        return false;
+    Request *recv = posted_.find(msg.match);
+    if (!recv)
+        return false;
+    posted_.remove(recv);
+    uint64_t length = std::min<uint64_t>(msg.data_len, recv->room);
+    scatter(recv->segments.view(), 0, reinterpret_cast<const std::byte *>(msg.data), length);
+    complete_receive(recv, msg, partner, static_cast<uint32_t>(length),
+                     recv->room < msg.msg_len ? MX_STATUS_TRUNCATED : MX_STATUS_SUCCESS);
+    return true;
+}
+
+Incoming *Endpoint::new_incoming(Partner *partner, const emx_msg &msg)
+{
+    auto *in = new Incoming;
+    in->partner = partner;
+    in->msg = msg;
+    in->match = msg.match;
+    ++incoming_alive_;
+    return in;
+}
+
+void Endpoint::free_incoming(Incoming *in)
+{
+    if (in->partial)
+        unlink_partial(in);
+    if (in->pull_waits) {
+        Incoming **link = &pulls_waiting_;
+        pulls_waiting_tail_ = nullptr;
+        while (*link) {
+            if (*link == in) {
+                *link = in->next;
+                continue;
+            }
+            pulls_waiting_tail_ = *link;
+            link = &(*link)->next;
+        }
+    }
+    --incoming_alive_;
+    delete in;
+}
+
+void Endpoint::unlink_partial(Incoming *in)
+{
+    Partner *partner = in->partner;
+    Incoming **link = &partner->partial;
+    Incoming *before = nullptr;
+    while (*link != in) {
+        before = *link;
+        link = &(*link)->partial_next;
+    }
+    *link = in->partial_next;
+    if (partner->partial_tail == in)
+        partner->partial_tail = before;
+    in->partial_next = nullptr;
+    in->partial = false;
+}
+
+void Endpoint::fragment_for(Partner *partner, const emx_msg &msg)
+{
+    Incoming *in = partner->partial;
+    while (in && in->seq != msg.seq)
+        in = in->partial_next;
+    if (!in || msg.type != EMX_MEDIUM)
+        return; // a repeat of something complete
+    if (msg.match != in->msg.match)
+        return count(EMX_CNT_DROP_CONTENT);
+    add_fragment(in, msg);
+}
+
+void Endpoint::add_fragment(Incoming *in, const emx_msg &msg)
+{
+    int fresh = fw_reasm_add(&in->reasm, msg.msg_len, msg.u.medium.frag, msg.u.medium.position, msg.data_len);
+    if (fresh < 0)
+        return count(EMX_CNT_DROP_CONTENT);
+    if (fresh == 0)
+        return;
+    const auto *data = reinterpret_cast<const std::byte *>(msg.data);
+    if (in->recv && !in->storage) {
+        uint64_t position = msg.u.medium.position;
+        if (position < in->recv->room)
+            scatter(in->recv->segments.view(), position, data,
+                    std::min<uint64_t>(msg.data_len, in->recv->room - position));
+    } else if (!in->discard) {
+        if (!in->storage)
+            in->storage = std::make_unique<std::byte[]>(msg.msg_len);
+        std::memcpy(in->storage.get() + msg.u.medium.position, data, msg.data_len);
+    }
+    if (in->reasm.received < in->reasm.msg_len)
+        return;
+    in->complete = true;
+    unlink_partial(in);
+    if (in->recv)
+        consume(in);
+    else if (in->discard)
+        free_incoming(in);
+}
+
+void Endpoint::store_early(Partner *partner, const emx_msg &msg)
+{
+    if (!partner->early)
+        partner->early = std::make_unique<EarlyPackets>();
+    EarlyPacket **link = &partner->early->slot[msg.seq & 0xff];
+    for (; *link; link = &(*link)->next) {
+        const emx_msg &kept = (*link)->msg;
+        bool fragment = kept.type == EMX_MEDIUM && msg.type == EMX_MEDIUM;
+        if (!fragment || kept.u.medium.frag == msg.u.medium.frag)
+            return; // stored already
+    }
+    auto *packet = new EarlyPacket;
+    packet->msg = msg;
+    if (msg.data_len && msg.type != EMX_RNDV && msg.type != EMX_NOTIFY) {
+        packet->data = std::make_unique<std::byte[]>(msg.data_len);
+        std::memcpy(packet->data.get(), reinterpret_cast<const void *>(msg.data), msg.data_len);
+        packet->msg.data = reinterpret_cast<uint64_t>(packet->data.get());
+    }
+    *link = packet;
+    ++partner->early->count;
+}
+
+void Endpoint::drain_early(Partner *partner)
+{
+    // The handler may disconnect the partner, which drops the packets: look afresh each time.
+    while (partner->early && partner->state == PartnerState::connected) {
+        EarlyPacket *&slot = partner->early->slot[partner->rx_match & 0xff];
+        if (!slot)
+            return;
+        EarlyPacket *list = slot;
+        slot = nullptr;
+        bool first = true;
+        while (list) {
+            std::unique_ptr<EarlyPacket> packet(list);
+            list = packet->next;
+            if (partner->early)
+                --partner->early->count;
+            ++partner->frames_in;
+            if (partner->state == PartnerState::connected) {
+                if (first)
+                    deliver(partner, packet->msg);
+                else
+                    fragment_for(partner, packet->msg);
+            }
+            first = false;
+        }
+        if (partner->early && partner->early->count == 0)
+            partner->early.reset();
+    }
+}
+
+void Endpoint::drop_early(Partner *partner)
+{
+    if (!partner->early)
+        return;
+    for (EarlyPacket *packet : partner->early->slot)
+        while (packet) {
+            EarlyPacket *next = packet->next;
+            delete packet;
+            packet = next;
+        }
+    partner->early.reset();
+}
+
+void Endpoint::update_done(Partner *partner)
+{
+    if (partner->state != PartnerState::connected)
+        return;
+    uint16_t done = partner->partial ? partner->partial->seq : partner->rx_match;
+    if (done == partner->rx_done)
+        return;
+    partner->rx_done = done;
+    owe_ack(partner);
+}
+
+} // namespace emx

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Sequenced sending: numbers, the window, acknowledgement, resends (wire specification, 8.1 to 8.5).
+#include "libmx/endpoint.hpp"
+#include "libmx/reliab/sequence.hpp"
+
+namespace emx {
+
+namespace {
+
+// Receivers keep 255 numbers beyond the next one; more in flight would be dropped after one loss (8.5).
+constexpr uint16_t numbers_out_max = 250;
+constexpr unsigned resend_burst = 4;
+
+bool takes_window(const TxMessage *tx) { return tx->header.type != EMX_NOTIFY; }
+
+} // namespace
+
+bool Endpoint::may_send(const Partner *partner, const TxMessage *tx) const
+{
+    if (partner->state != PartnerState::connected || !partner->answered)
+        return false;
+    if (seq::distance(partner->tx_next, partner->tx_oldest) >= numbers_out_max)
+        return false;
+    uint32_t window = static_cast<uint32_t>(context_.conf().window_frames);
+    return partner->frames_out == 0 || partner->frames_out + tx->frames <= window;
+}
+
+void Endpoint::enqueue(TxMessage *tx)
+{
+    Partner *partner = tx->partner;
+    if (!partner->waiting && may_send(partner, tx) && give_window(tx))
+        return number_and_send(tx);
+    (partner->waiting_tail ? partner->waiting_tail->next : partner->waiting) = tx;
+    partner->waiting_tail = tx;
+    activate(partner);
+}
+
+void Endpoint::pump(Partner *partner)
+{
+    while (TxMessage *tx = partner->waiting) {
+        bool withdrawn = tx->header.type == EMX_RNDV && !tx->request && tx->notified;
+        if (!withdrawn && (!may_send(partner, tx) || !give_window(tx)))
+            return;
+        partner->waiting = tx->next;
+        if (!partner->waiting)
+            partner->waiting_tail = nullptr;
+        tx->next = nullptr;
+        if (withdrawn)
+            drop_tx(tx);
+        else
+            number_and_send(tx);
+    }
+}
+
+void Endpoint::number_and_send(TxMessage *tx)
+{
+    Partner *partner = tx->partner;
+    tx->header.seq = partner->tx_next;
+    partner->tx_next = seq::next(partner->tx_next);
+    partner->sent_any = true;
+    if (takes_window(tx))
+        partner->frames_out += tx->frames;
+    (partner->unacked_tail ? partner->unacked_tail->next : partner->unacked) = tx;
+    partner->unacked_tail = tx;
+    tx->sent = true;
+    if (tx->header.type == EMX_RNDV) {
+        tx->rndv_next = partner->rndv;
+        if (partner->rndv)
+            partner->rndv->rndv_prev = tx;
+        partner->rndv = tx;
+    }
+    activate(partner);
+    transmit(tx);
+    tx->first_ns = tx->sent_ns;
+    timer_ns_ = std::min(timer_ns_, resend_due(tx));
+}
+
+void Endpoint::transmit(TxMessage *tx)
+{
+    Partner *partner = tx->partner;
+    emx_msg &msg = tx->header;
+    msg.session = partner->session;
+    msg.ack = partner->rx_done;
+    if (msg.type == EMX_MEDIUM) {
+        std::byte *frame = tx->buffer;
+        uint32_t left = msg.msg_len;
+        for (uint32_t i = 0; i < tx->frames; ++i) {
+            msg.data_len = std::min(left, tx->frame_data);
+            msg.u.medium.frag = static_cast<uint8_t>(i);
+            msg.u.medium.position = i * tx->frame_data;
+            port_->send(msg, frame + send_headroom);
+            frame += send_headroom + tx->frame_data;
+            left -= msg.data_len;
+        }
+        if (tx->frames > 1)
+            port_->flush();
+    } else {
+        port_->send(msg, tx->buffer ? tx->buffer + send_headroom : nullptr);
+    }
+    tx->sent_ns = now();
+    partner->rx_acked = partner->rx_done;
+    partner->ack_owed = partner->ack_now = false;
+    partner->ack_since_ns = 0;
+    partner->frames_in = 0;
+}
+
+uint64_t Endpoint::resend_due(const TxMessage *tx) const
+{
+    unsigned shift = std::min<unsigned>(tx->resends, 10);
+    uint64_t interval_ms = std::min<uint64_t>(uint64_t(context_.conf().resend_ms) << shift, 500);
+    return tx->sent_ns + interval_ms * 1000000;
+}
+
+void Endpoint::on_ack(Partner *partner, uint16_t ack)
+{
+    if (!seq::acks(ack, partner->tx_oldest, partner->tx_next))
+        return;
+    partner->tx_oldest = ack;
+    while (TxMessage *tx = partner->unacked) {
+        uint16_t behind = seq::distance(ack, tx->header.seq);
+        if (behind == 0 || behind > seq::number_mask / 2)
+            break;
+        partner->unacked = tx->next;
+        if (!partner->unacked)
+            partner->unacked_tail = nullptr;
+        tx->next = nullptr;
+        if (takes_window(tx))
+            partner->frames_out -= tx->frames;
+        finish_acked(tx);
+    }
+    if (partner->waiting)
+        pump(partner);
+}
+
+void Endpoint::finish_acked(TxMessage *tx)
+{
+    tx->acked = true;
+    if (tx->header.type == EMX_RNDV && !tx->notified)
+        return;
+    if (tx->request)
+        complete_send(tx, MX_STATUS_SUCCESS, tx->header.msg_len);
+    drop_tx(tx);
+}
+
+void Endpoint::drop_tx(TxMessage *tx)
+{
+    zombie_gone(tx);
+    tx_pool_.release(tx);
+}
+
+void Endpoint::zombie_gone(TxMessage *tx)
+{
+    if (tx->zombie)
+        --zombies_;
+    tx->zombie = false;
+}
+
+void Endpoint::complete_send(TxMessage *tx, int code, uint32_t xfer_length)
+{
+    Request *request = tx->request;
+    if (!request) {
+        if (tx->zombie && code != MX_STATUS_SUCCESS)
+            lost(code);
+        return;
+    }
+    tx->request = nullptr;
+    request->tx = nullptr;
+    request->xfer_length = xfer_length;
+    complete(request, code);
+}
+
+void Endpoint::serve_resends(Partner *partner, uint64_t time)
+{
+    uint64_t limit = uint64_t(context_.conf().resends_max) * 500000000;
+    TxMessage *tx = partner->unacked;
+    for (unsigned burst = 0; tx && burst < resend_burst; tx = tx->next, ++burst) {
+        if (time > tx->first_ns + limit)
+            return give_up(partner);
+        if (time < resend_due(tx))
+            break;
+        ++tx->resends;
+        count(EMX_CNT_RESEND_MESSAGE);
+        transmit(tx);
+    }
+    if (partner->unacked)
+        timer_ns_ = std::min(timer_ns_, resend_due(partner->unacked));
+}
+
+} // namespace emx
