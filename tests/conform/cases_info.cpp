@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Conformance: mx_get_info, names, boards, internal and raw functions (API 3.9, 3.11, 3.12, 4).
+#include <cstring>
 #include "kit.hpp"
 
 #include <mx_io.h>
@@ -82,7 +83,8 @@ CONFORM(info_errors, 1, any)
     CHECK_EQ(mx_get_info(nullptr, static_cast<mx_get_info_key_t>(0), &board, 4, &v, 4), MX_BAD_INFO_KEY);
     uint64_t big[2] = {};
     CHECK_EQ(mx_get_info(nullptr, MX_NIC_COUNT, nullptr, 0, big, sizeof big), MX_SUCCESS);
-    CHECK_EQ(reinterpret_cast<uint32_t *>(big)[0], info(r, MX_NIC_COUNT));
+    std::memcpy(&v, big, sizeof v);
+    CHECK_EQ(v, info(r, MX_NIC_COUNT));
 }
 
 CONFORM(info_counters, 2, any)
