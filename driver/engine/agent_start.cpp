@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #ifndef EMX_OMXD_INSTALLED
 #define EMX_OMXD_INSTALLED "/usr/local/sbin/omxd"
@@ -80,6 +81,12 @@ std::string find_program()
     return search_path();
 }
 
+std::string absolute(const std::string &path)
+{
+    std::error_code ignored;
+    return path.empty() ? path : std::filesystem::absolute(path, ignored).string();
+}
+
 std::vector<std::string> arguments(const AgentStart &start, const std::string &program)
 {
     std::vector<std::string> words = {program, "--report", std::to_string(report_fd)};
@@ -88,8 +95,8 @@ std::vector<std::string> arguments(const AgentStart &start, const std::string &p
             words.insert(words.end(), {name, value});
     };
     option("--boards", start.boards);
-    option("--config", start.config);
-    option("--peers", start.peers);
+    option("--config", absolute(start.config));
+    option("--peers", absolute(start.peers));
     option("--endpoints", std::to_string(start.endpoint_max));
     return words;
 }
@@ -189,7 +196,8 @@ bool start_agent(const AgentStart &start, DeviceError &error)
                                    : "EMX_OMXD names " + program + ", which is not a program that can be run"};
         return false;
     }
-    std::vector<std::string> words = arguments(start, program);
+    // The agent starts in the root folder, so a relative path would lead elsewhere.
+    std::vector<std::string> words = arguments(start, absolute(program));
     std::vector<char *> argv;
     for (std::string &word : words)
         argv.push_back(word.data());

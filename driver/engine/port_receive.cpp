@@ -217,7 +217,7 @@ void EnginePort::poll_bulk()
         more_ = 1;
         drain({});
     } else {
-        send_failed(errno);
+        ask_link(); // an error of unknown age
     }
 }
 

@@ -10,6 +10,19 @@
 
 namespace emx {
 
+namespace {
+
+ssize_t send_frame(int socket, const void *frame, std::size_t bytes)
+{
+    ssize_t sent;
+    do {
+        sent = ::send(socket, frame, bytes, MSG_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
+    return sent;
+}
+
+} // namespace
+
 bool EnginePort::send(const emx_msg &msg, std::byte *payload)
 {
     alignas(8) std::byte frame[EMX_HEADER_MAX + EMX_FRAME_MIN];
@@ -32,10 +45,9 @@ bool EnginePort::send(const emx_msg &msg, std::byte *payload)
 
 bool EnginePort::transmit(int socket, const void *frame, std::size_t bytes, int counter)
 {
-    ssize_t sent;
-    do {
-        sent = ::send(socket, frame, bytes, MSG_DONTWAIT);
-    } while (sent < 0 && errno == EINTR);
+    ssize_t sent = send_frame(socket, frame, bytes);
+    if (sent < 0 && errno == ENETDOWN) // perhaps of an interface that is up again: told once
+        sent = send_frame(socket, frame, bytes);
     if (sent >= 0) [[likely]] {
         counters_.v[counter]++;
         if (link_state_ != EMX_LINK_UP && socket == ring_.fd()) [[unlikely]]
@@ -63,7 +75,9 @@ void EnginePort::transmit_effect(const fw_fx &fx)
 
 void EnginePort::send_replies()
 {
-    const int why = replies_.send_batch();
+    int why = replies_.send_batch();
+    if (why == ENETDOWN)
+        why = replies_.send_batch(); // as in transmit()
     if (why == ENETDOWN || why == ENXIO || why == ENODEV) {
         replies_.drop_all();
         send_failed(why);

@@ -134,6 +134,8 @@ int ReplySender::send_batch()
         return 0;
     }
     const int why = errno;
+    if (why == ENETDOWN)
+        return why; // the caller drops all, or tries again
     counters_.v[EMX_CNT_TX_FAILED]++;
     if (why != EAGAIN)
         advance(1);

@@ -28,8 +28,8 @@ public:
     bool add(const fw_replies &run, int socket);
 
     bool pending() const { return count_ != 0; }
-    /// Sends one batch. Returns 0, or the errno that ended it; a full socket keeps the rest for the next
-    /// call, other errors lose frames, for which the peer asks again.
+    /// Sends one batch. Returns 0, or the errno that ended it; a full socket (EAGAIN) and a
+    /// downed interface (ENETDOWN) keep the rest, other errors lose a frame, for which the peer asks again.
     int send_batch();
     /// Forgets everything queued; its frames count as failed.
     void drop_all();

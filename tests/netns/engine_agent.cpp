@@ -20,7 +20,7 @@ DeviceError refusal(const TwoHosts &hosts, const std::string &spec)
     hosts.enter(0);
     EngineConfig config;
     config.boards = spec;
-    config.agent_program = std::getenv("EMX_OMXD");
+    config.agent_program = agent_program();
     config.config = "/nonexistent";
     DeviceError error;
     CHECK(make_engine(config, error) == nullptr);
@@ -83,7 +83,7 @@ TEST_CASE("engine__without_cap_net_raw_the_error_says_what_to_do", "[netns][engi
         DeviceError error;
         EngineConfig config;
         config.boards = "eth0";
-        config.agent_program = std::getenv("EMX_OMXD");
+        config.agent_program = agent_program();
         if (::setgid(65534) != 0 || ::setuid(65534) != 0)
             ::_exit(2);
         const auto device = make_engine(config, error);
@@ -301,7 +301,7 @@ TEST_CASE("engine__a_peers_file_closes_the_table", "[netns][engine]")
     hosts.enter(0);
     EngineConfig config;
     config.boards = "eth0";
-    config.agent_program = std::getenv("EMX_OMXD");
+    config.agent_program = agent_program();
     config.peers = path;
     DeviceError error;
     const auto near = make_engine(config, error);

@@ -2,6 +2,7 @@
 // Two open ports that know each other.
 #include "tests/netns/engine_fixture.hpp"
 
+#include "driver/engine/board_file.hpp"
 #include "driver/engine/clock.hpp"
 
 #include <catch2/catch.hpp>
@@ -39,13 +40,18 @@ std::vector<std::byte> pattern(uint32_t bytes, uint32_t seed)
     return data;
 }
 
+std::string agent_program()
+{
+    const char *program = std::getenv("EMX_OMXD");
+    return program ? program : "";
+}
+
 std::unique_ptr<Device> open_device(const TwoHosts &hosts, int host, const std::string &spec)
 {
     hosts.enter(host);
     EngineConfig config;
     config.boards = spec;
-    if (const char *program = std::getenv("EMX_OMXD"))
-        config.agent_program = program;
+    config.agent_program = agent_program();
     DeviceError error;
     auto device = make_engine(config, error);
     INFO(error.text);
@@ -97,9 +103,20 @@ const emx_msg *Pair::poll(int side, unsigned milliseconds)
     return nullptr;
 }
 
+/// What each counter of a side says, for the report of a failure.
+std::string Pair::describe(int side)
+{
+    std::string text;
+    for (unsigned c = 0; c < EMX_CNT_COUNT; c++)
+        if (const uint64_t value = ports_[side]->counters().v[c])
+            text += std::string("; ") + fw_counter_label(c) + " " + std::to_string(value);
+    return text;
+}
+
 const emx_msg *Pair::expect(int side, uint8_t type)
 {
     const emx_msg *event = poll(side, patience_ms);
+    INFO("side " << side << ", event " << int(type) << ", counters:" << describe(0) << " /" << describe(1));
     REQUIRE(event);
     REQUIRE(int(event->type) == int(type));
     return event;

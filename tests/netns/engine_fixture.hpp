@@ -31,6 +31,9 @@ private:
     std::vector<std::byte> memory_;
 };
 
+/// Value of EMX_OMXD; empty: the engine looks for omxd itself.
+std::string agent_program();
+
 /// Opens board 0 of a host; fails the test with the error's text otherwise.
 std::unique_ptr<Device> open_device(const TwoHosts &hosts, int host, const std::string &spec);
 
@@ -57,6 +60,7 @@ public:
     void begin(const std::vector<std::byte> &source, std::vector<std::byte> &target, uint8_t window, uint64_t cookie,
                unsigned pieces);
     void finish();
+    std::string describe(int side);
     void transfer(const std::vector<std::byte> &source, std::vector<std::byte> &target, unsigned pieces);
 
 private:
