@@ -434,18 +434,22 @@ bool Actor::own_work_left() const
 void Actor::drain()
 {
     uint64_t end = process_.world().now() + patience * (troupe_.book.hostile ? 3 : 1);
+    uint32_t idle = 0;
     while (process_.world().now() < end) {
         bool all = troupe_.everyone(&Troupe::Entry::script_done) && troupe_.book.all_arrived(id_) && !own_work_left();
         if (all && troupe_.faults_over)
             return;
-        // Selective receives may wait for ever; some that take anything are always there.
-        if (std::count_if(ops_.begin(), ops_.end(), [](auto &op) { return op->kind == Kind::receive && !op->mask; }) < 3)
+        // Selective receives may wait for ever, and matched ones hang on a dead peer: some that take
+        // anything are always there.
+        if (++idle % 100 == 0 || std::count_if(ops_.begin(), ops_.end(), [](auto &op) { return op->kind == Kind::receive && !op->mask; }) < 3)
             post_receive(true);
         mx_status_t s{};
         uint32_t done = 0;
         expect(mx_wait_any(ep_, 20, 0, 0, &s, &done), "mx_wait_any");
-        if (done)
+        if (done) {
             completed(static_cast<Op *>(s.context), s);
+            idle = 0;
+        }
     }
     for (auto &op : ops_)
         if (op->kind != Kind::receive)
