@@ -66,6 +66,10 @@ void Actor::open()
     e.open = true;
     peers_[id_].connected = true;
     peers_[id_].address = self;
+    // A rendezvous whose announcement or end was altered cannot be told from one that nobody matched:
+    // only the limit that a program sets ends it.
+    if (troupe_.book.hostile)
+        expect(mx_set_request_timeout(ep_, nullptr, 20000), "mx_set_request_timeout");
     if (troupe_.swarm.handler && rng_.coin())
         expect(mx_register_unexp_handler(ep_, on_unexpected, this), "mx_register_unexp_handler");
 }

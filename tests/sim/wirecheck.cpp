@@ -96,6 +96,15 @@ std::string judge_connect(const Bytes &f)
     return ends(f, sizeof c, 0);
 }
 
+/// A board address and an endpoint in one number.
+uint64_t place(const Bytes &f, size_t mac_at, uint64_t ep)
+{
+    uint64_t m = ep;
+    for (size_t i = 0; i < 6; i++)
+        m = m << 8 | f[mac_at + i];
+    return m;
+}
+
 std::string hex(const Bytes &f)
 {
     std::string out;
@@ -146,6 +155,7 @@ std::string WireChecker::judge(const fw_sizes &s, const Bytes &f)
     case EMX_TRUC:
         return judge_truc(f);
     case EMX_CONNECT:
+        note_session(f);
         return judge_connect(f);
     case EMX_HOST_QUERY:
     case EMX_HOST_REPLY:
@@ -154,6 +164,18 @@ std::string WireChecker::judge(const fw_sizes &s, const Bytes &f)
     default:
         return judge_control(f);
     }
+}
+
+/// A partner that hears of a new session forgets the old one's ack counter (section 7.6).
+void WireChecker::note_session(const Bytes &f)
+{
+    auto &c = body<emx_w_connect>(f);
+    uint64_t from = place(f, 6, c.src_ep), to = place(f, 0, c.dst_ep);
+    uint32_t session = emx_get32(c.is_reply ? c.key_or_session : c.requester_session);
+    uint32_t &told = told_[{from, to}];
+    if (told != session)
+        std::erase_if(ack_counters_, [&](auto &e) { return std::get<0>(e.first) == from && std::get<1>(e.first) == to; });
+    told = session;
 }
 
 std::string WireChecker::judge_eager(const fw_sizes &s, const Bytes &f)
@@ -224,14 +246,8 @@ std::string WireChecker::judge_truc(const Bytes &f)
         return "ack packet reserved bytes";
     if (t.data_len != EMX_TRUC_DATA_LEN || t.kind != EMX_TRUC_ACK || session != emx_get32(t.session_copy))
         return "ack packet constants";
-    auto mac = [&](size_t at, uint64_t ep) {
-        uint64_t m = ep;
-        for (size_t i = 0; i < 6; i++)
-            m = m << 8 | f[at + i];
-        return m;
-    };
     uint32_t counter = emx_get32(t.counter);
-    auto [last, fresh] = ack_counters_.try_emplace({mac(6, t.src_ep), mac(0, t.dst_ep), session}, counter);
+    auto [last, fresh] = ack_counters_.try_emplace({place(f, 6, t.src_ep), place(f, 0, t.dst_ep), session}, counter);
     if (!fresh && counter <= last->second)
         return "explicit ack counter does not rise"; // rule 7 of section 1.1
     last->second = counter;

@@ -28,7 +28,11 @@ private:
     std::string judge_host(const std::vector<uint8_t> &f);
     std::string judge_truc(const std::vector<uint8_t> &f);
 
+    void note_session(const std::vector<uint8_t> &f);
+
     std::string violation_;
+    /// (source board and endpoint, destination board and endpoint) -> session the source told
+    std::map<std::pair<uint64_t, uint64_t>, uint32_t> told_;
     /// (source board and endpoint, destination board and endpoint, session) -> last ack counter
     std::map<std::tuple<uint64_t, uint64_t, uint32_t>, uint32_t> ack_counters_;
 };
