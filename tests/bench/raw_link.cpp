@@ -26,6 +26,8 @@ namespace emx::bench {
 
 namespace {
 
+// Not MXoE's: a board agent on these hosts would answer for endpoints that nobody has open.
+constexpr uint16_t ethertype = 0x88b5; // IEEE 802, local experimental
 constexpr uint32_t slots = 256;
 constexpr uint32_t mac_bytes = 6;
 constexpr uint32_t type_offset = EMX_OUTER_LEN;
@@ -52,7 +54,7 @@ int open_socket(int index)
         fail("cannot open a raw socket");
     sockaddr_ll address{};
     address.sll_family = AF_PACKET;
-    address.sll_protocol = htons(EMX_ETHERTYPE);
+    address.sll_protocol = htons(ethertype);
     address.sll_ifindex = index;
     if (bind(fd, reinterpret_cast<sockaddr *>(&address), sizeof address) != 0)
         fail("cannot bind a raw socket");
@@ -156,8 +158,8 @@ void RawLink::fill_header(std::byte *frame, uint64_t peer) const
         frame[i] = static_cast<std::byte>(peer >> (8 * (mac_bytes - 1 - i)));
         frame[mac_bytes + i] = static_cast<std::byte>(mac_ >> (8 * (mac_bytes - 1 - i)));
     }
-    frame[12] = std::byte{EMX_ETHERTYPE >> 8};
-    frame[13] = std::byte{EMX_ETHERTYPE & 255};
+    frame[12] = std::byte{ethertype >> 8};
+    frame[13] = std::byte{ethertype & 255};
 }
 
 void RawLink::send(uint64_t peer, std::span<std::byte> frame)

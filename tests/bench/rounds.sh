@@ -59,7 +59,7 @@ bench_pair() {
     netlab_stop "$NETLAB_PID"
     [ $status = 0 ] && return
     echo "failed: $* (status $status)" >&2
-    tail -n 3 "$csv.server" "$csv.client" 2>/dev/null >&2
+    tail -n 3 "$csv.server" "$csv.client" >&2 2>/dev/null
     rm -f "$csv"
     return 1
 }

@@ -246,6 +246,8 @@ netlab_end() {
         done
         ip netns del "$ns" 2>/dev/null
     done
+    # Reaped here, or the shell would report each of them on stderr.
+    [ ${#NETLAB_PIDS[@]} = 0 ] || wait "${NETLAB_PIDS[@]}" 2>/dev/null
     [ -n "$NETLAB_TMP" ] && rm -rf "$NETLAB_TMP"
     NETLAB_NS=() NETLAB_SWITCH='' NETLAB_PIDS=() NETLAB_TMP=''
     trap - EXIT INT TERM HUP
