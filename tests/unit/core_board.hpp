@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A board of the core in plain memory, for tests: sizes, peers, counters and endpoints.
+#pragma once
+
+#include <driver/core/fw.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace emx::test {
+
+using Frame = std::vector<uint8_t>;
+
+inline constexpr uint64_t mac_a = 0x02000000000a;
+inline constexpr uint64_t mac_b = 0x02000000000b;
+
+inline fw_sizes sizes_w()
+{
+    fw_sizes s;
+    fw_sizes_w(&s);
+    return s;
+}
+
+inline fw_sizes sizes_n(uint32_t mtu)
+{
+    fw_sizes s;
+    if (fw_sizes_n(&s, mtu))
+        std::abort();
+    return s;
+}
+
+template <typename T> T zeroed()
+{
+    T t;
+    std::memset(static_cast<void *>(&t), 0, sizeof t);
+    return t;
+}
+
+class PeerTable {
+public:
+    explicit PeerTable(uint32_t capacity) : memory_(fw_peers_bytes(capacity) / 8 + 1)
+    {
+        fw_peers_init(get(), capacity);
+    }
+    fw_peers *get() { return reinterpret_cast<fw_peers *>(memory_.data()); }
+
+private:
+    std::vector<uint64_t> memory_;
+};
+
+struct TestBoard {
+    PeerTable peers{16};
+    emx_counters counters{};
+    fw_board fw{};
+
+    TestBoard(uint64_t mac, const fw_sizes &sizes)
+    {
+        fw.mac = mac;
+        fw.sizes = sizes;
+        fw.peers = peers.get();
+        fw.counters = &counters;
+        fw.endpoint_max = 32;
+        fw.query_magic = 0x13052008;
+        fw.answers_hosts = 1;
+        std::strcpy(fw.name, "node:0");
+    }
+
+    /// Peer `mac`, who calls us `tag`; returns our index for it.
+    uint32_t add_peer(uint64_t mac, uint16_t tag = EMX_TAG_NONE)
+    {
+        int i = fw_peer_add(fw.peers, mac);
+        fw_peer(fw.peers, static_cast<uint32_t>(i))->tag = tag;
+        return static_cast<uint32_t>(i);
+    }
+};
+
+struct TestEndpoint {
+    std::unique_ptr<fw_endpoint> fw = std::make_unique<fw_endpoint>();
+    emx_counters counters{};
+
+    TestEndpoint(TestBoard &board, uint8_t number, uint32_t session)
+    {
+        fw_endpoint_init(fw.get(), &board.fw, number, session, 0x5ec7e700);
+        fw->counters = &counters;
+        board.fw.ep[number] = fw.get();
+        board.fw.ep_state[number] = FW_EP_OPEN;
+    }
+};
+
+/// The whole frame of a packet, padded.
+inline Frame make_frame(const fw_sizes &s, const fw_pkt &pkt, const std::vector<uint8_t> &payload = {})
+{
+    Frame frame(EMX_HEADER_MAX + EMX_NAME_MAX);
+    frame.resize(fw_encode(&s, &pkt, frame.data()));
+    frame.insert(frame.end(), payload.begin(), payload.end());
+    if (frame.size() < EMX_FRAME_MIN)
+        frame.resize(EMX_FRAME_MIN);
+    return frame;
+}
+
+/// The frame of a TX effect.
+inline Frame tx_frame(const fw_fx &fx)
+{
+    Frame frame(fx.u.tx.header, fx.u.tx.header + fx.u.tx.length);
+    frame.resize(std::max<std::size_t>(frame.size(), EMX_FRAME_MIN));
+    return frame;
+}
+
+/// The frames of a REPLIES effect; window: the memory it reads.
+inline std::vector<Frame> reply_frames(const fw_sizes &s, const fw_replies &r, const uint8_t *window)
+{
+    std::vector<Frame> frames;
+    uint32_t position = r.position, left = r.length;
+    for (uint32_t i = 0; i < r.count; i++) {
+        uint32_t n = std::min(left, i == 0 ? r.len_first : s.reply);
+        fw_pkt pkt = r.reply;
+        pkt.frame = r.first + i;
+        pkt.position = position;
+        pkt.msg.data_len = n;
+        const uint8_t *from = window + r.window_offset + position;
+        frames.push_back(make_frame(s, pkt, std::vector<uint8_t>(from, from + n)));
+        position += n;
+        left -= n;
+    }
+    return frames;
+}
+
+} // namespace emx::test

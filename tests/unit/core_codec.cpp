@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Encoding and decoding (fw_encode, fw_check): golden frames, random packets, sizes.
+#include "core_board.hpp"
+
+#include <tests/support/golden.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <functional>
+#include <random>
+#include <string>
+
+using namespace emx::test;
+
+namespace {
+
+constexpr uint64_t match = 0xbabe0000c0ffee01;
+constexpr uint32_t session_a = 0x11223344, session_b = 0xa1b2c3d4;
+constexpr uint32_t handle = 0x00400023, magic = 0x21071985;
+
+fw_pkt packet(uint8_t type, bool to_b, uint16_t tag)
+{
+    fw_pkt p = zeroed<fw_pkt>();
+    p.msg.type = type;
+    p.dst_mac = to_b ? mac_b : mac_a;
+    p.src_mac = to_b ? mac_a : mac_b;
+    p.tag = tag;
+    p.msg.local_ep = to_b ? 5 : 2;
+    p.msg.remote_ep = to_b ? 2 : 5;
+    p.msg.session = to_b ? session_b : session_a;
+    return p;
+}
+
+fw_pkt host(uint8_t type, bool to_b, uint16_t tag, uint16_t advert)
+{
+    fw_pkt p = packet(type, to_b, tag);
+    p.msg.local_ep = p.msg.remote_ep = 0;
+    p.msg.session = 0;
+    p.advert = advert;
+    p.magic = 0x13052008;
+    return p;
+}
+
+fw_pkt sequenced(uint8_t type, uint16_t seq, uint32_t msg_len, uint32_t data_len)
+{
+    fw_pkt p = packet(type, true, 3);
+    p.msg.seq = seq;
+    p.msg.ack = 1;
+    p.msg.match = match;
+    p.msg.msg_len = msg_len;
+    p.msg.data_len = data_len;
+    return p;
+}
+
+fw_pkt connect(bool reply)
+{
+    fw_pkt p = packet(EMX_CONNECT, !reply, reply ? 1 : 0xffff);
+    p.advert = reply ? 3 : 1;
+    p.msg.session = reply ? session_a : 0;
+    p.msg.u.connect.session = reply ? session_b : session_a;
+    p.msg.u.connect.key = reply ? 0 : 0x12345678;
+    p.msg.u.connect.start = 1;
+    p.msg.u.connect.is_reply = reply;
+    return p;
+}
+
+fw_pkt pull(uint32_t length, uint32_t frame)
+{
+    fw_pkt p = packet(EMX_PULL, false, 1);
+    p.total = 100000;
+    p.window = 7;
+    p.msg.u.window.id = 7;
+    p.msg.u.window.tag = 0x2a;
+    p.handle = handle;
+    p.magic = magic;
+    p.length = length;
+    p.frame = frame;
+    return p;
+}
+
+fw_pkt window_packet(fw_pkt p)
+{
+    p.msg.u.window.id = 7;
+    p.msg.u.window.tag = 0x2a;
+    return p;
+}
+
+struct Golden {
+    const char *name;
+    fw_sizes sizes;
+    fw_pkt pkt;
+    uint32_t payload; ///< bytes behind the header
+};
+
+std::vector<Golden> goldens()
+{
+    fw_sizes w = sizes_w(), n = sizes_n(9000);
+    std::vector<Golden> all;
+    auto add = [&](const char *name, const fw_sizes &s, fw_pkt p) {
+        all.push_back({name, s, p, p.msg.data_len});
+    };
+    fw_pkt p = host(EMX_RAW, true, 0, 0);
+    p.dst_mac = 0xffffffffffff;
+    p.magic = 0;
+    p.board = mac_a;
+    p.serial = 0x5eed0001;
+    add("beacon", w, p);
+    add("host_query", w, host(EMX_HOST_QUERY, true, 0xffff, 1));
+    p = host(EMX_HOST_REPLY, false, 1, 3);
+    std::strcpy(p.name, "nodeb:0");
+    add("host_reply", w, p);
+    add("connect_request", w, connect(false));
+    add("connect_reply", w, connect(true));
+    add("tiny", w, sequenced(EMX_TINY, 1, 5, 5));
+    add("small", w, sequenced(EMX_SMALL, 2, 33, 33));
+    p = sequenced(EMX_MEDIUM, 3, 5000, 904);
+    p.exponent = 12;
+    p.msg.u.medium.frag = 1;
+    p.msg.u.medium.position = 4096;
+    add("medium_w", w, p);
+    add("medium_n9000", n, sequenced(EMX_MEDIUM, 3, 5000, 5000));
+    add("rndv", w, window_packet(sequenced(EMX_RNDV, 4, 100000, 0)));
+    add("pull_w", w, pull(0x8000, 8));
+    add("pull_n9000", n, pull(100000, 0));
+    p = packet(EMX_PULL_REPLY, true, 3);
+    p.msg.local_ep = 0x85;
+    p.msg.remote_ep = 0;
+    p.msg.session = 0;
+    p.msg.data_len = p.length = 4096;
+    p.frame = 9;
+    p.position = 36864;
+    p.handle = handle;
+    p.magic = magic;
+    add("pull_reply_w", w, p);
+    p = window_packet(packet(EMX_NOTIFY, false, 1));
+    p.msg.msg_len = 100000;
+    p.msg.seq = 1;
+    p.msg.ack = 5;
+    add("notify", w, p);
+    p = packet(EMX_TRUC, true, 3);
+    p.msg.ack = 2;
+    p.msg.u.truc.counter = 1;
+    add("truc", w, p);
+    p = packet(EMX_NACK_LIB, false, 1);
+    p.msg.session = 0;
+    p.msg.seq = 5;
+    p.msg.u.nack.reason = EMX_NACK_CLOSED;
+    add("nack_lib", w, p);
+    p = packet(EMX_NACK_MCP, true, 3);
+    p.msg.session = 0;
+    p.msg.remote_ep = 0;
+    p.msg.u.nack.reason = EMX_NACK_BAD_WINDOW;
+    p.handle = handle;
+    p.magic = magic;
+    add("nack_mcp", w, p);
+    return all;
+}
+
+/// Compares every byte of two packets but the payload's address.
+bool same(fw_pkt x, fw_pkt y)
+{
+    x.msg.data = y.msg.data = 0;
+    return std::memcmp(&x, &y, sizeof x) == 0;
+}
+
+} // namespace
+
+TEST_CASE("fw_encode__golden_frames")
+{
+    for (auto &g : goldens()) {
+        CAPTURE(g.name);
+        Bytes want = golden(EMX_WIRE_FOLDER, g.name);
+        Bytes got(EMX_HEADER_MAX + EMX_NAME_MAX, 0xee);
+        got.resize(fw_encode(&g.sizes, &g.pkt, got.data()));
+        bool whole = want.size() >= EMX_FRAME_MIN; // otherwise the file holds the header only
+        REQUIRE(got.size() <= want.size());
+        if (!whole || g.payload == 0)
+            got.resize(want.size()); // padding
+        REQUIRE(got == Bytes(want.begin(), want.begin() + static_cast<std::ptrdiff_t>(got.size())));
+    }
+}
+
+TEST_CASE("fw_check__golden_frames")
+{
+    for (auto &g : goldens()) {
+        CAPTURE(g.name);
+        Bytes frame = golden(EMX_WIRE_FOLDER, g.name);
+        std::size_t header = EMX_OUTER_LEN + (g.payload ? (g.pkt.msg.type == EMX_MEDIUM ? 32 : g.pkt.msg.type == EMX_PULL_REPLY ? 16 : 24) : 0);
+        frame.resize(std::max(frame.size(), header + g.payload));
+        fw_pkt pkt;
+        REQUIRE(fw_check(&g.sizes, g.pkt.dst_mac == 0xffffffffffff ? mac_b : g.pkt.dst_mac, frame.data(), static_cast<uint32_t>(frame.size()), &pkt) == 0);
+        REQUIRE(pkt.msg.data == (g.payload ? reinterpret_cast<uintptr_t>(frame.data()) + header : 0));
+        REQUIRE(same(pkt, g.pkt));
+    }
+}
+
+TEST_CASE("fw_encode__every_type_has_a_golden_frame")
+{
+    auto all = goldens();
+    for (unsigned type = 0; type < 256; type++) {
+        bool golden_exists = std::any_of(all.begin(), all.end(), [&](auto &g) { return g.pkt.msg.type == type; });
+        CAPTURE(type);
+        REQUIRE(golden_exists == (fw_type_name(type) != nullptr));
+        fw_pkt p = zeroed<fw_pkt>();
+        p.msg.type = static_cast<uint8_t>(type);
+        Bytes out(EMX_HEADER_MAX + EMX_NAME_MAX);
+        fw_sizes w = sizes_w();
+        REQUIRE((fw_encode(&w, &p, out.data()) != 0) == golden_exists);
+    }
+}
+
+namespace {
+
+/// A random packet of some type that fw_check accepts.
+struct Maker {
+    std::mt19937_64 random;
+    const fw_sizes &s;
+
+    uint32_t r(uint64_t limit) { return static_cast<uint32_t>(random() % limit); } ///< below limit
+
+    void medium(fw_pkt &p)
+    {
+        uint32_t frags = 1 + r(s.frags_max);
+        p.msg.msg_len = std::min(s.medium_max, (frags - 1) * s.frag + 1 + r(s.frag));
+        p.msg.u.medium.frag = static_cast<uint8_t>(r((p.msg.msg_len + s.frag - 1) / s.frag));
+        p.msg.u.medium.position = p.msg.u.medium.frag * s.frag;
+        p.msg.data_len = std::min(s.frag, p.msg.msg_len - p.msg.u.medium.position);
+        p.exponent = s.dialect == FW_DIALECT_W ? 12 : 0;
+    }
+
+    void pull(fw_pkt &p)
+    {
+        p.total = r(1ull << 32);
+        p.window = s.dialect == FW_DIALECT_W ? r(256) : r(1ull << 32);
+        p.msg.u.window.id = static_cast<uint8_t>(p.window);
+        p.msg.u.window.tag = static_cast<uint8_t>(r(256));
+        p.msg.u.window.offset = r(s.dialect == FW_DIALECT_W ? 65536 : 1ull << 32);
+        p.handle = r(1ull << 32);
+        p.magic = r(1ull << 32);
+        p.skip = r(s.reply);
+        p.length = 1 + r(s.reply * s.block - p.skip);
+        p.frame = r((0xffffffffull - p.skip) / s.reply + 1);
+    }
+
+    void eager(fw_pkt &p, uint32_t limit)
+    {
+        p.msg.match = random();
+        p.msg.msg_len = p.msg.data_len = r(limit + 1);
+    }
+
+    void window(fw_pkt &p)
+    {
+        p.msg.msg_len = r(1ull << 32);
+        p.msg.u.window.id = static_cast<uint8_t>(r(256));
+        p.msg.u.window.tag = static_cast<uint8_t>(r(256));
+        if (p.msg.type == EMX_RNDV)
+            p.msg.u.window.offset = r(65536);
+    }
+
+    fw_pkt make(uint8_t type)
+    {
+        fw_pkt p = packet(type, true, static_cast<uint16_t>(r(65536)));
+        p.src_mac = (random() & 0xfeffffffffff) | 2;
+        bool host_packet = type == EMX_RAW || type == EMX_HOST_QUERY || type == EMX_HOST_REPLY;
+        p.msg.local_ep = host_packet ? 0 : static_cast<uint8_t>(r(256));
+        p.msg.remote_ep = host_packet || type == EMX_PULL_REPLY || type == EMX_NACK_MCP ? 0 : static_cast<uint8_t>(r(256));
+        bool has_session = !host_packet && type != EMX_PULL_REPLY && type != EMX_NACK_MCP && type != EMX_NACK_LIB;
+        p.msg.session = has_session ? r(0xffffffff) : 0;
+        bool has_seq = type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM || type == EMX_RNDV || type == EMX_NOTIFY;
+        if (has_seq || type == EMX_CONNECT || type == EMX_NACK_LIB)
+            p.msg.seq = static_cast<uint16_t>(r(65536));
+        if (has_seq || type == EMX_TRUC)
+            p.msg.ack = static_cast<uint16_t>(r(65536));
+        fill(p);
+        return p;
+    }
+
+    void fill(fw_pkt &p)
+    {
+        switch (p.msg.type) {
+        case EMX_RAW:
+            p.board = (random() & 0xfeffffffffff) | 2;
+            p.serial = r(1ull << 32);
+            break;
+        case EMX_HOST_REPLY:
+            for (uint32_t n = r(80), i = 0; i < n; i++)
+                p.name[i] = static_cast<char>(0x20 + r(0x5f));
+            [[fallthrough]];
+        case EMX_HOST_QUERY:
+            p.advert = static_cast<uint16_t>(r(65536));
+            p.magic = r(1ull << 32);
+            break;
+        case EMX_TRUC:
+            p.msg.u.truc.counter = r(1ull << 32);
+            break;
+        case EMX_CONNECT:
+            p.advert = static_cast<uint16_t>(r(65536));
+            p.msg.u.connect.session = r(0xffffffff);
+            p.msg.u.connect.start = static_cast<uint16_t>(r(65536));
+            p.msg.u.connect.number = static_cast<uint8_t>(r(256));
+            p.msg.u.connect.is_reply = static_cast<uint8_t>(r(2));
+            if (p.msg.u.connect.is_reply)
+                p.msg.u.connect.status = r(2) ? 11 : 0;
+            else
+                p.msg.session = 0, p.msg.u.connect.key = r(1ull << 32);
+            break;
+        case EMX_TINY:
+            return eager(p, 32);
+        case EMX_SMALL:
+            return eager(p, 128);
+        case EMX_MEDIUM:
+            p.msg.match = random();
+            return medium(p);
+        case EMX_RNDV:
+            p.msg.match = random();
+            [[fallthrough]];
+        case EMX_NOTIFY:
+            return window(p);
+        case EMX_PULL:
+            return pull(p);
+        case EMX_PULL_REPLY:
+            p.frame = r(256);
+            p.position = r(1ull << 32);
+            p.handle = r(1ull << 32);
+            p.magic = r(1ull << 32);
+            p.msg.local_ep = static_cast<uint8_t>(p.magic);
+            p.msg.data_len = p.length = r(s.reply + 1);
+            break;
+        case EMX_NACK_MCP:
+            p.handle = r(1ull << 32);
+            p.magic = r(1ull << 32);
+            [[fallthrough]];
+        case EMX_NACK_LIB:
+            p.msg.u.nack.reason = static_cast<uint8_t>(1 + r(3));
+            break;
+        }
+    }
+};
+
+} // namespace
+
+TEST_CASE("fw_encode__random_packets_survive_the_round_trip")
+{
+    for (fw_sizes s : {sizes_w(), sizes_n(9000), sizes_n(1500), sizes_n(65535)}) {
+        Maker maker{std::mt19937_64(7), s};
+        for (int i = 0; i < 20000; i++) {
+            uint8_t type = static_cast<uint8_t>(maker.r(46));
+            if (!fw_type_name(type))
+                continue;
+            fw_pkt pkt = maker.make(type);
+            Frame frame = make_frame(s, pkt, std::vector<uint8_t>(pkt.msg.data_len, 0xa5));
+            fw_pkt back;
+            int why = fw_check(&s, mac_b, frame.data(), static_cast<uint32_t>(frame.size()), &back);
+            if (why || !same(pkt, back)) {
+                CAPTURE(fw_type_name(type), s.dialect, s.mtu, i);
+                REQUIRE(why == 0);
+                REQUIRE(same(pkt, back));
+            }
+        }
+    }
+}
+
+TEST_CASE("fw_sizes__of_section_5_2")
+{
+    fw_sizes w = sizes_w();
+    REQUIRE(w.frag == 4096);
+    REQUIRE(w.frags_max == 8);
+    REQUIRE(w.medium_max == 32768);
+    REQUIRE(w.reply == 4096);
+    REQUIRE(w.block == 8);
+    REQUIRE(w.payload_min == 4130);
+    struct {
+        uint32_t mtu, frag, accept, reply, payload;
+    } rows[] = {{9000, 8192, 8192, 8968, 8986}, {1500, 1452, 2048, 1468, 1486}, {4144, 4096, 4096, 4112, 4130},
+                {4145, 4096, 4096, 4113, 4131}, {8239, 4096, 4096, 8207, 8225}, {8240, 8192, 8192, 8208, 8226},
+                {256, 208, 256, 224, 242},      {65535, 8192, 8192, 65503, 65521}};
+    for (auto &row : rows) {
+        fw_sizes n = sizes_n(row.mtu);
+        CAPTURE(row.mtu);
+        REQUIRE(n.frag == row.frag);
+        REQUIRE(n.frag_accept == row.accept);
+        REQUIRE(n.reply == row.reply);
+        REQUIRE(n.payload_min == row.payload);
+        REQUIRE(n.medium_max == 32 * row.frag);
+        REQUIRE(n.block == 32);
+    }
+    REQUIRE(fw_sizes_n(&w, 255) == -1);
+    REQUIRE(fw_sizes_n(&w, 65536) == -1);
+}
+
+TEST_CASE("fw_names__types_and_counters")
+{
+    REQUIRE(std::string(fw_type_name(EMX_TINY)) == "TINY");
+    REQUIRE(fw_type_name(0) == nullptr);
+    REQUIRE(fw_type_name(999) == nullptr);
+    REQUIRE(std::string(fw_counter_label(EMX_CNT_RX_TINY)) == "tiny messages received");
+    REQUIRE(fw_counter_help(EMX_CNT_COUNT - 1) != nullptr);
+    REQUIRE(fw_counter_label(EMX_CNT_COUNT) == nullptr);
+    REQUIRE(fw_counter_help(EMX_CNT_COUNT) == nullptr);
+}
