@@ -137,6 +137,13 @@ void Context::close_all()
     }
 }
 
+void Context::raise_ack_counter_floor(uint32_t used)
+{
+    uint32_t floor = ack_counter_floor_.load();
+    while (floor < used && !ack_counter_floor_.compare_exchange_weak(floor, used)) {
+    }
+}
+
 Context::Census Context::census()
 {
     Census total;

@@ -65,6 +65,10 @@ public:
     /// What the helper thread does once: for each endpoint whose application stayed away since the last
     /// pass, accept what arrived and serve timers. True when something was done.
     bool helper_pass();
+    /// Explicit ack counters of new partners start above all that closed endpoints used: a peer that remembers
+    /// one of them must not find ours too low (wire specification, 7.6).
+    uint32_t ack_counter_floor() const { return ack_counter_floor_; }
+    void raise_ack_counter_floor(uint32_t used);
     /// Starts the helper thread (real devices only; a simulator calls helper_pass itself).
     void start_helper();
 
@@ -87,6 +91,8 @@ private:
     std::mutex open_mutex_;
     std::atomic<uint32_t> slots_used_{0}; ///< slots below it may hold endpoints
     std::array<uint32_t, endpoint_slots> helper_seen_{};
+
+    std::atomic<uint32_t> ack_counter_floor_{0};
 
     std::thread helper_;
     std::mutex helper_mutex_;

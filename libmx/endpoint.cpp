@@ -29,6 +29,7 @@ void Endpoint::attach(std::unique_ptr<Port> port)
 Endpoint::~Endpoint()
 {
     for (auto &partner : partners_) {
+        context_.raise_ack_counter_floor(partner->ack_counter_tx);
         while (partner->connects)
             drop_connect(partner.get(), partner->connects);
         drop_early(partner.get());

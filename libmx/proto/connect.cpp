@@ -34,7 +34,8 @@ Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep
     partner->nic_id = nic_id;
     partner->remote_ep = remote_ep;
     // A coarse clock: a peer that remembers an older life of ours must not find our counter too low (7.6).
-    partner->ack_counter_tx = static_cast<uint32_t>(now() >> 20) & 0x3fffffff;
+    partner->ack_counter_tx =
+        std::max(static_cast<uint32_t>(now() >> 20) & 0x3fffffff, context_.ack_counter_floor());
     partners_.push_back(std::move(partner));
     return partners_.back().get();
 }
