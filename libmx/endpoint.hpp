@@ -191,6 +191,7 @@ private:
     void complete_receive(Request *recv, const emx_msg &msg, Partner *partner, uint32_t xfer_length, int code);
     void discard(Incoming *in);
     void start_pull(Incoming *in);
+    void cancel_pull(Incoming *in);
     void retry_pulls();
     void on_pull_done(const emx_msg &msg);
     void finish_self(Incoming *in);
@@ -230,6 +231,8 @@ private:
     Partner *last_partner_ = nullptr;
     Partner *active_ = nullptr;
 
+    std::unordered_map<uint64_t, Incoming *> pulls_; ///< under way, by cookie
+    uint64_t next_pull_ = 1;
     std::array<TxMessage *, 256> window_{};
     std::array<uint8_t, 256> window_tag_{};
     uint32_t windows_used_ = 0;

@@ -53,6 +53,7 @@ struct Incoming {
     emx_msg msg{}; ///< header of its first packet
     const std::byte *view = nullptr; ///< whole message while still in the frame
     std::unique_ptr<std::byte[]> storage;
+    uint64_t waiting_ns = 0; ///< partial: when the timers first saw it without a new fragment; 0: not yet
     fw_reasm reasm{};
     uint16_t seq = 0;
     bool rendezvous = false;
@@ -60,6 +61,7 @@ struct Incoming {
     bool partial = false; ///< in the partner's list
     bool discard = false; ///< nobody wants the data
     bool pulling = false;
+    uint64_t pull = 0; ///< its cookie, while pulling
     bool pull_waits = false; ///< in the endpoint's list of pulls without a slot
     bool busy = false; ///< the unexpected handler is looking at it
     bool orphan = false; ///< its partner went away meanwhile

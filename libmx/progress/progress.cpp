@@ -79,7 +79,8 @@ void Endpoint::serve_timers(uint64_t time)
             else
                 timer_ns_ = std::min(timer_ns_, partner->ack_since_ns + ack_delay);
         }
-        if (partner->connects || partner->unacked || partner->waiting || partner->rndv || partner->ack_owed)
+        if (partner->connects || partner->unacked || partner->waiting || partner->rndv || partner->partial ||
+            partner->ack_owed)
             continue;
         (partner->active_prev ? partner->active_prev->active_next : active_) = partner->active_next;
         if (partner->active_next)

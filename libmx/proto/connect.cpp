@@ -137,9 +137,15 @@ void Endpoint::connect_back(Partner *partner)
 void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start)
 {
     bool fresh = partner->session != session;
-    bool reset = !fresh && !seq::same_session(start, partner->tx_next);
-    if (reset) // the peer gave up on us without restarting (8.6)
+    unsigned ahead = ((start >> 14) - (partner->tx_next >> 14)) & 3;
+    if (!fresh && ahead == 3)
+        return; // late: said before the peer gave up and we connected anew
+    bool reset = !fresh && ahead != 0;
+    if (reset) { // the peer gave up on us without restarting (8.6): it counts anew
         fail_sends(partner, MX_STATUS_ENDPOINT_UNREACHABLE);
+        fail_incoming(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
+        drop_early(partner);
+    }
     if (fresh || reset || !partner->sent_any) {
         partner->tx_next = partner->tx_oldest = start;
         partner->sent_any = false;
@@ -258,7 +264,14 @@ void Endpoint::serve_probe(Partner *partner, uint64_t time)
     // An announced message has no timer of its own once acknowledged: a peer that died since would go
     // unnoticed. A repeated connect is answered by a living peer and refused for a dead one.
     constexpr uint64_t period_ns = 500000000;
-    if (!partner->rndv || partner->connects)
+    if (Incoming *in = partner->partial) {
+        // A living peer repeats what it knows to be missing; one that believes it delivered never will.
+        if (in->waiting_ns == 0)
+            in->waiting_ns = time;
+        else if (time - in->waiting_ns > uint64_t(context_.conf().resends_max) * 500000000)
+            return give_up(partner);
+    }
+    if ((!partner->rndv && !partner->partial) || partner->connects)
         return;
     if (partner->heard || partner->probe_ns == 0) {
         partner->heard = false;

@@ -120,7 +120,9 @@ void Endpoint::start_pull(Incoming *in)
     Request *recv = in->recv;
     uint32_t total = static_cast<uint32_t>(std::min<uint64_t>(in->msg.msg_len, recv->room));
     in->msg.session = in->partner->session;
-    if (port_->start_pull(in->msg, total, recv->segments.view(), reinterpret_cast<uint64_t>(in))) {
+    if (port_->start_pull(in->msg, total, recv->segments.view(), next_pull_)) {
+        in->pull = next_pull_;
+        pulls_[next_pull_++] = in;
         in->pulling = true;
         in->pull_waits = false;
         if (recv->budget_ns)
@@ -131,6 +133,13 @@ void Endpoint::start_pull(Incoming *in)
     in->next = nullptr;
     (pulls_waiting_tail_ ? pulls_waiting_tail_->next : pulls_waiting_) = in;
     pulls_waiting_tail_ = in;
+}
+
+void Endpoint::cancel_pull(Incoming *in)
+{
+    port_->cancel_pull(in->pull);
+    pulls_.erase(in->pull);
+    in->pulling = false;
 }
 
 void Endpoint::retry_pulls()
@@ -149,7 +158,11 @@ void Endpoint::on_pull_done(const emx_msg &msg)
     static constexpr int codes[] = {MX_STATUS_SUCCESS,       MX_STATUS_BAD_ENDPOINT, MX_STATUS_ENDPOINT_CLOSED,
                                     MX_STATUS_BAD_SESSION,   MX_STATUS_BAD_RDMAWIN,  MX_STATUS_ENDPOINT_UNREACHABLE,
                                     MX_STATUS_ABORTED};
-    auto *in = reinterpret_cast<Incoming *>(msg.u.pull.cookie);
+    auto found = pulls_.find(msg.u.pull.cookie);
+    if (found == pulls_.end())
+        return; // cancelled when its end was in the event queue already
+    Incoming *in = found->second;
+    pulls_.erase(found);
     in->pulling = false;
     bool good = msg.u.pull.status == EMX_PULL_OK;
     in->partner->heard = true;

@@ -52,8 +52,7 @@ void Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
         if (recv->kind != RequestKind::receive || !in || in->partner != partner)
             return;
         if (in->pulling)
-            port_->cancel_pull(reinterpret_cast<uint64_t>(in));
-        in->pulling = false;
+            cancel_pull(in);
         finish_receive(in, code);
     });
     // Messages nobody took yet: what is complete was delivered, and stays; the rest can never be.
@@ -155,8 +154,7 @@ void Endpoint::check_budgets(uint64_t time)
             Incoming *in = request->incoming;
             if (!in || !in->pulling)
                 return;
-            port_->cancel_pull(reinterpret_cast<uint64_t>(in));
-            in->pulling = false;
+            cancel_pull(in);
             send_notify(in->partner, in->msg, 0);
             finish_receive(in, MX_STATUS_TIMEOUT);
         } else if (TxMessage *tx = request->tx) {

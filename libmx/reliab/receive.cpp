@@ -61,10 +61,10 @@ void Endpoint::on_sequenced(const emx_msg &msg)
     } else {
         --partner->frames_in;
         count(EMX_CNT_DROP_SEQUENCE);
-        if (distance == seq::just_before) { // our ack was lost
+        if (distance > seq::number_mask / 2) // our ack was lost
             owe_ack(partner);
+        if (distance == seq::just_before)
             ack_soon(partner);
-        }
     }
 }
 
@@ -87,6 +87,8 @@ void Endpoint::deliver(Partner *partner, const emx_msg &msg)
         in->partial = true;
         (partner->partial_tail ? partner->partial_tail->partial_next : partner->partial) = in;
         partner->partial_tail = in;
+        activate(partner); // its sender is looked after until all is here
+        timer_ns_ = 0;
         bool bound = bind_first(in);
         add_fragment(in, msg);
         if (bound)
@@ -189,6 +191,7 @@ void Endpoint::add_fragment(Incoming *in, const emx_msg &msg)
         return count(EMX_CNT_DROP_CONTENT);
     if (fresh == 0)
         return;
+    in->waiting_ns = 0;
     const auto *data = reinterpret_cast<const std::byte *>(msg.data);
     if (in->recv && !in->storage) {
         uint64_t position = msg.u.medium.position;

@@ -82,15 +82,14 @@ void Endpoint::transmit(TxMessage *tx)
     msg.session = partner->session;
     msg.ack = partner->rx_done;
     if (msg.type == EMX_MEDIUM) {
-        std::byte *frame = tx->buffer;
-        uint32_t left = msg.msg_len;
-        for (uint32_t i = 0; i < tx->frames; ++i) {
-            msg.data_len = std::min(left, tx->frame_data);
+        // Repeats start at another fragment each time: a receiver whose queue holds fewer frames than the
+        // message has would otherwise lose the same ones for ever.
+        uint32_t i = tx->resends * 5u % tx->frames;
+        for (uint32_t n = 0; n < tx->frames; ++n, i = (i + 1) % tx->frames) {
             msg.u.medium.frag = static_cast<uint8_t>(i);
             msg.u.medium.position = i * tx->frame_data;
-            port_->send(msg, frame + send_headroom);
-            frame += send_headroom + tx->frame_data;
-            left -= msg.data_len;
+            msg.data_len = std::min(msg.msg_len - msg.u.medium.position, tx->frame_data);
+            port_->send(msg, tx->buffer + i * (send_headroom + tx->frame_data) + send_headroom);
         }
         if (tx->frames > 1)
             port_->flush();
@@ -173,15 +172,21 @@ void Endpoint::serve_resends(Partner *partner, uint64_t time)
 {
     uint64_t limit = uint64_t(context_.conf().resends_max) * 500000000;
     TxMessage *tx = partner->unacked;
+    auto repeat = [&](TxMessage *message) {
+        ++message->resends;
+        count(EMX_CNT_RESEND_MESSAGE);
+        transmit(message);
+    };
     for (unsigned burst = 0; tx && burst < resend_burst; tx = tx->next, ++burst) {
         if (time > tx->first_ns + limit)
             return give_up(partner);
         if (time < resend_due(tx))
             break;
-        ++tx->resends;
-        count(EMX_CNT_RESEND_MESSAGE);
-        transmit(tx);
+        repeat(tx);
     }
+    // If all arrived and only the ack was lost, Open-MX acknowledges again for the newest alone (8.2).
+    if (tx && time >= resend_due(partner->unacked_tail))
+        repeat(partner->unacked_tail);
     if (partner->unacked)
         timer_ns_ = std::min(timer_ns_, resend_due(partner->unacked));
 }
