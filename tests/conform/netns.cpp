@@ -33,7 +33,7 @@ void end_processes_in(const std::string &ns)
 
 std::string Lab::name(const char *part) const
 {
-    return "emxconf" + std::to_string(getpid()) + "-" + std::to_string(serial_) + part;
+    return "emxconf" + std::to_string(owner_) + "-" + std::to_string(serial_) + part;
 }
 
 std::string Lab::path(int host) const
@@ -47,14 +47,14 @@ bool Lab::make(uint32_t mtu, std::string &error)
     serial_ = ++labs_made;
     made_ = true;
     std::string sw = name("s"), m = std::to_string(mtu);
-    bool ok = run("ip netns add " + sw) && run("ip -n " + sw + " link add br type bridge stp_state 0 forward_delay 0") &&
-              run("ip -n " + sw + " link set br mtu " + m + " up");
+    bool ok = run("ip netns add " + sw) && run("ip -n " + sw + " link add name sw0 type bridge stp_state 0 forward_delay 0") &&
+              run("ip -n " + sw + " link set sw0 mtu " + m + " up");
     for (const char *host : {"a", "b"}) {
         std::string ns = name(host), port = std::string("p") + host;
         ok = ok && run("ip netns add " + ns) && run("ip -n " + ns + " link set lo up") &&
              run("ip -n " + ns + " link add eth0 type veth peer name " + port + " netns " + sw) &&
              run("ip -n " + ns + " link set eth0 mtu " + m + " up") &&
-             run("ip -n " + sw + " link set " + port + " mtu " + m + " master br up");
+             run("ip -n " + sw + " link set " + port + " mtu " + m + " master sw0 up");
     }
     if (!ok) {
         error = "cannot make network namespaces: run as root, with the ip command (iproute2) installed";
@@ -76,7 +76,7 @@ void Lab::remove()
 
 bool Lab::cut(bool off)
 {
-    return run("ip -n " + name("s") + " link set pa " + (off ? "nomaster" : "master br"));
+    return run("ip -n " + name("s") + " link set pa " + (off ? "nomaster" : "master sw0"));
 }
 
 } // namespace emx::conform

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unistd.h>
 
 namespace emx::conform {
 
@@ -24,6 +25,7 @@ public:
 
 private:
     std::string name(const char *part) const;
+    int owner_ = getpid(); ///< children use the names, too
     bool made_ = false;
     unsigned serial_ = 0;
 };

@@ -5,6 +5,7 @@
 #include "report.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -167,7 +168,7 @@ void on_signal(int signal)
     int ns = open(lab.path(host).c_str(), O_RDONLY | O_CLOEXEC);
     const char *host_name = host ? "conf-b" : "conf-a";
     if (ns < 0 || setns(ns, CLONE_NEWNET) || unshare(CLONE_NEWUTS) || sethostname(host_name, 6)) {
-        rank.fail("", 0, "cannot enter the namespace");
+        rank.fail("", 0, "cannot enter " + lab.path(host) + " under a host name of its own: " + std::strerror(errno));
         shared->abandoned = true;
         _exit(1);
     }
