@@ -42,7 +42,8 @@ BoardView::BoardView()
         started_ = true;
         connection_ = try_connect();
         if (!connection_)
-            throw cli::Failure("omxd, the board agent, ended as soon as it had started; see its log (omxd --log)");
+            throw cli::Failure(
+                "omxd, the board agent, ended as soon as it had started; see its log (omxd --log)");
     }
     hello();
 }
@@ -112,16 +113,17 @@ std::string BoardView::dialect(uint32_t board)
 void set_text(AgentRequest &request, const std::string &text)
 {
     if (text.empty() || text.size() >= sizeof request.text)
-        throw cli::Failure("\"" + text + "\": a board's name has 1 to " + std::to_string(sizeof request.text - 1) +
-                           " characters");
+        throw cli::Failure("\"" + text + "\": a board's name has 1 to " +
+                           std::to_string(sizeof request.text - 1) + " characters");
     std::memcpy(request.text, text.c_str(), text.size() + 1);
 }
 
 void warn_if_short_lived(const BoardView &view)
 {
     if (view.started_agent())
-        std::fprintf(stderr, "note: the board agent was not running; it was started for this, and forgets it a few "
-                             "seconds after its last user. Start omxd first to keep it.\n");
+        std::fprintf(stderr,
+                     "note: the board agent was not running; it was started for this, and forgets it a few "
+                     "seconds after its last user. Start omxd first to keep it.\n");
 }
 
 } // namespace emx

@@ -34,14 +34,10 @@ int suffix_shift(char c)
 {
     switch (c) {
     case 'K':
-    case 'k':
-        return 10;
-    case 'M':
-        return 20;
-    case 'G':
-        return 30;
-    default:
-        return 0;
+    case 'k': return 10;
+    case 'M': return 20;
+    case 'G': return 30;
+    default: return 0;
     }
 }
 

@@ -34,8 +34,8 @@ int body(int argc, char **argv)
         warn_if_short_lived(view);
     }
     if (verbose)
-        std::printf("board #%u (%s) is called %s\n", board, cli::mac_text(view.file().board(board).mac).c_str(),
-                    view.board_name(board).c_str());
+        std::printf("board #%u (%s) is called %s\n", board,
+                    cli::mac_text(view.file().board(board).mac).c_str(), view.board_name(board).c_str());
     else if (!clear && name.empty())
         std::printf("%s\n", view.board_name(board).c_str());
     return 0;
@@ -44,7 +44,4 @@ int body(int argc, char **argv)
 } // namespace
 } // namespace emx
 
-int main(int argc, char **argv)
-{
-    return emx::cli::run(argc, argv, emx::body);
-}
+int main(int argc, char **argv) { return emx::cli::run(argc, argv, emx::body); }

@@ -37,10 +37,7 @@ const char *link_text(BoardRecord &board)
     return state == EMX_LINK_UP ? "Up" : state == EMX_LINK_DOWN ? "Down" : "Gone";
 }
 
-std::string fixed_text(const char *text, std::size_t size)
-{
-    return {text, strnlen(text, size)};
-}
+std::string fixed_text(const char *text, std::size_t size) { return {text, strnlen(text, size)}; }
 
 void print_version()
 {
@@ -67,12 +64,14 @@ void print_board(BoardView &view, uint32_t index, const Options &options)
     const std::string interface = fixed_text(board.interface, sizeof board.interface);
     std::printf(" %s (board #%u name %s addr %s)\n", view.board_name(index).c_str(), index, interface.c_str(),
                 cli::mac_text(board.mac).c_str());
-    std::printf("   driver %s, MTU %u, link %s; dialect %s: fragments of %u bytes, pull replies of %u bytes\n",
-                fixed_text(board.driver, sizeof board.driver).c_str(), board.mtu, link_text(board),
-                view.dialect(index).c_str(), s.frag, s.reply);
+    std::printf(
+        "   driver %s, MTU %u, link %s; dialect %s: fragments of %u bytes, pull replies of %u bytes\n",
+        fixed_text(board.driver, sizeof board.driver).c_str(), board.mtu, link_text(board),
+        view.dialect(index).c_str(), s.frag, s.reply);
     if (options.verbose)
-        std::printf("   eager messages up to %u bytes, %u frames per pull request, NUMA node %d, link changes %u\n",
-                    s.medium_max, s.block, static_cast<int>(board.numa_node), read_link(board).serial);
+        std::printf(
+            "   eager messages up to %u bytes, %u frames per pull request, NUMA node %d, link changes %u\n",
+            s.medium_max, s.block, static_cast<int>(board.numa_node), read_link(board).serial);
     print_mtu_warning(board);
 }
 
@@ -81,7 +80,8 @@ void print_peers(BoardView &view, uint32_t board)
     const auto peers = view.peers(board);
     std::printf("\nPeer table of board #%u: %zu of %u, %s\n", board, peers.size(),
                 view.file().header().peers_capacity,
-                !view.file().peers(board)->open ? "complete (unknown boards are refused)" : "open to new boards");
+                !view.file().peers(board)->open ? "complete (unknown boards are refused)"
+                                                : "open to new boards");
     std::printf("=============================================\n");
     for (const PeerView &peer : peers)
         std::printf("%3u) %s %s\n", peer.index, cli::mac_text(peer.mac).c_str(),
@@ -93,8 +93,8 @@ void print_open_mx(BoardView &view, const Options &options)
 {
     const BoardFileHeader &header = view.file().header();
     print_version();
-    std::printf("\nFound %u boards (%u max) supporting %u endpoints each:\n", view.file().board_count(), boards_max,
-                header.endpoint_max);
+    std::printf("\nFound %u boards (%u max) supporting %u endpoints each:\n", view.file().board_count(),
+                boards_max, header.endpoint_max);
     if (options.verbose)
         std::printf(" board agent: process %u\n", header.agent_pid);
     for (uint32_t i = 0; i < view.file().board_count(); i++) {
@@ -111,7 +111,8 @@ void print_native_board(BoardView &view, uint32_t index, const Options &options)
 {
     BoardRecord &board = view.file().board(index);
     const auto peers = view.peers(index);
-    std::printf("Instance #%u:  Ethernet, %s\n", index, fixed_text(board.interface, sizeof board.interface).c_str());
+    std::printf("Instance #%u:  Ethernet, %s\n", index,
+                fixed_text(board.interface, sizeof board.interface).c_str());
     std::printf("\tStatus:\t\tRunning, P0: Link %s\n", link_text(board));
     std::printf("\tNetwork:\tEthernet, dialect %s\n", view.dialect(index).c_str());
     std::printf("\n\tMAC Address:\t%s\n", cli::mac_text(board.mac).c_str());
@@ -160,7 +161,8 @@ int body(int argc, char **argv)
     cli::Parser parser("[options]", "Shows the boards of this host and the peers they know.");
     parser.number('b', "board", "only this board (all)", options.board, boards_max - 1);
     parser.flag('q', "quiet", "without the peer tables", options.quiet);
-    parser.flag('c', "conf", "the tunables: name, value, unit, where the value comes from, meaning", options.tunables);
+    parser.flag('c', "conf", "the tunables: name, value, unit, where the value comes from, meaning",
+                options.tunables);
     parser.flag('v', "verbose", "tell more", options.verbose);
     parser.parse(argc, argv);
     if (options.tunables) {
@@ -180,7 +182,4 @@ int body(int argc, char **argv)
 } // namespace
 } // namespace emx
 
-int main(int argc, char **argv)
-{
-    return emx::cli::run(argc, argv, emx::body);
-}
+int main(int argc, char **argv) { return emx::cli::run(argc, argv, emx::body); }

@@ -97,7 +97,4 @@ int body(int argc, char **argv)
 } // namespace
 } // namespace emx
 
-int main(int argc, char **argv)
-{
-    return emx::cli::run(argc, argv, emx::body);
-}
+int main(int argc, char **argv) { return emx::cli::run(argc, argv, emx::body); }

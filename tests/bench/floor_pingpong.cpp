@@ -89,7 +89,8 @@ public:
         const uint32_t frames = frames_of();
         uint32_t owed = 0;
         for (uint32_t first = 0; first < frames;) {
-            const uint32_t n = cut_.bulk ? receive_pieces(first, std::min(batch, frames - first)) : receive_one(first);
+            const uint32_t n =
+                cut_.bulk ? receive_pieces(first, std::min(batch, frames - first)) : receive_one(first);
             first += n;
             owed += n;
             if (owed >= batch && first < frames) {
@@ -111,7 +112,8 @@ public:
                 return;
             }
         }
-        throw Failure("the server does not answer: is floor_pingpong running there, with the same -m and --bulk?");
+        throw Failure(
+            "the server does not answer: is floor_pingpong running there, with the same -m and --bulk?");
     }
 
     /// Server: the next new plan, confirmed. False at the end.
@@ -139,7 +141,10 @@ private:
     Cut cut_of(uint64_t length) const
     {
         const uint32_t m = settings_.dialect_mtu;
-        const uint32_t fragment = m == 0 ? 4096 : m - medium_header <= 4096 ? m - medium_header : m >= 8240 ? 8192 : 4096;
+        const uint32_t fragment = m == 0                      ? 4096
+                                  : m - medium_header <= 4096 ? m - medium_header
+                                  : m >= 8240                 ? 8192
+                                                              : 4096;
         const bool bulk = settings_.bulk && length >= settings_.bulk_from;
         if (length <= EMX_SMALL_MAX)
             return {EMX_TINY, eager_header, EMX_SMALL_MAX, false};
@@ -337,7 +342,4 @@ int body(int argc, char **argv)
 
 } // namespace
 
-int main(int argc, char **argv)
-{
-    return emx::cli::run(argc, argv, body);
-}
+int main(int argc, char **argv) { return emx::cli::run(argc, argv, body); }

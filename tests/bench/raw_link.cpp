@@ -211,7 +211,8 @@ void RawLink::release()
     next_slot_ = (next_slot_ + 1) % slots;
 }
 
-uint32_t RawLink::receive_batch(uint32_t header, std::span<const Piece> pieces, uint32_t first, uint64_t deadline_ns)
+uint32_t RawLink::receive_batch(uint32_t header, std::span<const Piece> pieces, uint32_t first,
+                                uint64_t deadline_ns)
 {
     std::array<std::array<std::byte, header_max>, batch> headers;
     std::array<std::array<iovec, 2>, batch> parts;

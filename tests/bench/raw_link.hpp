@@ -35,13 +35,15 @@ public:
     /// Sends one frame, padded to 60 bytes; the first 12 bytes are filled in here.
     void send(uint64_t peer, std::span<std::byte> frame);
     /// Sends pieces of one message behind copies of one header in one system call.
-    void send_batch(uint64_t peer, uint8_t type, uint32_t header, std::span<const Piece> pieces, uint32_t first);
+    void send_batch(uint64_t peer, uint8_t type, uint32_t header, std::span<const Piece> pieces,
+                    uint32_t first);
 
     /// Next frame of the ring, spinning until `deadline_ns`; Failure when none comes. Then release().
     std::span<const std::byte> receive(uint64_t deadline_ns);
     void release();
     /// Receives up to pieces.size() bulk frames, payload straight into the pieces; the number that came.
-    uint32_t receive_batch(uint32_t header, std::span<const Piece> pieces, uint32_t first, uint64_t deadline_ns);
+    uint32_t receive_batch(uint32_t header, std::span<const Piece> pieces, uint32_t first,
+                           uint64_t deadline_ns);
 
 private:
     void open_ring();

@@ -173,7 +173,8 @@ int measure_memory()
         endpoint.meet(nobody + i);
     const uint64_t heap_after = heap();
     const uint64_t each = (heap_after - std::min(heap_after, heap_before)) / partners;
-    std::printf("idle endpoint: %llu KiB resident (limit %llu)\n", static_cast<unsigned long long>(idle >> 10),
+    std::printf("idle endpoint: %llu KiB resident (limit %llu)\n",
+                static_cast<unsigned long long>(idle >> 10),
                 static_cast<unsigned long long>(endpoint_limit >> 10));
     std::printf("partner: %llu bytes of heap (limit %llu)\n", static_cast<unsigned long long>(each),
                 static_cast<unsigned long long>(partner_limit));
@@ -203,7 +204,4 @@ int body(int, char **)
 
 } // namespace
 
-int main(int argc, char **argv)
-{
-    return emx::cli::run(argc, argv, body);
-}
+int main(int argc, char **argv) { return emx::cli::run(argc, argv, body); }

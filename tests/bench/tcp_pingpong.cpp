@@ -22,10 +22,7 @@ using emx::cli::Failure;
 
 constexpr uint64_t patience_ns = 10'000'000'000;
 
-[[noreturn]] void fail(const char *what)
-{
-    throw Failure(std::string(what) + ": " + std::strerror(errno));
-}
+[[noreturn]] void fail(const char *what) { throw Failure(std::string(what) + ": " + std::strerror(errno)); }
 
 struct Plan {
     uint64_t length;
@@ -50,7 +47,8 @@ public:
     void send_all(const void *data, std::size_t size)
     {
         move(size, [&](std::size_t done) {
-            return send(fd_, static_cast<const char *>(data) + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+            return send(fd_, static_cast<const char *>(data) + done, size - done,
+                        MSG_DONTWAIT | MSG_NOSIGNAL);
         });
     }
     void receive_all(void *data, std::size_t size)
@@ -122,7 +120,8 @@ int accept_one(uint32_t port)
     const int on = 1;
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     const sockaddr_in address = address_of("0.0.0.0", port);
-    if (bind(listener, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0 || listen(listener, 1) != 0)
+    if (bind(listener, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0 ||
+        listen(listener, 1) != 0)
         fail("cannot listen");
     std::printf("tcp_pingpong: serving on port %u\n", port);
     std::fflush(stdout);
@@ -145,7 +144,7 @@ int connect_to(const std::string &host, uint32_t port)
         close(fd);
         if (emx::perf::now_ns() > deadline)
             fail("cannot connect");
-        usleep(10000);
+        usleep(10000); // tidy-allow(sleep): tries to connect again, until a deadline
     }
 }
 
@@ -199,7 +198,4 @@ int body(int argc, char **argv)
 
 } // namespace
 
-int main(int argc, char **argv)
-{
-    return emx::cli::run(argc, argv, body);
-}
+int main(int argc, char **argv) { return emx::cli::run(argc, argv, body); }

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash
 # Hosts made of network namespaces, for tests and benchmarks. Source it from bash.
 #
 #   two hosts                     more hosts
@@ -104,7 +105,7 @@ netlab_carrier() {
     for i in "${!NETLAB_NS[@]}"; do
         for ((try = 0; try < 200; try++)); do
             [ "$(ip netns exec "${NETLAB_NS[i]}" cat /sys/class/net/eth0/operstate)" = up ] && continue 2
-            sleep 0.01
+            sleep 0.01 # tidy-allow(sleep): polls the state of the link, at most 2 s
         done
         netlab_fail "no carrier on host $i after 2 s" || return
     done
@@ -163,7 +164,7 @@ netlab_stop() {
     kill "$pid" 2>/dev/null
     for ((i = 0; i < 40; i++)); do
         kill -0 "$pid" 2>/dev/null || break
-        sleep 0.05
+        sleep 0.05 # tidy-allow(sleep): polls the end of the process, at most 2 s
     done
     kill -9 "$pid" 2>/dev/null
     wait "$pid" 2>/dev/null

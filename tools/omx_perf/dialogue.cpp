@@ -23,11 +23,13 @@ uint32_t flags_of(const Plan &plan)
 Pattern pattern_of(uint32_t value)
 {
     if (value > static_cast<uint32_t>(Pattern::both))
-        throw cli::Failure("the client asks for something this omx_perf does not know; use the same version on both hosts");
+        throw cli::Failure(
+            "the client asks for something this omx_perf does not know; use the same version on both hosts");
     return static_cast<Pattern>(value);
 }
 
-Traffic::Shape shape_of(uint64_t length, uint32_t iterations, Pattern pattern, uint32_t flags, bool aligned, bool client)
+Traffic::Shape shape_of(uint64_t length, uint32_t iterations, Pattern pattern, uint32_t flags, bool aligned,
+                        bool client)
 {
     return {static_cast<uint32_t>(length),
             iterations,
@@ -44,11 +46,11 @@ PlanMessage encode(const Plan &plan)
 {
     const Lengths &l = plan.lengths;
     const Effort &e = plan.effort;
-    return {emx_put64(l.from),       emx_put64(l.to),
-            emx_put64(l.multiply),   emx_put64(l.add),
-            emx_put32(e.iterations), emx_put32(e.warmup),
-            emx_put32(e.budget_ms),  emx_put32(plan.pause_ms),
-            emx_put32(static_cast<uint32_t>(plan.pattern)), emx_put32(flags_of(plan))};
+    return {
+        emx_put64(l.from),        emx_put64(l.to),          emx_put64(l.multiply),
+        emx_put64(l.add),         emx_put32(e.iterations),  emx_put32(e.warmup),
+        emx_put32(e.budget_ms),   emx_put32(plan.pause_ms), emx_put32(static_cast<uint32_t>(plan.pattern)),
+        emx_put32(flags_of(plan))};
 }
 
 Plan decode(const PlanMessage &m)
@@ -95,15 +97,9 @@ void Client::prepare(uint64_t length, uint32_t iterations)
 void Client::exchange()
 {
     switch (plan_.pattern) {
-    case Pattern::pingpong:
-        traffic_->ping(done_++);
-        return;
-    case Pattern::stream:
-        traffic_->send_all();
-        break;
-    case Pattern::both:
-        traffic_->send_and_receive_all();
-        break;
+    case Pattern::pingpong: traffic_->ping(done_++); return;
+    case Pattern::stream: traffic_->send_all(); break;
+    case Pattern::both: traffic_->send_and_receive_all(); break;
     }
     take<DoneMessage>(session_, Word::done);
 }
@@ -124,23 +120,17 @@ uint32_t serve_step(Session &session, mx_endpoint_addr_t client, const StepMessa
 {
     const Pattern pattern = pattern_of(emx_get32(step.pattern));
     Traffic traffic(session, client,
-                    shape_of(emx_get64(step.length), emx_get32(step.iterations), pattern, emx_get32(step.flags),
-                             aligned, false));
+                    shape_of(emx_get64(step.length), emx_get32(step.iterations), pattern,
+                             emx_get32(step.flags), aligned, false));
     if (pattern == Pattern::pingpong)
         traffic.post_first();
     else
         traffic.post_window();
     tell(session, client, Word::ready, DoneMessage{});
     switch (pattern) {
-    case Pattern::pingpong:
-        traffic.pong_all();
-        return traffic.altered();
-    case Pattern::stream:
-        traffic.receive_all();
-        break;
-    case Pattern::both:
-        traffic.send_and_receive_all();
-        break;
+    case Pattern::pingpong: traffic.pong_all(); return traffic.altered();
+    case Pattern::stream: traffic.receive_all(); break;
+    case Pattern::both: traffic.send_and_receive_all(); break;
     }
     tell(session, client, Word::done, DoneMessage{});
     return traffic.altered();

@@ -13,10 +13,7 @@ constexpr double buckets_per_octave = 4;
 constexpr double smallest_us = 1e-3; // the clock's own resolution
 } // namespace
 
-void Distribution::finish()
-{
-    std::sort(us_.begin(), us_.end());
-}
+void Distribution::finish() { std::sort(us_.begin(), us_.end()); }
 
 double Distribution::quantile(double q) const
 {

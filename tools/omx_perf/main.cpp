@@ -78,7 +78,4 @@ int body(int argc, char **argv)
 } // namespace
 } // namespace emx::perf
 
-int main(int argc, char **argv)
-{
-    return emx::cli::run(argc, argv, emx::perf::body);
-}
+int main(int argc, char **argv) { return emx::cli::run(argc, argv, emx::perf::body); }

@@ -60,9 +60,10 @@ Options read_options(int argc, char **argv)
     PatternFlags flags;
     bool count_given = false, budget_given = false;
     uint32_t count = 0;
-    cli::Parser parser("[-d HOST] [options]",
-                       "Measures latency and throughput between two hosts. Start it without -d on the server;\n"
-                       "the client, with -d, tells the server everything else.");
+    cli::Parser parser(
+        "[-d HOST] [options]",
+        "Measures latency and throughput between two hosts. Start it without -d on the server;\n"
+        "the client, with -d, tells the server everything else.");
     add_where(parser, o);
     add_series(parser, o.plan);
     parser.option('N', "iterations", "N", "iterations per length (at most 1000 within --time)",
@@ -70,10 +71,11 @@ Options read_options(int argc, char **argv)
                       count = static_cast<uint32_t>(cli::parse_number("--iterations", text, 1u << 30));
                       count_given = true;
                   });
-    parser.option('T', "time", "MS", "time per length: iterations adapt to it (1000)", [&](std::string_view text) {
-        o.plan.effort.budget_ms = static_cast<uint32_t>(cli::parse_number("--time", text, 3600000));
-        budget_given = true;
-    });
+    parser.option(
+        'T', "time", "MS", "time per length: iterations adapt to it (1000)", [&](std::string_view text) {
+            o.plan.effort.budget_ms = static_cast<uint32_t>(cli::parse_number("--time", text, 3600000));
+            budget_given = true;
+        });
     add_how(parser, o, flags);
     parser.option('F', "format", "FORMAT", "table, csv or json (table)",
                   [&](std::string_view text) { o.format = parse_format(text); });
@@ -99,12 +101,9 @@ Options read_options(int argc, char **argv)
 std::string quantity_of(const Plan &plan)
 {
     switch (plan.pattern) {
-    case Pattern::stream:
-        return "time per message of a one-way stream (transmission)";
-    case Pattern::both:
-        return "time per message of streams both ways (transmission)";
-    default:
-        return "half round trip (end to end)";
+    case Pattern::stream: return "time per message of a one-way stream (transmission)";
+    case Pattern::both: return "time per message of streams both ways (transmission)";
+    default: return "half round trip (end to end)";
     }
 }
 

@@ -23,15 +23,13 @@ uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-std::size_t rounded(std::size_t size, std::size_t unit)
-{
-    return (size + unit - 1) / unit * unit;
-}
+std::size_t rounded(std::size_t size, std::size_t unit) { return (size + unit - 1) / unit * unit; }
 
 } // namespace
 
 Buffer::Buffer(uint32_t length, uint32_t count, bool aligned)
-    : stride_(rounded(std::max<std::size_t>(length, 1), aligned ? page : usual)), length_(length), count_(count)
+    : stride_(rounded(std::max<std::size_t>(length, 1), aligned ? page : usual)), length_(length),
+      count_(count)
 {
     const std::size_t size = rounded(stride_ * count + page, page);
     memory_.reset(static_cast<std::byte *>(std::aligned_alloc(page, size)));

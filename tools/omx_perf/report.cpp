@@ -86,8 +86,9 @@ void Report::begin(const std::string &quantity, std::vector<std::pair<std::strin
 
 void Report::table_row(const Row &row) const
 {
-    std::printf("length %8llu: %9.3f us  %9.2f MB/s  %9.2f MiB/s", static_cast<unsigned long long>(row.length),
-                row.times.median(), row.throughput(), row.throughput() / mib);
+    std::printf("length %8llu: %9.3f us  %9.2f MB/s  %9.2f MiB/s",
+                static_cast<unsigned long long>(row.length), row.times.median(), row.throughput(),
+                row.throughput() / mib);
     if (distribution_)
         std::printf("   min %.3f p90 %.3f p99 %.3f max %.3f mean %.3f n %zu", row.times.min(),
                     row.times.quantile(0.9), row.times.quantile(0.99), row.times.max(), row.times.mean(),
@@ -106,9 +107,11 @@ void Report::histogram(const Row &row) const
     for (const auto &b : buckets) {
         if (b.count == 0)
             continue;
-        const int bar = std::max(1, static_cast<int>(static_cast<double>(b.count * bar_width) / static_cast<double>(most)));
+        const int bar = std::max(
+            1, static_cast<int>(static_cast<double>(b.count * bar_width) / static_cast<double>(most)));
         std::printf("    %10.3f - %10.3f us %8llu %s\n", b.from_us, b.to_us,
-                    static_cast<unsigned long long>(b.count), std::string(static_cast<std::size_t>(bar), '#').c_str());
+                    static_cast<unsigned long long>(b.count),
+                    std::string(static_cast<std::size_t>(bar), '#').c_str());
     }
 }
 
@@ -134,17 +137,13 @@ void Report::row(Row row)
     rows_.push_back(std::move(row));
     const Row &r = rows_.back();
     switch (format_) {
-    case Format::table:
-        table_row(r);
-        break;
+    case Format::table: table_row(r); break;
     case Format::csv:
         std::printf("%llu,%u,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f\n", static_cast<unsigned long long>(r.length),
                     r.iterations, r.times.min(), r.times.median(), r.times.quantile(0.9),
                     r.times.quantile(0.99), r.times.max(), r.times.mean(), r.throughput());
         break;
-    case Format::json:
-        json_row(r);
-        break;
+    case Format::json: json_row(r); break;
     }
     std::fflush(stdout);
 }
@@ -168,12 +167,15 @@ void Report::end()
     if (format_ == Format::table)
         table_end();
     if (format_ == Format::json)
-        std::printf("\n], \"figures\": {\"latency_us\": %.3f, \"r_inf_MB_s\": %.3f, \"n_half_bytes\": %.0f}}\n",
-                    f.latency_us, f.r_inf, f.n_half);
+        std::printf(
+            "\n], \"figures\": {\"latency_us\": %.3f, \"r_inf_MB_s\": %.3f, \"n_half_bytes\": %.0f}}\n",
+            f.latency_us, f.r_inf, f.n_half);
     std::fflush(stdout);
 }
 
-Progress::Progress(uint32_t steps) : steps_(steps), started_(now_ns()), terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(uint32_t steps) : steps_(steps), started_(now_ns()), terminal_(isatty(STDERR_FILENO) == 1)
+{
+}
 
 void Progress::step(uint64_t length)
 {

@@ -29,7 +29,8 @@ struct Effort {
     uint32_t warmup = 10;
     uint32_t budget_ms = 1000; ///< per length; 0 = exactly `iterations`
 
-    /// Iterations that fit into the budget when one takes `us` (at least 5, so that a median means something).
+    /// Iterations that fit into the budget when one takes `us` (at least 5, so that a median means
+    /// something).
     uint32_t fit(double us) const;
 };
 

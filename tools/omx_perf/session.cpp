@@ -81,7 +81,8 @@ uint64_t Session::resolve(const std::string &host, uint32_t patience_s)
         if (mx_hostname_to_nic_id(name.data(), &id) == MX_SUCCESS)
             break;
         if (now_ns() > deadline)
-            throw cli::Failure("no board is called \"" + host + "\": omx_info shows the known ones; give the MAC " +
+            throw cli::Failure("no board is called \"" + host +
+                               "\": omx_info shows the known ones; give the MAC " +
                                "address, or tell the name by omx_init_peers");
         usleep(retry_us);
     }
@@ -107,7 +108,8 @@ mx_endpoint_addr_t Session::connect(uint64_t nic_id, uint32_t remote_endpoint, u
     }
 }
 
-mx_request_t Session::send(mx_endpoint_addr_t to, void *data, uint32_t length, uint64_t match, bool synchronous)
+mx_request_t Session::send(mx_endpoint_addr_t to, void *data, uint32_t length, uint64_t match,
+                           bool synchronous)
 {
     mx_segment_t segment{data, length};
     mx_request_t request = nullptr;

@@ -10,7 +10,8 @@
 namespace emx::perf {
 
 Traffic::Traffic(Session &session, mx_endpoint_addr_t peer, const Shape &shape)
-    : session_(session), peer_(peer), shape_(shape), out_(shape.length, shape.verify ? shape.window : 1, shape.aligned),
+    : session_(session), peer_(peer), shape_(shape),
+      out_(shape.length, shape.verify ? shape.window : 1, shape.aligned),
       in_(shape.length, shape.window, shape.aligned), sends_(shape.window), receives_(shape.window)
 {
 }
@@ -51,10 +52,7 @@ void Traffic::ping(uint32_t number)
     end_send(number);
 }
 
-void Traffic::post_first()
-{
-    post(0);
-}
+void Traffic::post_first() { post(0); }
 
 void Traffic::pong_all()
 {
