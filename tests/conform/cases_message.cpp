@@ -371,7 +371,7 @@ CONFORM(many_small_messages_both_ways, 2, any)
     const uint64_t count = 3000; // past several windows and ack rounds
     uint64_t sent = 0, received = 0, value = 0;
     mx_request_t q = irecv(r, net.ep, &value, sizeof value, 7);
-    while (received < count) {
+    while (received < count || sent < count) {
         for (int burst = 0; burst < 64 && sent < count; burst++, sent++) {
             mx_segment_t s{&sent, sizeof sent};
             REQUIRE_OK(mx_isend(net.ep, &s, 1, net.to[other(r)], 7, nullptr, nullptr));

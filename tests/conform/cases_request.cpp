@@ -55,9 +55,9 @@ CONFORM(peek_gives_the_oldest_until_it_is_reaped, 2, any)
 {
     Net net = open_net(r);
     if (r.id == 0) {
+        r.barrier(); // the receives are posted
         for (uint64_t m : {3u, 1u, 2u})
             send(r, net.ep, &m, sizeof m, net.to[1], m);
-        r.barrier();
     } else {
         uint64_t v[4];
         std::vector<mx_request_t> q(4);
