@@ -37,17 +37,21 @@ void Context::start_helper()
 
 void Context::helper_loop()
 {
+    // After work more is likely soon (a pull has many round trips): look often for a few milliseconds.
+    constexpr auto busy_tick = std::chrono::microseconds(200);
+    constexpr unsigned busy_ticks = 25;
+    const std::chrono::microseconds tick = std::chrono::milliseconds(conf_.helper_ms);
     std::unique_lock lock(helper_mutex_);
-    const auto tick = std::chrono::milliseconds(conf_.helper_ms);
-    const auto busy_tick = std::chrono::microseconds(200);
-    bool worked = false;
+    unsigned busy = 0;
     while (!helper_stop_) {
-        helper_wake_.wait_for(lock, worked ? std::chrono::microseconds(busy_tick)
-                                           : std::chrono::duration_cast<std::chrono::microseconds>(tick));
+        helper_wake_.wait_for(lock, busy ? busy_tick : tick);
         if (helper_stop_)
             return;
         lock.unlock();
-        worked = helper_pass();
+        if (helper_pass())
+            busy = busy_ticks;
+        else if (busy)
+            --busy;
         lock.lock();
     }
 }
