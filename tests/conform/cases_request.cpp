@@ -55,11 +55,7 @@ CONFORM(peek_gives_the_oldest_until_it_is_reaped, 2, any)
 {
     Net net = open_net(r);
     if (r.id == 0) {
-<<<<<<< Updated upstream
         r.barrier(); // the receives are posted
-=======
-        r.barrier(); // the receives are posted: completion follows arrival
->>>>>>> Stashed changes
         for (uint64_t m : {3u, 1u, 2u})
             send(r, net.ep, &m, sizeof m, net.to[1], m);
     } else {
