@@ -7,6 +7,9 @@
 #   bench_one WHAT CSV         measures; WHAT is a row of bench_whats
 #   BENCH_TIME (ms per length) BENCH_FROM BENCH_TO (lengths)
 
+# What has to be built; the whole tree takes several times as long.
+BENCH_TARGETS=(tools/omx_perf tools/omx_info tools/omx_init_peers tools/omxd/omxd
+               tests/bench/floor_pingpong tests/bench/tcp_pingpong)
 BENCH_TIME=${BENCH_TIME:-50}
 BENCH_FROM=${BENCH_FROM:-0}
 BENCH_TO=${BENCH_TO:-4194305}
