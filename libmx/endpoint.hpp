@@ -66,6 +66,8 @@ public:
     // --- progress (progress/)
     /// Takes what arrived, serves timers; never blocks. Does nothing while gated.
     bool progress(Driver driver);
+    /// Grows with every frame of a pull that the firmware took or sent without an event for us.
+    uint64_t frames_served() const;
     /// True while events must wait: progression disabled, or the handler runs.
     bool gated() const { return progression_disabled_ || in_handler_; }
     bool inside_handler() const { return in_handler_ && handler_thread_ == std::this_thread::get_id(); }

@@ -9,6 +9,12 @@
 
 namespace emx {
 
+namespace {
+
+constexpr unsigned passes_max = 64; // per endpoint and round: the application may want its lock back
+
+}
+
 bool Context::helper_pass()
 {
     bool worked = false;
@@ -23,8 +29,12 @@ bool Context::helper_pass()
         // A thread inside a blocking call does all this itself.
         if (!lock || !slot.endpoint || slot.endpoint->closing() || slot.users)
             continue;
-        for (unsigned passes = 0; passes < 64 && slot.endpoint->progress(Driver::helper); ++passes)
+        for (unsigned passes = 0; passes < passes_max; ++passes) {
+            uint64_t before = slot.endpoint->frames_served();
+            if (!slot.endpoint->progress(Driver::helper) && slot.endpoint->frames_served() == before)
+                break;
             worked = true;
+        }
     }
     return worked;
 }

@@ -50,6 +50,12 @@ bool Endpoint::poll_device()
     return events > 0;
 }
 
+uint64_t Endpoint::frames_served() const
+{
+    const emx_counters &counters = port_->counters();
+    return counters.v[EMX_CNT_RX_PULL] + counters.v[EMX_CNT_RX_PULL_REPLY] + counters.v[EMX_CNT_TX_PULL_REPLY];
+}
+
 void Endpoint::activate(Partner *partner)
 {
     if (partner->active)
