@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Fuzzes fw_check and fw_encode: one byte chooses the sizes, the rest is a frame. What fw_check
+// accepts keeps the promises of the wire specification, section 13, and survives the round trip.
+#include <driver/core/fw.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+namespace {
+
+void must(bool promise)
+{
+    if (!promise)
+        std::abort();
+}
+
+fw_sizes choose_sizes(uint8_t byte)
+{
+    fw_sizes s;
+    const uint32_t mtus[] = {9000, 1500, 256, 65535};
+    if (byte % 2 == 0)
+        fw_sizes_w(&s);
+    else
+        fw_sizes_n(&s, mtus[byte / 2 % 4]);
+    return s;
+}
+
+void judge_medium(const fw_sizes &s, const emx_msg &m)
+{
+    must(m.msg_len <= s.medium_max && m.data_len <= s.frag_accept && m.u.medium.frag < s.frags_max);
+    must(uint64_t{m.u.medium.position} + m.data_len <= m.msg_len);
+    must(m.data_len > 0 || m.msg_len == 0);
+    fw_reasm r{};
+    must(fw_reasm_add(&r, m.msg_len, m.u.medium.frag, m.u.medium.position, m.data_len) == 1);
+}
+
+void judge(const fw_sizes &s, const fw_pkt &p, uint32_t len)
+{
+    const emx_msg &m = p.msg;
+    must(fw_type_name(m.type) != nullptr && p.src_mac != 0 && (p.src_mac >> 40 & 1) == 0);
+    must(m.data_len <= len);
+    switch (m.type) {
+    case EMX_TINY:
+        return must(m.msg_len <= EMX_TINY_MAX && m.data_len == m.msg_len);
+    case EMX_SMALL:
+        return must(m.msg_len <= EMX_SMALL_MAX && m.data_len == m.msg_len);
+    case EMX_MEDIUM:
+        return judge_medium(s, m);
+    case EMX_PULL:
+        return must(p.length > 0 && p.skip < s.reply && uint64_t{p.skip} + p.length <= uint64_t{s.reply} * s.block &&
+                    uint64_t{p.frame} * s.reply + p.skip <= 0xffffffff);
+    case EMX_HOST_REPLY:
+        return must(std::memchr(p.name, 0, sizeof p.name) != nullptr);
+    case EMX_NACK_LIB:
+        return must(m.u.nack.reason >= 1 && m.u.nack.reason <= 3);
+    case EMX_NACK_MCP:
+        return must(m.u.nack.reason >= 1 && m.u.nack.reason <= 4);
+    case EMX_CONNECT:
+        return must(m.u.connect.session != EMX_SESSION_NONE);
+    case EMX_RAW:
+        return must(p.board != 0 && p.board >> 40 == (p.board >> 40 & 0xfe));
+    }
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, std::size_t size)
+{
+    if (size < 1)
+        return 0;
+    fw_sizes s = choose_sizes(data[0]);
+    uint64_t self = data[0] & 0x80 ? 0x02000000000b : 0;
+    fw_pkt p, back;
+    auto len = static_cast<uint32_t>(size - 1);
+    // Only what fw_check may read: a sanitizer sees more.
+    uint32_t linear = std::min<uint32_t>(len, FW_CHECK_BYTES);
+    std::unique_ptr<uint8_t[]> frame(new uint8_t[linear]);
+    std::memcpy(frame.get(), data + 1, linear);
+    if (fw_check(&s, self, frame.get(), len, &p))
+        return 0;
+    judge(s, p, len);
+
+    uint8_t again[EMX_HEADER_MAX + EMX_NAME_MAX] = {};
+    uint32_t header = fw_encode(&s, &p, again);
+    must(header >= EMX_OUTER_LEN && header <= sizeof again);
+    must(fw_check(&s, self, again, std::max<uint32_t>(header + p.msg.data_len, EMX_FRAME_MIN), &back) == 0);
+    p.msg.data = back.msg.data = 0;
+    must(std::memcmp(&p, &back, sizeof p) == 0);
+    return 0;
+}

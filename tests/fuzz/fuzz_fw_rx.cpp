@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Fuzzes a live endpoint: frames, time and commands in any order, effects executed against memory
+// whose ends a sanitizer guards. Input: steps of one opcode byte and its operands.
+#include <driver/core/fw.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace {
+
+constexpr uint64_t self = 0x02000000000b, other = 0x02000000000a;
+constexpr uint32_t session = 0xa1b2c3d4;
+
+void must(bool promise)
+{
+    if (!promise)
+        std::abort();
+}
+
+/// Reads the input; zeros behind its end.
+class Input {
+public:
+    Input(const uint8_t *data, std::size_t size) : at_(data), end_(data + size) {}
+    bool empty() const { return at_ == end_; }
+    uint32_t take(int bytes)
+    {
+        uint32_t v = 0;
+        for (; bytes > 0 && !empty(); bytes--)
+            v = v << 8 | *at_++;
+        return v;
+    }
+
+private:
+    const uint8_t *at_, *end_;
+};
+
+class Bench {
+public:
+    explicit Bench(uint8_t config) : peers_(fw_peers_bytes(8) / 8 + 1)
+    {
+        if (config & 1)
+            fw_sizes_n(&board_.sizes, config & 2 ? 1500 : 256);
+        else
+            fw_sizes_w(&board_.sizes);
+        board_.mac = self;
+        board_.peers = reinterpret_cast<fw_peers *>(peers_.data());
+        fw_peers_init(board_.peers, 8);
+        fw_peer_add(board_.peers, other);
+        board_.counters = &counters_;
+        board_.endpoint_max = 8;
+        board_.answers_hosts = 1;
+        board_.ep_state[3] = FW_EP_FOREIGN;
+        board_.ep_state[5] = FW_EP_OPEN;
+        board_.ep[5] = ep_.get();
+        fw_endpoint_init(ep_.get(), &board_, 5, session, 0);
+        ep_->counters = &counters_;
+        if (config & 4)
+            ep_->pull_block = 1 + config / 64;
+    }
+
+    void step(Input &in)
+    {
+        switch (in.take(1) % 8) {
+        case 0:
+            return give(raw_frame(in));
+        case 1:
+        case 2:
+            return give(good_reply(in));
+        case 3:
+            return give(pull_frame(in));
+        case 4:
+            return start_pull(in);
+        case 5:
+            now_ += uint64_t{in.take(2)} * 100000000;
+            fw_tick(ep_.get(), now_);
+            must(fw_deadline(ep_.get()) > now_);
+            return drain();
+        case 6:
+            return window(in);
+        case 7:
+            return end_pull(in);
+        }
+    }
+
+    void judge() const
+    {
+        uint32_t missing = 0, active = 0;
+        for (auto &p : ep_->pull)
+            if (p.state == FW_PULL_RUNNING) {
+                missing += p.missing;
+                active++;
+                must(p.base <= p.asked && p.asked <= p.frames && p.asked - p.base <= FW_PULL_FRAMES);
+                must(p.tail - p.head <= 255 && (p.missing > 0) == (p.head != p.tail));
+                must(p.missing > 0); // a running pull always waits for something
+            }
+        must(missing == ep_->outstanding && active == ep_->pulls_active);
+        predict();
+    }
+
+private:
+    /// A frame of fuzzed bytes, with a plausible outer header.
+    std::vector<uint8_t> raw_frame(Input &in)
+    {
+        std::vector<uint8_t> f(60 + in.take(1));
+        fw_pkt p{};
+        p.msg.type = EMX_TINY;
+        p.src_mac = in.take(1) % 4 ? other : other + 0x10;
+        p.dst_mac = self;
+        fw_encode(&board_.sizes, &p, f.data());
+        for (std::size_t i = EMX_OUTER_LEN; i < f.size(); i++)
+            f[i] = static_cast<uint8_t>(in.take(1));
+        return f;
+    }
+
+    /// A reply that fits a live pull, but for one fuzzed field now and then.
+    std::vector<uint8_t> good_reply(Input &in)
+    {
+        uint32_t slot = in.take(1) % 4, n = in.take(1), how = in.take(1);
+        fw_pkt p{};
+        p.msg.type = EMX_PULL_REPLY;
+        p.src_mac = other;
+        p.dst_mac = self;
+        p.handle = ep_->pull[slot].handle;
+        p.magic = ep_->magic;
+        if (fw_predict(ep_.get(), static_cast<int>(slot), n % 40, &p.position, &p.msg.data_len))
+            p.position = in.take(4);
+        p.frame = (p.position + board_.sizes.reply - 1) / board_.sizes.reply;
+        if (how == 1)
+            p.frame = in.take(1);
+        if (how == 2)
+            p.position ^= in.take(4);
+        if (how == 3)
+            p.msg.data_len = in.take(2);
+        if (how == 4)
+            p.handle ^= in.take(4);
+        std::vector<uint8_t> f(std::max<std::size_t>(60, 32 + p.msg.data_len), 0x5a);
+        fw_encode(&board_.sizes, &p, f.data());
+        return f;
+    }
+
+    std::vector<uint8_t> pull_frame(Input &in)
+    {
+        fw_pkt p{};
+        p.msg.type = EMX_PULL;
+        p.src_mac = other;
+        p.dst_mac = self;
+        p.msg.local_ep = 5;
+        p.msg.remote_ep = 2;
+        p.msg.session = session;
+        p.window = in.take(1) % 4;
+        p.msg.u.window.tag = static_cast<uint8_t>(in.take(1) % 2);
+        p.msg.u.window.offset = in.take(2);
+        p.skip = in.take(2);
+        p.length = in.take(board_.sizes.dialect == FW_DIALECT_W ? 2 : 3);
+        p.frame = in.take(2);
+        std::vector<uint8_t> f(60);
+        fw_encode(&board_.sizes, &p, f.data());
+        return f;
+    }
+
+    void start_pull(Input &in)
+    {
+        if (ep_->pulls_active >= 8)
+            return;
+        uint32_t total = in.take(3) % 600000;
+        emx_msg rndv{};
+        rndv.remote_ep = 2;
+        rndv.u.window.offset = in.take(2);
+        uint64_t cookie = ++cookies_;
+        if (fw_pull_start(ep_.get(), &rndv, total, cookie, now_) < 0)
+            must(total == 0);
+        else
+            destination_[cookie] = {std::unique_ptr<uint8_t[]>(new uint8_t[total]), total, 0};
+        drain();
+    }
+
+    void end_pull(Input &in)
+    {
+        uint32_t how = in.take(1);
+        if (how % 2)
+            fw_pull_fail(ep_.get(), static_cast<int>(how / 2), EMX_PULL_ABORTED);
+        else if (!destination_.empty()) {
+            uint64_t cookie = destination_.begin()->first;
+            fw_pull_cancel(ep_.get(), cookie);
+            destination_.erase(cookie);
+        }
+        drain();
+    }
+
+    void window(Input &in)
+    {
+        auto id = static_cast<uint8_t>(in.take(1) % 4);
+        if (window_[id]) {
+            fw_window_close(ep_.get(), id);
+            window_[id].reset();
+            return;
+        }
+        uint32_t length = in.take(3) % 200000;
+        window_[id].reset(new uint8_t[length]());
+        fw_window_open(ep_.get(), id, static_cast<uint8_t>(in.take(1) % 2), 0, 2, length);
+    }
+
+    void give(const std::vector<uint8_t> &bytes)
+    {
+        std::unique_ptr<uint8_t[]> frame(new uint8_t[bytes.size()]);
+        std::memcpy(frame.get(), bytes.data(), bytes.size());
+        fw_pkt pkt;
+        fw_fx fx{};
+        if (fw_check(&board_.sizes, self, frame.get(), static_cast<uint32_t>(bytes.size()), &pkt))
+            return;
+        fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
+        if (!ep && fx.kind == FW_FX_PEER) {
+            if (fw_peer_add(board_.peers, fx.u.host.mac) < 0)
+                return;
+            ep = fw_demux(&board_, &pkt, &fx);
+            must(fx.kind != FW_FX_PEER);
+        }
+        int more = ep ? fw_rx(ep, &pkt, now_, &fx) : 0;
+        execute(fx, frame.get(), static_cast<uint32_t>(bytes.size()));
+        if (more)
+            drain();
+    }
+
+    void drain()
+    {
+        fw_fx fx{};
+        uint32_t n = 0;
+        for (; fw_next(ep_.get(), now_, &fx); n++)
+            execute(fx, nullptr, 0);
+        must(n < FW_EFFECTS_MAX);
+    }
+
+    void execute(const fw_fx &fx, const uint8_t *frame, uint32_t len)
+    {
+        switch (fx.kind) {
+        case FW_FX_TX:
+            return sent(fx);
+        case FW_FX_REPLIES:
+            return replies(fx.u.replies);
+        case FW_FX_COPY:
+            return copy(fx, frame, len);
+        case FW_FX_EVENT:
+            return event(fx.u.msg, frame, len);
+        }
+    }
+
+    void sent(const fw_fx &fx)
+    {
+        uint8_t f[EMX_HEADER_MAX + EMX_NAME_MAX] = {};
+        must(fx.u.tx.length <= sizeof f);
+        std::memcpy(f, fx.u.tx.header, fx.u.tx.length);
+        fw_pkt p;
+        must(fw_check(&board_.sizes, 0, f, std::max<uint32_t>(60, fx.u.tx.length), &p) == 0);
+    }
+
+    void replies(const fw_replies &r)
+    {
+        uint64_t at = uint64_t{r.window_offset} + r.position;
+        uint32_t left = r.length, sum = 0;
+        for (uint32_t i = 0; i < r.count; i++) {
+            uint32_t n = std::min(left, i ? board_.sizes.reply : r.len_first);
+            must(n > 0);
+            for (uint32_t k = 0; k < n; k += n > 1 ? n - 1 : 1) // first and last byte
+                sum += window_[r.window][at + k];
+            at += n;
+            left -= n;
+        }
+        must(left == 0 && sum == 0);
+    }
+
+    void copy(const fw_fx &fx, const uint8_t *frame, uint32_t len)
+    {
+        auto &d = destination_.at(fx.u.copy.cookie);
+        must(fx.u.copy.source + fx.u.copy.length <= len);
+        must(uint64_t{fx.u.copy.position} + fx.u.copy.length <= d.total);
+        std::memcpy(d.bytes.get() + fx.u.copy.position, frame + fx.u.copy.source, fx.u.copy.length);
+        d.placed += fx.u.copy.length;
+    }
+
+    void event(const emx_msg &m, const uint8_t *frame, uint32_t len)
+    {
+        if (m.type != EMX_EV_PULL_DONE) {
+            auto at = reinterpret_cast<uintptr_t>(frame);
+            must(m.data_len == 0 || (m.data >= at && m.data + m.data_len <= at + len));
+            return;
+        }
+        auto &d = destination_.at(m.u.pull.cookie);
+        must(m.u.pull.length == d.placed);
+        must(m.u.pull.status != EMX_PULL_OK || d.placed == d.total);
+        destination_.erase(m.u.pull.cookie);
+    }
+
+    void predict() const
+    {
+        for (int slot = 0; slot < 4; slot++) {
+            uint32_t position = 0, length = 0, n = 0;
+            while (fw_predict(ep_.get(), slot, n, &position, &length) == 0) {
+                must(length > 0 && uint64_t{position} + length <= ep_->pull[slot].total);
+                n++;
+            }
+            must(ep_->pull[slot].state != FW_PULL_RUNNING || n == ep_->pull[slot].missing);
+        }
+    }
+
+    struct Destination {
+        std::unique_ptr<uint8_t[]> bytes;
+        uint32_t total = 0, placed = 0;
+    };
+    std::vector<uint64_t> peers_;
+    emx_counters counters_{};
+    fw_board board_{};
+    std::unique_ptr<fw_endpoint> ep_ = std::make_unique<fw_endpoint>();
+    std::map<uint64_t, Destination> destination_;
+    std::unique_ptr<uint8_t[]> window_[4];
+    uint64_t now_ = 1, cookies_ = 0;
+};
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, std::size_t size)
+{
+    Input in(data, size);
+    Bench bench(static_cast<uint8_t>(in.take(1)));
+    for (int steps = 0; !in.empty() && steps < 2000; steps++) {
+        bench.step(in);
+        bench.judge();
+    }
+    return 0;
+}
