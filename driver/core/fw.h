@@ -408,7 +408,7 @@ struct fw_ring {
  * hostile.
  */
 int fw_ring_put(struct fw_ring *r, __u32 mask, __u32 *own_head, const struct emx_msg *msg);
-/* Next entry or NULL, and release of it. The consumer keeps its own tail; it trusts the producer. */
+/* Next entry or NULL, and release of it. The consumer keeps its own tail, and trusts the ring. */
 const struct emx_msg *fw_ring_peek(const struct fw_ring *r, __u32 own_tail);
 void fw_ring_take(struct fw_ring *r, __u32 *own_tail);
 

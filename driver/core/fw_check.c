@@ -385,8 +385,7 @@ static int check_outer(__u64 self, struct frame *f, struct fw_pkt *pkt)
 	pkt->src_mac = get_mac(outer->src);
 	pkt->tag = emx_get16(outer->tag);
 	pkt->msg.type = type;
-	if (self && pkt->dst_mac != self &&
-	    !(type == EMX_RAW && pkt->dst_mac == 0xffffffffffffull))
+	if (self && pkt->dst_mac != self && !(type == EMX_RAW && pkt->dst_mac == 0xffffffffffffull))
 		return EMX_CNT_DROP_NOT_OURS;
 	if (pkt->src_mac == 0 || fw_mac_is_group(pkt->src_mac) || pkt->src_mac == self)
 		return EMX_CNT_DROP_BAD_SOURCE;

@@ -1,36 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * From a checked frame to the endpoint it is for: peer, host matters, closed endpoints (wire
- * specification, sections 6.3, 11.1, and rules 4 and 7 of section 13); and the header of every frame
- * that the core itself sends.
+ * specification, sections 6.3, 11.1, and rules 4 and 7 of section 13); and the header of every
+ * frame that the core itself sends.
  */
 #include "fw_internal.h"
 
 /* What becomes of a packet for an endpoint that is not open (section 11.1). */
 enum refusal { SILENT, LIB, MCP };
 
+/* clang-format off: a row per type */
 static const struct {
 	__u16 received; /* counter */
 	__u16 sent; /* counter */
 	__u8 refusal;
 } kinds[] = {
 #define KIND(type, refusal) [EMX_##type] = { EMX_CNT_RX_##type, EMX_CNT_TX_##type, refusal }
-	KIND(RAW, SILENT),
-	KIND(HOST_QUERY, SILENT),
-	KIND(HOST_REPLY, SILENT),
-	KIND(TRUC, SILENT),
-	KIND(CONNECT, LIB), /* requests; nobody waits for an answer to a reply */
-	KIND(TINY, LIB),
-	KIND(SMALL, LIB),
-	KIND(MEDIUM, LIB),
-	KIND(RNDV, LIB),
-	KIND(PULL, MCP),
-	KIND(PULL_REPLY, SILENT),
-	KIND(NOTIFY, LIB),
-	KIND(NACK_LIB, SILENT),
-	KIND(NACK_MCP, SILENT),
+	KIND(RAW, SILENT),	KIND(HOST_QUERY, SILENT), KIND(HOST_REPLY, SILENT),
+	KIND(TRUC, SILENT),	KIND(CONNECT, LIB),	  KIND(TINY, LIB),
+	KIND(SMALL, LIB),	KIND(MEDIUM, LIB),	  KIND(RNDV, LIB),
+	KIND(PULL, MCP),	KIND(PULL_REPLY, SILENT), KIND(NOTIFY, LIB),
+	KIND(NACK_LIB, SILENT), KIND(NACK_MCP, SILENT),
 #undef KIND
 };
+/* clang-format on */
 
 /* ---- frames of the core ---- */
 
@@ -82,13 +75,14 @@ __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int 
 	const struct fw_board *b = ep->board;
 	struct fw_pkt pkt;
 
-	if (msg->type >= FW_COUNT_OF(kinds) || msg->type == EMX_PULL || !fw_peer(b->peers, msg->peer))
+	if (msg->type >= FW_COUNT_OF(kinds) || msg->type == EMX_PULL ||
+	    !fw_peer(b->peers, msg->peer))
 		return 0;
 	if (kinds[msg->type].refusal != LIB && msg->type != EMX_TRUC && msg->type != EMX_NACK_LIB)
 		return 0; /* host packets and the pull protocol are not the library's */
-	if (msg->data_len && (msg->type == EMX_CONNECT || msg->type == EMX_RNDV ||
-			      msg->type == EMX_NOTIFY || msg->type == EMX_TRUC ||
-			      msg->type == EMX_NACK_LIB))
+	if (msg->data_len &&
+	    (msg->type == EMX_CONNECT || msg->type == EMX_RNDV || msg->type == EMX_NOTIFY ||
+	     msg->type == EMX_TRUC || msg->type == EMX_NACK_LIB))
 		return 0;
 	fw_zero(&pkt, sizeof(pkt));
 	pkt.msg = *msg;
@@ -186,7 +180,7 @@ static void refuse(const struct fw_board *b, const struct fw_pkt *pkt, struct fw
 	if (pkt->msg.local_ep >= b->endpoint_max)
 		reason = EMX_NACK_BAD_ENDPOINT;
 	if (pkt->msg.type == EMX_CONNECT && pkt->msg.u.connect.is_reply)
-		refusal = SILENT;
+		refusal = SILENT; /* nobody waits for an answer to it */
 	if (refusal == LIB)
 		fw_nack_lib(b, pkt, reason, fx);
 	else if (refusal == MCP)

@@ -15,8 +15,8 @@
  *
  * 8 bits suffice for frames and positions: a missing frame stands in head .. tail exactly once,
  * since a frame is asked for again only when head passes it. Let h be the frame at head. When h
- * was queued, all frames of the queue since then were below h + FW_PULL_FRAMES (base is not above h)
- * and above h - FW_PULL_FRAMES (they were missing when queued, h was asked for by then, and base
+ * was queued, all frames of the queue since then were below h + FW_PULL_FRAMES (base is not above
+ * h) and above h - FW_PULL_FRAMES (they were missing when queued, h was asked for by then, and base
  * cannot have been FW_PULL_FRAMES below h). So the queue is shorter than 2 * FW_PULL_FRAMES = 256.
  */
 #include "fw_pull.h"

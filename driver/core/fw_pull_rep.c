@@ -50,8 +50,8 @@ static int find_range(const struct fw_sizes *s, const struct fw_window *w, const
 	return offset + at + pkt->length <= w->length && at + pkt->length <= 0xffffffffu;
 }
 
-static void describe_replies(const struct fw_endpoint *ep, const struct fw_pkt *pkt,
-			     __u32 position, struct fw_replies *r)
+static void describe_replies(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u32 position,
+			     struct fw_replies *r)
 {
 	const struct fw_board *b = ep->board;
 	__u32 room = b->sizes.reply - pkt->skip;

@@ -3,8 +3,8 @@
  * Which fragments of a MEDIUM message are here (wire specification, section 9).
  *
  * All fragments but the last have one size, the unit, and fragment i lies at i times that size.
- * Once one fragment has shown the unit, the others must fit it: then different numbers never overlap,
- * and the sizes add up to the message only when every byte is there.
+ * Once one fragment has shown the unit, the others must fit it: then different numbers never
+ * overlap, and the sizes add up to the message only when every byte is there.
  */
 #include "fw_internal.h"
 

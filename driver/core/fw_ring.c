@@ -9,7 +9,8 @@ int fw_ring_put(struct fw_ring *r, __u32 mask, __u32 *own_head, const struct emx
 {
 	__u32 tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
 
-	/* A tail that a hostile consumer made up reads as a full ring, or costs it its own events. */
+	/* A tail that a hostile consumer made up reads as a full ring, or costs it its own events.
+	 */
 	if (*own_head - tail > mask)
 		return -1;
 	r->entry[*own_head & mask] = *msg;

@@ -14,7 +14,8 @@ void fw_sizes_w(struct fw_sizes *s)
 	s->medium_max = s->frag * s->frags_max;
 	s->reply = 4096;
 	s->block = 8;
-	/* the largest frame is a full MEDIUM; an interface's MTU does not count the Ethernet header */
+	/* the largest frame is a full MEDIUM; an interface's MTU does not count the Ethernet header
+	 */
 	s->payload_min = EMX_OUTER_LEN + sizeof(struct emx_w_medium) + s->frag - 14;
 }
 

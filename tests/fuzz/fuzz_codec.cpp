@@ -42,25 +42,18 @@ void judge(const fw_sizes &s, const fw_pkt &p, uint32_t len)
     must(fw_type_name(m.type) != nullptr && p.src_mac != 0 && (p.src_mac >> 40 & 1) == 0);
     must(m.data_len <= len);
     switch (m.type) {
-    case EMX_TINY:
-        return must(m.msg_len <= EMX_TINY_MAX && m.data_len == m.msg_len);
-    case EMX_SMALL:
-        return must(m.msg_len <= EMX_SMALL_MAX && m.data_len == m.msg_len);
-    case EMX_MEDIUM:
-        return judge_medium(s, m);
+    case EMX_TINY: return must(m.msg_len <= EMX_TINY_MAX && m.data_len == m.msg_len);
+    case EMX_SMALL: return must(m.msg_len <= EMX_SMALL_MAX && m.data_len == m.msg_len);
+    case EMX_MEDIUM: return judge_medium(s, m);
     case EMX_PULL:
-        return must(p.length > 0 && p.skip < s.reply && uint64_t{p.skip} + p.length <= uint64_t{s.reply} * s.block &&
+        return must(p.length > 0 && p.skip < s.reply &&
+                    uint64_t{p.skip} + p.length <= uint64_t{s.reply} * s.block &&
                     uint64_t{p.frame} * s.reply + p.skip <= 0xffffffff);
-    case EMX_HOST_REPLY:
-        return must(std::memchr(p.name, 0, sizeof p.name) != nullptr);
-    case EMX_NACK_LIB:
-        return must(m.u.nack.reason >= 1 && m.u.nack.reason <= 3);
-    case EMX_NACK_MCP:
-        return must(m.u.nack.reason >= 1 && m.u.nack.reason <= 4);
-    case EMX_CONNECT:
-        return must(m.u.connect.session != EMX_SESSION_NONE);
-    case EMX_RAW:
-        return must(p.board != 0 && p.board >> 40 == (p.board >> 40 & 0xfe));
+    case EMX_HOST_REPLY: return must(std::memchr(p.name, 0, sizeof p.name) != nullptr);
+    case EMX_NACK_LIB: return must(m.u.nack.reason >= 1 && m.u.nack.reason <= 3);
+    case EMX_NACK_MCP: return must(m.u.nack.reason >= 1 && m.u.nack.reason <= 4);
+    case EMX_CONNECT: return must(m.u.connect.session != EMX_SESSION_NONE);
+    case EMX_RAW: return must(p.board != 0 && p.board >> 40 == (p.board >> 40 & 0xfe));
     }
 }
 

@@ -65,24 +65,18 @@ public:
     void step(Input &in)
     {
         switch (in.take(1) % 8) {
-        case 0:
-            return give(raw_frame(in));
+        case 0: return give(raw_frame(in));
         case 1:
-        case 2:
-            return give(good_reply(in));
-        case 3:
-            return give(pull_frame(in));
-        case 4:
-            return start_pull(in);
+        case 2: return give(good_reply(in));
+        case 3: return give(pull_frame(in));
+        case 4: return start_pull(in);
         case 5:
             now_ += uint64_t{in.take(2)} * 100000000;
             fw_tick(ep_.get(), now_);
             must(fw_deadline(ep_.get()) > now_);
             return drain();
-        case 6:
-            return window(in);
-        case 7:
-            return end_pull(in);
+        case 6: return window(in);
+        case 7: return end_pull(in);
         }
     }
 
@@ -237,14 +231,10 @@ private:
     void execute(const fw_fx &fx, const uint8_t *frame, uint32_t len)
     {
         switch (fx.kind) {
-        case FW_FX_TX:
-            return sent(fx);
-        case FW_FX_REPLIES:
-            return replies(fx.u.replies);
-        case FW_FX_COPY:
-            return copy(fx, frame, len);
-        case FW_FX_EVENT:
-            return event(fx.u.msg, frame, len);
+        case FW_FX_TX: return sent(fx);
+        case FW_FX_REPLIES: return replies(fx.u.replies);
+        case FW_FX_COPY: return copy(fx, frame, len);
+        case FW_FX_EVENT: return event(fx.u.msg, frame, len);
         }
     }
 
@@ -264,7 +254,7 @@ private:
         for (uint32_t i = 0; i < r.count; i++) {
             uint32_t n = std::min(left, i ? board_.sizes.reply : r.len_first);
             must(n > 0);
-            for (uint32_t k = 0; k < n; k += n > 1 ? n - 1 : 1) // first and last byte
+            for (uint32_t k = 0; k<n; k += n> 1 ? n - 1 : 1) // first and last byte
                 sum += window_[r.window][at + k];
             at += n;
             left -= n;

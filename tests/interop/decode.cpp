@@ -19,13 +19,15 @@ struct Span {
     unsigned type, first, last;
 };
 const Span meaningless_w[] = {
-    {EMX_RAW, 1, 15},     {EMX_RAW, 28, 47},     {EMX_HOST_QUERY, 1, 1}, {EMX_HOST_QUERY, 4, 7}, {EMX_HOST_QUERY, 12, 15},
-    {EMX_HOST_REPLY, 4, 7}, {EMX_HOST_REPLY, 12, 15}, {EMX_TRUC, 3, 3},  {EMX_TRUC, 5, 7},     {EMX_TRUC, 13, 13},
-    {EMX_TRUC, 24, 27},   {EMX_CONNECT, 3, 3},   {EMX_CONNECT, 5, 7},    {EMX_CONNECT, 12, 15},  {EMX_CONNECT, 29, 31},
-    {EMX_TINY, 3, 3},     {EMX_TINY, 6, 7},      {EMX_SMALL, 3, 3},      {EMX_SMALL, 6, 7},      {EMX_MEDIUM, 3, 3},
-    {EMX_MEDIUM, 6, 7},   {EMX_MEDIUM, 28, 31},  {EMX_RNDV, 3, 3},       {EMX_RNDV, 6, 7},       {EMX_PULL, 3, 3},
-    {EMX_NOTIFY, 3, 3},   {EMX_NOTIFY, 14, 17},  {EMX_NOTIFY, 22, 23},   {EMX_NACK_LIB, 2, 2},   {EMX_NACK_LIB, 4, 8},
-    {EMX_NACK_LIB, 14, 15}, {EMX_NACK_MCP, 2, 2}, {EMX_NACK_MCP, 4, 7},
+    {EMX_RAW, 1, 15},         {EMX_RAW, 28, 47},      {EMX_HOST_QUERY, 1, 1},   {EMX_HOST_QUERY, 4, 7},
+    {EMX_HOST_QUERY, 12, 15}, {EMX_HOST_REPLY, 4, 7}, {EMX_HOST_REPLY, 12, 15}, {EMX_TRUC, 3, 3},
+    {EMX_TRUC, 5, 7},         {EMX_TRUC, 13, 13},     {EMX_TRUC, 24, 27},       {EMX_CONNECT, 3, 3},
+    {EMX_CONNECT, 5, 7},      {EMX_CONNECT, 12, 15},  {EMX_CONNECT, 29, 31},    {EMX_TINY, 3, 3},
+    {EMX_TINY, 6, 7},         {EMX_SMALL, 3, 3},      {EMX_SMALL, 6, 7},        {EMX_MEDIUM, 3, 3},
+    {EMX_MEDIUM, 6, 7},       {EMX_MEDIUM, 28, 31},   {EMX_RNDV, 3, 3},         {EMX_RNDV, 6, 7},
+    {EMX_PULL, 3, 3},         {EMX_NOTIFY, 3, 3},     {EMX_NOTIFY, 14, 17},     {EMX_NOTIFY, 22, 23},
+    {EMX_NACK_LIB, 2, 2},     {EMX_NACK_LIB, 4, 8},   {EMX_NACK_LIB, 14, 15},   {EMX_NACK_MCP, 2, 2},
+    {EMX_NACK_MCP, 4, 7},
 };
 
 bool has_meaning(const fw_sizes &s, const fw_pkt &pkt, unsigned at)
@@ -105,7 +107,8 @@ TEST_CASE("decode__the_wrong_dialect_is_seen")
     fw_sizes w;
     fw_sizes_w(&w);
     std::set<int> reasons;
-    for (auto &f : emx::test::read_pcap(EMX_PCAP_FOLDER "/native/n1-tiny16-small100-medium20000-large1MiB.pcap")) {
+    for (auto &f :
+         emx::test::read_pcap(EMX_PCAP_FOLDER "/native/n1-tiny16-small100-medium20000-large1MiB.pcap")) {
         fw_pkt pkt;
         reasons.insert(fw_check(&w, 0, f.bytes.data(), static_cast<uint32_t>(f.bytes.size()), &pkt));
     }

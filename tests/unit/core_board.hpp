@@ -31,7 +31,8 @@ inline fw_sizes sizes_n(uint32_t mtu)
     return s;
 }
 
-template <typename T> T zeroed()
+template <typename T>
+T zeroed()
 {
     T t;
     std::memset(static_cast<void *>(&t), 0, sizeof t);
@@ -64,7 +65,7 @@ struct TestBoard {
         fw.endpoint_max = 32;
         fw.query_magic = 0x13052008;
         fw.answers_hosts = 1;
-        std::strcpy(fw.name, "node:0");
+        std::memcpy(fw.name, "node:0", 7);
     }
 
     /// Peer `mac`, who calls us `tag`; returns our index for it.

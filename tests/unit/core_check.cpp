@@ -66,7 +66,7 @@ constexpr int ok = 0;
 TEST_CASE("fw_check__outer_header")
 {
     fw_sizes w = sizes_w();
-    auto tiny = [](std::vector<Patch> p) { return patched("tiny", p); };
+    auto tiny = [](const std::vector<Patch> &p) { return patched("tiny", p); };
     REQUIRE(check(w, tiny({}), mac_b) == ok);
     REQUIRE(check(w, tiny({}), mac_a) == EMX_CNT_DROP_NOT_OURS);
     REQUIRE(check(w, tiny({{0, {255, 255, 255, 255, 255, 255}}}), mac_b) == EMX_CNT_DROP_NOT_OURS);
@@ -77,15 +77,17 @@ TEST_CASE("fw_check__outer_header")
     REQUIRE(check(w, tiny({{12, {8, 0}}}), mac_b) == EMX_CNT_DROP_ETHERTYPE);
     REQUIRE(check(w, patched("beacon", {}), mac_b) == ok);
     REQUIRE(check(w, patched("beacon", {{0, {2, 0, 0, 0, 0, 0xb}}}), mac_b) == ok);
-    REQUIRE(check(w, patched("host_query", {{0, {255, 255, 255, 255, 255, 255}}}), mac_b) == EMX_CNT_DROP_NOT_OURS);
+    REQUIRE(check(w, patched("host_query", {{0, {255, 255, 255, 255, 255, 255}}}), mac_b) ==
+            EMX_CNT_DROP_NOT_OURS);
     Bytes connect = patched("connect_request", {{6, {2, 0, 0, 0, 0, 0xb}}}); // from our own MAC
     REQUIRE(check(w, connect, mac_b) == EMX_CNT_DROP_BAD_SOURCE);
 }
 
 TEST_CASE("fw_check__short_frames_of_every_type")
 {
-    for (const char *name : {"beacon", "host_query", "host_reply", "connect_request", "connect_reply", "tiny", "small",
-                             "medium_w", "rndv", "pull_w", "pull_reply_w", "notify", "truc", "nack_lib", "nack_mcp"})
+    for (const char *name :
+         {"beacon", "host_query", "host_reply", "connect_request", "connect_reply", "tiny", "small",
+          "medium_w", "rndv", "pull_w", "pull_reply_w", "notify", "truc", "nack_lib", "nack_mcp"})
         for (std::size_t length = 0; length < 60; length++) {
             Bytes frame = golden(EMX_WIRE_FOLDER, name);
             frame.resize(length);
@@ -97,69 +99,79 @@ TEST_CASE("fw_check__unassigned_and_reserved_types")
 {
     for (unsigned type = 0; type < 256; type++)
         if (!fw_type_name(type))
-            REQUIRE(check(sizes_w(), patched("tiny", {{16, {static_cast<uint8_t>(type)}}})) == EMX_CNT_DROP_TYPE);
+            REQUIRE(check(sizes_w(), patched("tiny", {{16, {static_cast<uint8_t>(type)}}})) ==
+                    EMX_CNT_DROP_TYPE);
 }
 
 TEST_CASE("fw_check__eager_rows")
 {
-    run(sizes_w(), {
-                       {"tiny of 0", "tiny", {{20, {0, 0}}}, ok},
-                       {"tiny of 32", "tiny", {{20, {0, 32}}}, ok, 72},
-                       {"tiny of 33", "tiny", {{20, {0, 33}}}, EMX_CNT_DROP_LENGTH, 100},
-                       {"tiny beyond the frame", "tiny", {{20, {0, 21}}}, EMX_CNT_DROP_LENGTH, 60},
-                       {"small of 128", "small", {{20, {0, 128}}}, ok, 168},
-                       {"small of 129", "small", {{20, {0, 129}}}, EMX_CNT_DROP_LENGTH, 200},
-                       {"small beyond the frame", "small", {{20, {0, 128}}}, EMX_CNT_DROP_LENGTH, 167},
-                       {"small of 65535", "small", {{20, {255, 255}}}, EMX_CNT_DROP_LENGTH},
-                       {"garbage in generation, checksum, padding", "tiny", {{19, {9}}, {22, {9, 9}}, {50, {9}}}, ok},
-                       {"rndv data part of 7", "rndv", {{20, {0, 7}}}, EMX_CNT_DROP_DATA_PART},
-                       {"rndv data part of 9", "rndv", {{20, {0, 9}}}, ok},
-                       {"rndv of 4 GiB - 1", "rndv", {{40, {255, 255, 255, 255}}}, ok},
-                   });
+    run(sizes_w(),
+        {
+            {"tiny of 0", "tiny", {{20, {0, 0}}}, ok},
+            {"tiny of 32", "tiny", {{20, {0, 32}}}, ok, 72},
+            {"tiny of 33", "tiny", {{20, {0, 33}}}, EMX_CNT_DROP_LENGTH, 100},
+            {"tiny beyond the frame", "tiny", {{20, {0, 21}}}, EMX_CNT_DROP_LENGTH, 60},
+            {"small of 128", "small", {{20, {0, 128}}}, ok, 168},
+            {"small of 129", "small", {{20, {0, 129}}}, EMX_CNT_DROP_LENGTH, 200},
+            {"small beyond the frame", "small", {{20, {0, 128}}}, EMX_CNT_DROP_LENGTH, 167},
+            {"small of 65535", "small", {{20, {255, 255}}}, EMX_CNT_DROP_LENGTH},
+            {"garbage in generation, checksum, padding", "tiny", {{19, {9}}, {22, {9, 9}}, {50, {9}}}, ok},
+            {"rndv data part of 7", "rndv", {{20, {0, 7}}}, EMX_CNT_DROP_DATA_PART},
+            {"rndv data part of 9", "rndv", {{20, {0, 9}}}, ok},
+            {"rndv of 4 GiB - 1", "rndv", {{40, {255, 255, 255, 255}}}, ok},
+        });
 }
 
 TEST_CASE("fw_check__medium_rows_w")
 {
     int bad = EMX_CNT_DROP_FRAGMENT;
-    run(sizes_w(), {
-                       {"as it is", "medium_w", {}, ok},
-                       {"size 0 of a longer message", "medium_w", {{40, {0, 0}}}, bad},
-                       {"empty message", "medium_w", {{20, {0, 0}}, {40, {0, 0}}, {42, {0}}}, ok},
-                       {"size 4097", "medium_w", {{20, {0x20, 0}}, {40, {0x10, 1}}}, bad, 5000},
-                       {"number 8", "medium_w", {{42, {8, 9}}, {20, {0x80, 0}}}, bad},
-                       {"number 255", "medium_w", {{42, {255}}}, bad},
-                       {"beyond the message", "medium_w", {{20, {0x13, 0x87}}}, bad},
-                       {"inner fragment not full", "medium_w", {{20, {0x13, 0x89}}}, bad},
-                       {"message of 32769", "medium_w", {{20, {0x80, 0x01}}}, bad},
-                       {"exponent 16", "medium_w", {{42, {0, 16}}, {20, {3, 0x88}}}, bad},
-                       {"exponent 40", "medium_w", {{42, {1, 40}}}, bad},
-                       {"exponent 255", "medium_w", {{42, {1, 255}}}, bad},
-                       {"beyond the frame", "medium_w", {}, EMX_CNT_DROP_LENGTH, 951},
-                       {"exponent 10, full", "medium_w", {{40, {4, 0}}, {42, {1, 10}}, {20, {8, 1}}}, ok, 48 + 1024},
-                       {"exponent 10, size of 12", "medium_w", {{42, {1, 9}}, {20, {5, 0x88}}}, bad},
-                       {"single fragment, exponent 0", "medium_w", {{42, {0, 0}}, {20, {3, 0x88}}}, ok},
-                   });
+    run(sizes_w(),
+        {
+            {"as it is", "medium_w", {}, ok},
+            {"size 0 of a longer message", "medium_w", {{40, {0, 0}}}, bad},
+            {"empty message", "medium_w", {{20, {0, 0}}, {40, {0, 0}}, {42, {0}}}, ok},
+            {"size 4097", "medium_w", {{20, {0x20, 0}}, {40, {0x10, 1}}}, bad, 5000},
+            {"number 8", "medium_w", {{42, {8, 9}}, {20, {0x80, 0}}}, bad},
+            {"number 255", "medium_w", {{42, {255}}}, bad},
+            {"beyond the message", "medium_w", {{20, {0x13, 0x87}}}, bad},
+            {"inner fragment not full", "medium_w", {{20, {0x13, 0x89}}}, bad},
+            {"message of 32769", "medium_w", {{20, {0x80, 0x01}}}, bad},
+            {"exponent 16", "medium_w", {{42, {0, 16}}, {20, {3, 0x88}}}, bad},
+            {"exponent 40", "medium_w", {{42, {1, 40}}}, bad},
+            {"exponent 255", "medium_w", {{42, {1, 255}}}, bad},
+            {"beyond the frame", "medium_w", {}, EMX_CNT_DROP_LENGTH, 951},
+            {"exponent 10, full", "medium_w", {{40, {4, 0}}, {42, {1, 10}}, {20, {8, 1}}}, ok, 48 + 1024},
+            {"exponent 10, size of 12", "medium_w", {{42, {1, 9}}, {20, {5, 0x88}}}, bad},
+            {"single fragment, exponent 0", "medium_w", {{42, {0, 0}}, {20, {3, 0x88}}}, ok},
+        });
 }
 
 TEST_CASE("fw_check__medium_rows_n")
 {
     int bad = EMX_CNT_DROP_FRAGMENT;
-    run(sizes_n(9000), {
-                           {"as it is", "medium_n9000", {}, ok},
-                           {"message of 4 GiB", "medium_n9000", {{20, {255, 255, 255, 255}}}, bad},
-                           {"longest", "medium_n9000", {{20, {0, 4, 0, 0}}, {40, {0x20, 0}}, {42, {31}}}, ok, 8240},
-                           {"one byte longer", "medium_n9000", {{20, {0, 4, 0, 1}}, {40, {0x20, 0}}, {42, {31}}}, bad, 8240},
-                           {"number 32", "medium_n9000", {{42, {32}}}, bad},
-                           {"inner fragment not full", "medium_n9000", {{20, {0, 0, 0x13, 0x89}}}, bad},
-                           {"of dialect W", "medium_w", {}, bad},
-                           {"an exponent is ignored", "medium_n9000", {{43, {12}}}, ok},
-                       });
+    run(sizes_n(9000),
+        {
+            {"as it is", "medium_n9000", {}, ok},
+            {"message of 4 GiB", "medium_n9000", {{20, {255, 255, 255, 255}}}, bad},
+            {"longest", "medium_n9000", {{20, {0, 4, 0, 0}}, {40, {0x20, 0}}, {42, {31}}}, ok, 8240},
+            {"one byte longer", "medium_n9000", {{20, {0, 4, 0, 1}}, {40, {0x20, 0}}, {42, {31}}}, bad, 8240},
+            {"number 32", "medium_n9000", {{42, {32}}}, bad},
+            {"inner fragment not full", "medium_n9000", {{20, {0, 0, 0x13, 0x89}}}, bad},
+            {"of dialect W", "medium_w", {}, bad},
+            {"an exponent is ignored", "medium_n9000", {{43, {12}}}, ok},
+        });
     fw_sizes n = sizes_n(1500);
     run(n, {
                {"whole message of 2048", "medium_n9000", {{20, {0, 0, 8, 0}}, {40, {8, 0}}}, ok},
                {"whole message of 2049", "medium_n9000", {{20, {0, 0, 8, 1}}, {40, {8, 1}}}, bad},
-               {"second fragment of 1453", "medium_n9000", {{20, {0, 0, 0x0b, 0x59}}, {40, {5, 0xad}}, {42, {1}}}, bad},
-               {"second fragment of 1452", "medium_n9000", {{20, {0, 0, 0x0b, 0x58}}, {40, {5, 0xac}}, {42, {1}}}, ok},
+               {"second fragment of 1453",
+                "medium_n9000",
+                {{20, {0, 0, 0x0b, 0x59}}, {40, {5, 0xad}}, {42, {1}}},
+                bad},
+               {"second fragment of 1452",
+                "medium_n9000",
+                {{20, {0, 0, 0x0b, 0x58}}, {40, {5, 0xac}}, {42, {1}}},
+                ok},
            });
 }
 
@@ -193,28 +205,29 @@ TEST_CASE("fw_check__pull_rows")
 
 TEST_CASE("fw_check__other_rows")
 {
-    run(sizes_w(), {
-                       {"reply beyond the frame", "pull_reply_w", {}, EMX_CNT_DROP_LENGTH, 4127},
-                       {"reply of 65535", "pull_reply_w", {{18, {255, 255}}}, EMX_CNT_DROP_LENGTH},
-                       {"truc data part of 15", "truc", {{20, {15}}}, EMX_CNT_DROP_DATA_PART},
-                       {"truc kind 0x54", "truc", {{28, {0x54}}}, EMX_CNT_DROP_TRUC},
-                       {"truc copies differ", "truc", {{32, {0}}}, EMX_CNT_DROP_TRUC},
-                       {"connect data part of 15", "connect_request", {{20, {15}}}, EMX_CNT_DROP_DATA_PART},
-                       {"connect data part of 17", "connect_request", {{20, {17}}}, ok},
-                       {"connect session none", "connect_request", {{32, {255, 255, 255, 255}}}, EMX_CNT_DROP_CONNECT},
-                       {"connect key of ones", "connect_request", {{36, {255, 255, 255, 255}}}, ok},
-                       {"reply session none", "connect_reply", {{36, {255, 255, 255, 255}}}, EMX_CNT_DROP_CONNECT},
-                       {"reply echo none", "connect_reply", {{32, {255, 255, 255, 255}}}, EMX_CNT_DROP_CONNECT},
-                       {"reply status 11", "connect_reply", {{44, {11}}}, ok},
-                       {"reply status 1", "connect_reply", {{44, {1}}}, EMX_CNT_DROP_CONNECT},
-                       {"request with garbage status", "connect_request", {{44, {1}}}, ok},
-                       {"nack lib reason 0", "nack_lib", {{19, {0}}}, EMX_CNT_DROP_NACK},
-                       {"nack lib reason 3", "nack_lib", {{19, {3}}}, ok},
-                       {"nack lib reason 4", "nack_lib", {{19, {4}}}, EMX_CNT_DROP_NACK},
-                       {"nack mcp reason 0", "nack_mcp", {{19, {0}}}, EMX_CNT_DROP_NACK},
-                       {"nack mcp reason 4", "nack_mcp", {{19, {4}}}, ok},
-                       {"nack mcp reason 5", "nack_mcp", {{19, {5}}}, EMX_CNT_DROP_NACK},
-                   });
+    run(sizes_w(),
+        {
+            {"reply beyond the frame", "pull_reply_w", {}, EMX_CNT_DROP_LENGTH, 4127},
+            {"reply of 65535", "pull_reply_w", {{18, {255, 255}}}, EMX_CNT_DROP_LENGTH},
+            {"truc data part of 15", "truc", {{20, {15}}}, EMX_CNT_DROP_DATA_PART},
+            {"truc kind 0x54", "truc", {{28, {0x54}}}, EMX_CNT_DROP_TRUC},
+            {"truc copies differ", "truc", {{32, {0}}}, EMX_CNT_DROP_TRUC},
+            {"connect data part of 15", "connect_request", {{20, {15}}}, EMX_CNT_DROP_DATA_PART},
+            {"connect data part of 17", "connect_request", {{20, {17}}}, ok},
+            {"connect session none", "connect_request", {{32, {255, 255, 255, 255}}}, EMX_CNT_DROP_CONNECT},
+            {"connect key of ones", "connect_request", {{36, {255, 255, 255, 255}}}, ok},
+            {"reply session none", "connect_reply", {{36, {255, 255, 255, 255}}}, EMX_CNT_DROP_CONNECT},
+            {"reply echo none", "connect_reply", {{32, {255, 255, 255, 255}}}, EMX_CNT_DROP_CONNECT},
+            {"reply status 11", "connect_reply", {{44, {11}}}, ok},
+            {"reply status 1", "connect_reply", {{44, {1}}}, EMX_CNT_DROP_CONNECT},
+            {"request with garbage status", "connect_request", {{44, {1}}}, ok},
+            {"nack lib reason 0", "nack_lib", {{19, {0}}}, EMX_CNT_DROP_NACK},
+            {"nack lib reason 3", "nack_lib", {{19, {3}}}, ok},
+            {"nack lib reason 4", "nack_lib", {{19, {4}}}, EMX_CNT_DROP_NACK},
+            {"nack mcp reason 0", "nack_mcp", {{19, {0}}}, EMX_CNT_DROP_NACK},
+            {"nack mcp reason 4", "nack_mcp", {{19, {4}}}, ok},
+            {"nack mcp reason 5", "nack_mcp", {{19, {5}}}, EMX_CNT_DROP_NACK},
+        });
 }
 
 TEST_CASE("fw_check__host_rows")

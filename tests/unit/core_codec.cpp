@@ -107,7 +107,7 @@ std::vector<Golden> goldens()
     add("beacon", w, p);
     add("host_query", w, host(EMX_HOST_QUERY, true, 0xffff, 1));
     p = host(EMX_HOST_REPLY, false, 1, 3);
-    std::strcpy(p.name, "nodeb:0");
+    std::memcpy(p.name, "nodeb:0", 8);
     add("host_reply", w, p);
     add("connect_request", w, connect(false));
     add("connect_reply", w, connect(true));
@@ -160,7 +160,8 @@ std::vector<Golden> goldens()
 bool same(fw_pkt x, fw_pkt y)
 {
     x.msg.data = y.msg.data = 0;
-    return std::memcmp(&x, &y, sizeof x) == 0;
+    auto bytes = [](const fw_pkt &p) { return reinterpret_cast<const uint8_t *>(&p); };
+    return std::equal(bytes(x), bytes(x) + sizeof x, bytes(y));
 }
 
 } // namespace
@@ -185,10 +186,14 @@ TEST_CASE("fw_check__golden_frames")
     for (auto &g : goldens()) {
         CAPTURE(g.name);
         Bytes frame = golden(EMX_WIRE_FOLDER, g.name);
-        std::size_t header = EMX_OUTER_LEN + (g.payload ? (g.pkt.msg.type == EMX_MEDIUM ? 32 : g.pkt.msg.type == EMX_PULL_REPLY ? 16 : 24) : 0);
+        std::size_t header = EMX_OUTER_LEN + (g.payload ? (g.pkt.msg.type == EMX_MEDIUM       ? 32
+                                                           : g.pkt.msg.type == EMX_PULL_REPLY ? 16
+                                                                                              : 24)
+                                                        : 0);
         frame.resize(std::max(frame.size(), header + g.payload));
         fw_pkt pkt;
-        REQUIRE(fw_check(&g.sizes, g.pkt.dst_mac == 0xffffffffffff ? mac_b : g.pkt.dst_mac, frame.data(), static_cast<uint32_t>(frame.size()), &pkt) == 0);
+        REQUIRE(fw_check(&g.sizes, g.pkt.dst_mac == 0xffffffffffff ? mac_b : g.pkt.dst_mac, frame.data(),
+                         static_cast<uint32_t>(frame.size()), &pkt) == 0);
         REQUIRE(pkt.msg.data == (g.payload ? reinterpret_cast<uintptr_t>(frame.data()) + header : 0));
         REQUIRE(same(pkt, g.pkt));
     }
@@ -198,7 +203,8 @@ TEST_CASE("fw_encode__every_type_has_a_golden_frame")
 {
     auto all = goldens();
     for (unsigned type = 0; type < 256; type++) {
-        bool golden_exists = std::any_of(all.begin(), all.end(), [&](auto &g) { return g.pkt.msg.type == type; });
+        bool golden_exists =
+            std::any_of(all.begin(), all.end(), [&](auto &g) { return g.pkt.msg.type == type; });
         CAPTURE(type);
         REQUIRE(golden_exists == (fw_type_name(type) != nullptr));
         fw_pkt p = zeroed<fw_pkt>();
@@ -263,10 +269,13 @@ struct Maker {
         p.src_mac = (random() & 0xfeffffffffff) | 2;
         bool host_packet = type == EMX_RAW || type == EMX_HOST_QUERY || type == EMX_HOST_REPLY;
         p.msg.local_ep = host_packet ? 0 : static_cast<uint8_t>(r(256));
-        p.msg.remote_ep = host_packet || type == EMX_PULL_REPLY || type == EMX_NACK_MCP ? 0 : static_cast<uint8_t>(r(256));
-        bool has_session = !host_packet && type != EMX_PULL_REPLY && type != EMX_NACK_MCP && type != EMX_NACK_LIB;
+        p.msg.remote_ep =
+            host_packet || type == EMX_PULL_REPLY || type == EMX_NACK_MCP ? 0 : static_cast<uint8_t>(r(256));
+        bool has_session =
+            !host_packet && type != EMX_PULL_REPLY && type != EMX_NACK_MCP && type != EMX_NACK_LIB;
         p.msg.session = has_session ? r(0xffffffff) : 0;
-        bool has_seq = type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM || type == EMX_RNDV || type == EMX_NOTIFY;
+        bool has_seq = type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM || type == EMX_RNDV ||
+                       type == EMX_NOTIFY;
         if (has_seq || type == EMX_CONNECT || type == EMX_NACK_LIB)
             p.msg.seq = static_cast<uint16_t>(r(65536));
         if (has_seq || type == EMX_TRUC)
@@ -290,9 +299,7 @@ struct Maker {
             p.advert = static_cast<uint16_t>(r(65536));
             p.magic = r(1ull << 32);
             break;
-        case EMX_TRUC:
-            p.msg.u.truc.counter = r(1ull << 32);
-            break;
+        case EMX_TRUC: p.msg.u.truc.counter = r(1ull << 32); break;
         case EMX_CONNECT:
             p.advert = static_cast<uint16_t>(r(65536));
             p.msg.u.connect.session = r(0xffffffff);
@@ -304,20 +311,12 @@ struct Maker {
             else
                 p.msg.session = 0, p.msg.u.connect.key = r(1ull << 32);
             break;
-        case EMX_TINY:
-            return eager(p, 32);
-        case EMX_SMALL:
-            return eager(p, 128);
-        case EMX_MEDIUM:
-            p.msg.match = random();
-            return medium(p);
-        case EMX_RNDV:
-            p.msg.match = random();
-            [[fallthrough]];
-        case EMX_NOTIFY:
-            return window(p);
-        case EMX_PULL:
-            return pull(p);
+        case EMX_TINY: return eager(p, 32);
+        case EMX_SMALL: return eager(p, 128);
+        case EMX_MEDIUM: p.msg.match = random(); return medium(p);
+        case EMX_RNDV: p.msg.match = random(); [[fallthrough]];
+        case EMX_NOTIFY: return window(p);
+        case EMX_PULL: return pull(p);
         case EMX_PULL_REPLY:
             p.frame = r(256);
             p.position = r(1ull << 32);
@@ -330,9 +329,7 @@ struct Maker {
             p.handle = r(1ull << 32);
             p.magic = r(1ull << 32);
             [[fallthrough]];
-        case EMX_NACK_LIB:
-            p.msg.u.nack.reason = static_cast<uint8_t>(1 + r(3));
-            break;
+        case EMX_NACK_LIB: p.msg.u.nack.reason = static_cast<uint8_t>(1 + r(3)); break;
         }
     }
 };
@@ -371,8 +368,9 @@ TEST_CASE("fw_sizes__of_section_5_2")
     REQUIRE(w.payload_min == 4130);
     struct {
         uint32_t mtu, frag, accept, reply, payload;
-    } rows[] = {{9000, 8192, 8192, 8968, 8986}, {1500, 1452, 2048, 1468, 1486}, {4144, 4096, 4096, 4112, 4130},
-                {4145, 4096, 4096, 4113, 4131}, {8239, 4096, 4096, 8207, 8225}, {8240, 8192, 8192, 8208, 8226},
+    } rows[] = {{9000, 8192, 8192, 8968, 8986}, {1500, 1452, 2048, 1468, 1486},
+                {4144, 4096, 4096, 4112, 4130}, {4145, 4096, 4096, 4113, 4131},
+                {8239, 4096, 4096, 8207, 8225}, {8240, 8192, 8192, 8208, 8226},
                 {256, 208, 256, 224, 242},      {65535, 8192, 8192, 65503, 65521}};
     for (auto &row : rows) {
         fw_sizes n = sizes_n(row.mtu);

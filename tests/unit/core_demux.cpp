@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Who gets a frame and who is refused: fw_demux, fw_rx and fw_send (wire specification, sections 6, 11.1, 13).
+// Who gets a frame and who is refused: fw_demux, fw_rx and fw_send (wire specification, sections 6, 11.1,
+// 13).
 #include "core_board.hpp"
 
 #include <catch2/catch.hpp>
@@ -52,16 +53,11 @@ struct Bench {
     {
         give();
         switch (fx.kind) {
-        case FW_FX_DROP:
-            return fw_counter_label(fx.counter);
-        case FW_FX_EVENT:
-            return "event";
-        case FW_FX_REPLIES:
-            return "replies";
-        case FW_FX_TX:
-            return nack();
-        default:
-            return "effect " + std::to_string(fx.kind);
+        case FW_FX_DROP: return fw_counter_label(fx.counter);
+        case FW_FX_EVENT: return "event";
+        case FW_FX_REPLIES: return "replies";
+        case FW_FX_TX: return nack();
+        default: return "effect " + std::to_string(fx.kind);
         }
     }
 
@@ -300,7 +296,8 @@ TEST_CASE("fw_demux__strangers")
     Bench b;
     const uint64_t stranger = 0x0200000000cc;
     for (unsigned type : {1, 3, 4, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45}) {
-        bool may_come = type == EMX_RAW || type == EMX_HOST_QUERY || type == EMX_HOST_REPLY || type == EMX_CONNECT;
+        bool may_come =
+            type == EMX_RAW || type == EMX_HOST_QUERY || type == EMX_HOST_REPLY || type == EMX_CONNECT;
         b.board.fw.peers->open = 1;
         b.make(static_cast<uint8_t>(type)).src_mac = stranger;
         b.pkt.board = stranger;
@@ -357,7 +354,7 @@ TEST_CASE("fw_demux__host_matters")
     REQUIRE(b.outcome() == "drop: bad host query or reply");
     b.make(EMX_HOST_REPLY).magic = b.board.fw.query_magic;
     b.pkt.advert = 0x57;
-    std::strcpy(b.pkt.name, "other:0");
+    std::memcpy(b.pkt.name, "other:0", 8);
     b.give();
     REQUIRE(int(b.fx.kind) == FW_FX_NAME);
     REQUIRE(std::string(b.fx.u.host.name) == "other:0");

@@ -183,7 +183,8 @@ TEST_CASE("fw_pull__one_lost_reply_is_asked_for_alone_and_without_the_timer")
     require_all_ok(pair);
     REQUIRE(pair.puller.counters.v[EMX_CNT_RESEND_PULL] == 1);
     REQUIRE(pair.now - begin < 1000000); // 1 us a frame: no timer of 1000 ms in it
-    auto again = std::find_if(pair.requests.begin(), pair.requests.end(), [](auto &r) { return r.frame == 3; });
+    auto again =
+        std::find_if(pair.requests.begin(), pair.requests.end(), [](auto &r) { return r.frame == 3; });
     REQUIRE(again != pair.requests.end());
     REQUIRE(again->length == 4096);
     REQUIRE(pair.drops.empty());

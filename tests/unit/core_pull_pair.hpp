@@ -141,17 +141,10 @@ public:
             for (auto &f : reply_frames(sizes, fx.u.replies, jobs.at(fx.u.replies.window).source.data()))
                 send(f);
             break;
-        case FW_FX_COPY:
-            place(fx, *frame);
-            break;
-        case FW_FX_EVENT:
-            finish(fx.u.msg);
-            break;
-        case FW_FX_DROP:
-            drops[fx.counter]++;
-            break;
-        default:
-            FAIL("effect " << int(fx.kind));
+        case FW_FX_COPY: place(fx, *frame); break;
+        case FW_FX_EVENT: finish(fx.u.msg); break;
+        case FW_FX_DROP: drops[fx.counter]++; break;
+        default: FAIL("effect " << int(fx.kind));
         }
     }
 
@@ -219,8 +212,8 @@ private:
         job.status = m.u.pull.status;
         job.length = m.u.pull.length;
         if (job.status == EMX_PULL_OK)
-            REQUIRE(std::equal(job.destination.begin(), job.destination.end(),
-                               job.source.begin() + job.offset));
+            REQUIRE(
+                std::equal(job.destination.begin(), job.destination.end(), job.source.begin() + job.offset));
     }
 
     Wire wire_;
