@@ -213,7 +213,10 @@ static void put_nack_mcp(const struct fw_sizes *s, const struct fw_pkt *pkt, uni
 	b->nack_mcp.magic = emx_put32(pkt->magic);
 }
 
-#define ROW(type, w, n, put) [type] = { sizeof(struct w), sizeof(struct n), put }
+/* clang-format off */
+#define ROW(type, w, n, put) \
+	[type] = { sizeof(struct w), sizeof(struct n), put }
+/* clang-format on */
 
 static const struct row rows[] = {
 	ROW(EMX_RAW, emx_w_beacon, emx_w_beacon, put_raw),

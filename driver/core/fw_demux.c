@@ -9,20 +9,23 @@
 /* What becomes of a packet for an endpoint that is not open (section 11.1). */
 enum refusal { SILENT, LIB, MCP };
 
-/* clang-format off: a row per type */
+/* clang-format off */
+#define KIND(type, refusal) \
+	[EMX_##type] = { EMX_CNT_RX_##type, EMX_CNT_TX_##type, refusal }
+
 static const struct {
 	__u16 received; /* counter */
 	__u16 sent; /* counter */
 	__u8 refusal;
 } kinds[] = {
-#define KIND(type, refusal) [EMX_##type] = { EMX_CNT_RX_##type, EMX_CNT_TX_##type, refusal }
 	KIND(RAW, SILENT),	KIND(HOST_QUERY, SILENT), KIND(HOST_REPLY, SILENT),
 	KIND(TRUC, SILENT),	KIND(CONNECT, LIB),	  KIND(TINY, LIB),
 	KIND(SMALL, LIB),	KIND(MEDIUM, LIB),	  KIND(RNDV, LIB),
 	KIND(PULL, MCP),	KIND(PULL_REPLY, SILENT), KIND(NOTIFY, LIB),
 	KIND(NACK_LIB, SILENT), KIND(NACK_MCP, SILENT),
-#undef KIND
 };
+
+#undef KIND
 /* clang-format on */
 
 /* ---- frames of the core ---- */

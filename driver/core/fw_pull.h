@@ -8,8 +8,6 @@
 
 #include "fw_internal.h"
 
-/* An empty queue. */
-void fw_ask_init(struct fw_pull *p);
 /* Takes a reply: 0 when it is one that we wait for, else the reason to drop it. */
 int fw_ask_answered(struct fw_endpoint *ep, struct fw_pull *p, const struct fw_pkt *pkt);
 /* Everything missing counts as lost: the timer ran out. */

@@ -62,11 +62,6 @@ static __u32 frame_length(const struct fw_endpoint *ep, const struct fw_pull *p,
 
 /* ---- the queue ---- */
 
-void fw_ask_init(struct fw_pull *p)
-{
-	p->head = p->tail = p->seen = p->lost = p->timed = REORDER;
-}
-
 static int is_missing(const struct fw_pull *p, __u32 k)
 {
 	return k >= p->base && k < p->asked && !get_bit(p->got, k);
@@ -100,7 +95,8 @@ static void skip_answered(struct fw_pull *p)
 
 void fw_ask_all_lost(struct fw_pull *p)
 {
-	p->lost = p->timed = p->tail;
+	p->lost = p->tail;
+	p->timed = p->tail;
 }
 
 /* ---- answers ---- */

@@ -129,7 +129,6 @@ int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 tota
 	p->window = rndv->u.window.id;
 	p->window_tag = rndv->u.window.tag;
 	set_geometry(p, &ep->board->sizes, rndv->u.window.offset, total);
-	fw_ask_init(p);
 	ep->pulls_active++;
 	restart_timer(ep, p, now);
 	list_add(ep, p);
