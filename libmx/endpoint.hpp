@@ -24,8 +24,9 @@
 
 namespace emx {
 
-/// Who drives a progress pass.
-enum class Driver : uint8_t { application, helper };
+/// Who drives a progress pass: a call that waits for something, a posted receive (which looks at the device
+/// but leaves the clock alone), or the helper thread.
+enum class Driver : uint8_t { application, posting, helper };
 
 class Endpoint
 {
@@ -253,7 +254,7 @@ private:
     uint32_t waiters_ = 0;
     uint32_t wake_epoch_ = 0;
     uint32_t empty_calls_ = 0;
-    uint32_t empty_polls_ = 0;
+    uint32_t busy_passes_ = 0;
     uint32_t zombies_ = 0;
     uint32_t incoming_alive_ = 0;
     uint32_t timed_requests_ = 0; ///< requests with a deadline of their own

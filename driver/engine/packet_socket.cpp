@@ -57,7 +57,7 @@ uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
     return std::max(ring_frame_max(sizes, interface_mtu), reply_header + sizes.reply);
 }
 
-Fd make_packet_socket(int interface, const FilterProgram &filter, const RingShape *shape)
+Fd make_packet_socket(const FilterProgram &filter, const RingShape *shape)
 {
     // Protocol 0 receives nothing until bind() names one: filter and ring come first.
     Fd fd(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -65,13 +65,16 @@ Fd make_packet_socket(int interface, const FilterProgram &filter, const RingShap
         return {};
     if (shape && !add_ring(fd.get(), *shape))
         return {};
+    return fd;
+}
+
+bool bind_packet_socket(int fd, int interface)
+{
     sockaddr_ll address{};
     address.sll_family = AF_PACKET;
     address.sll_protocol = htons(EMX_ETHERTYPE);
     address.sll_ifindex = interface;
-    if (::bind(fd.get(), reinterpret_cast<sockaddr *>(&address), sizeof(address)) != 0)
-        return {};
-    return fd;
+    return ::bind(fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0;
 }
 
 uint32_t grow_buffers(int socket, uint32_t bytes)

@@ -35,10 +35,11 @@ uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
 /// Longest frame on loopback, where pull replies share the ring.
 uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
 
-/// A raw socket for MXoE on the interface, non-blocking, with that filter and, when shape is not null, a
-/// receive ring (not mapped yet). Empty with errno set on failure. The filter is in force before the
-/// first frame can arrive.
-Fd make_packet_socket(int interface, const FilterProgram &filter, const RingShape *shape);
+/// A raw socket, non-blocking, with that filter and, when shape is not null, a receive ring (not mapped
+/// yet); it receives nothing before bind_packet_socket. Empty with errno set on failure.
+Fd make_packet_socket(const FilterProgram &filter, const RingShape *shape);
+/// Lets the socket receive the MXoE frames of an interface, from now on; false with errno set.
+bool bind_packet_socket(int fd, int interface);
 
 /// Asks for buffers of that many bytes, beyond the system's limit when privileged; returns the granted
 /// receive buffer as the kernel accounts it.

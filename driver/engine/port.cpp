@@ -95,6 +95,8 @@ void EnginePort::close_window(uint8_t id)
 bool EnginePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory, uint64_t cookie)
 {
     assert(total > 0 && cookie != 0);
+    if (!bulk_bound_ && !peer_is_local(rndv.peer))
+        bulk_bound_ = bind_packet_socket(bulk_.fd(), static_cast<int>(record_.ifindex));
     now_ = monotonic_ns();
     const int slot = fw_pull_start(&endpoint_, &rndv, total, cookie, now_);
     if (slot < 0)

@@ -127,6 +127,7 @@ private:
     std::array<Pull, FW_PULLS> pulls_;
     int last_pull_ = 0;
     BulkReceiver bulk_;
+    bool bulk_bound_ = false; ///< the bulk socket receives; tried again at each pull until it does
     ReplySender replies_;
 
     uint32_t link_serial_ = 0;

@@ -39,7 +39,7 @@ uint64_t deadline_of(Endpoint &endpoint, uint32_t timeout_ms)
     return endpoint.context().device().now_ns() + uint64_t{timeout_ms} * 1000000;
 }
 
-mx_return_t check_segments(const mx_segment_t *segments, uint32_t count, uint64_t &length, Segment *copy)
+mx_return_t Segments::read(const mx_segment_t *segments, uint32_t count, uint64_t &length)
 {
     length = 0;
     if (count > MX_MAX_SEGMENTS)
@@ -49,7 +49,8 @@ mx_return_t check_segments(const mx_segment_t *segments, uint32_t count, uint64_
     for (uint32_t i = 0; i < count; ++i) {
         if (!segments[i].segment_ptr && segments[i].segment_length)
             return MX_BAD_SEG_MEM;
-        copy[i] = {static_cast<std::byte *>(segments[i].segment_ptr), segments[i].segment_length};
+        new (storage_ + i * sizeof(Segment))
+            Segment{static_cast<std::byte *>(segments[i].segment_ptr), segments[i].segment_length};
         length += segments[i].segment_length;
     }
     return length > 0xffffffffu ? MX_BAD_SEG_CNT : MX_SUCCESS;

@@ -65,7 +65,16 @@ mx_return_t on_endpoint(const char *function, mx_endpoint_t handle, Body body)
 /// Deadline of a blocking call: MX timeouts are milliseconds, 0 is for ever.
 uint64_t deadline_of(Endpoint &endpoint, uint32_t timeout_ms);
 
-/// Checks a segment list and sums it up; MX_SUCCESS or the code to fail with.
-mx_return_t check_segments(const mx_segment_t *segments, uint32_t count, uint64_t &length, Segment *copy);
+/// A caller's segment list, checked and translated. The array is not initialised: a call uses one of 256.
+class Segments
+{
+public:
+    /// Sums the list up; MX_SUCCESS or the code to fail with.
+    mx_return_t read(const mx_segment_t *segments, uint32_t count, uint64_t &length);
+    const Segment *data() const { return reinterpret_cast<const Segment *>(storage_); }
+
+private:
+    alignas(Segment) std::byte storage_[MX_MAX_SEGMENTS * sizeof(Segment)];
+};
 
 } // namespace emx::api

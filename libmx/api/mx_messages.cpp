@@ -23,14 +23,14 @@ mx_return_t send(const char *function, mx_endpoint_t ep, mx_segment_t *segs, uin
                  uint64_t match, void *context, mx_request_t *req, bool synchronous)
 {
     return on_endpoint(function, ep, [&](Call &call) {
-        Segment segments[MX_MAX_SEGMENTS];
+        Segments segments;
         uint64_t length;
-        if (mx_return_t code = check_segments(segs, nseg, length, segments))
+        if (mx_return_t code = segments.read(segs, nseg, length))
             return call.fail(code, segment_text(code));
         Partner *to = call->resolve(dest);
         if (!to)
             return call.fail(MX_BAD_ENDPOINT, "destination address is not of this endpoint; connect first");
-        Request *request = call->post_send(segments, nseg, length, to, match, context, synchronous);
+        Request *request = call->post_send(segments.data(), nseg, length, to, match, context, synchronous);
         if (!request)
             return call.fail(MX_NO_RESOURCES, "too many requests");
         if (req)
@@ -61,15 +61,15 @@ mx_return_t mx_irecv(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, uint64
                      void *context, mx_request_t *req)
 {
     return on_endpoint("mx_irecv", ep, [&](Call &call) {
-        Segment segments[MX_MAX_SEGMENTS];
+        Segments segments;
         uint64_t room;
-        if (mx_return_t code = check_segments(segs, nseg, room, segments))
+        if (mx_return_t code = segments.read(segs, nseg, room))
             return call.fail(code, segment_text(code));
         if (match & ~mask)
             return call.fail(MX_BAD_MATCH_MASK, "match information has bits outside the mask");
         if (call->context_mask() & ~mask)
             return call.fail(MX_BAD_MATCHING_FOR_CONTEXT_ID_MASK, "the mask must cover the context id bits");
-        Request *request = call->post_receive(segments, nseg, room, match, mask, context);
+        Request *request = call->post_receive(segments.data(), nseg, room, match, mask, context);
         if (!request)
             return call.fail(MX_NO_RESOURCES, "too many requests");
         if (req)
@@ -77,7 +77,7 @@ mx_return_t mx_irecv(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, uint64
         else
             call->forget(request);
         if (!call->inside_handler())
-            call->progress(Driver::application);
+            call->progress(Driver::posting);
         return call.done();
     });
 }

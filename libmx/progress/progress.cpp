@@ -25,8 +25,9 @@ bool Endpoint::progress(Driver driver)
     if (!due_acks_.empty())
         send_due_acks();
     // The clock is read when nothing came, or now and then in a stream that never pauses.
-    if (!found || ++empty_polls_ >= passes_without_clock) {
-        empty_polls_ = 0;
+    bool look = !found && driver != Driver::posting;
+    if (look || ++busy_passes_ >= passes_without_clock) {
+        busy_passes_ = 0;
         uint64_t time = now();
         if (!unstamped_.empty())
             stamp_acks(time);
@@ -38,8 +39,10 @@ bool Endpoint::progress(Driver driver)
 
 bool Endpoint::poll_device()
 {
+    // A finished request ends the pass: its owner waits, and another empty poll would be his time.
+    uint64_t before = completions_;
     unsigned events = 0;
-    while (events < events_per_pass && !gated()) {
+    while (events < events_per_pass && before == completions_ && !gated()) {
         const emx_msg *msg = port_->peek();
         if (!msg)
             break;

@@ -67,13 +67,13 @@ bool AgentBoard::open_sockets()
         return false;
     lo_index_ = lo.index;
     const FilterProgram filter = agent_filter(board_.mac, claimed_);
-    interface_ = make_packet_socket(plan_.facts.index, filter, nullptr);
-    lo_ = make_packet_socket(lo_index_, filter, nullptr);
+    interface_ = make_packet_socket(filter, nullptr);
+    lo_ = make_packet_socket(filter, nullptr);
     if (!interface_ || !lo_)
         return false;
     grow_buffers(interface_.get(), own_buffer);
     grow_buffers(lo_.get(), own_buffer);
-    return true;
+    return bind_packet_socket(interface_.get(), plan_.facts.index) && bind_packet_socket(lo_.get(), lo_index_);
 }
 
 void AgentBoard::update_filters()
@@ -109,14 +109,16 @@ bool AgentBoard::make_sockets(uint32_t endpoint, EndpointSockets &sockets) const
     const uint32_t lo_frame = lo_frame_max(plan_.sizes, plan_.facts.mtu);
     const RingShape ring = shape_ring(ring_frame_max(plan_.sizes, plan_.facts.mtu), ring_slots);
     const RingShape lo = shape_ring(lo_frame, std::clamp(lo_ring_bytes / lo_frame, 16u, lo_slots));
-    sockets.ring = make_packet_socket(plan_.facts.index, endpoint_filter(board_.mac, number, false), &ring);
-    if (!sockets.ring)
+    sockets.ring = make_packet_socket(endpoint_filter(board_.mac, number, false), &ring);
+    if (!sockets.ring || !bind_packet_socket(sockets.ring.get(), plan_.facts.index))
         return false;
-    sockets.bulk = make_packet_socket(plan_.facts.index, reply_filter(board_.mac, number), nullptr);
+    // Every bound socket costs each frame of the board some 60 ns: the process binds this one when it first
+    // pulls.
+    sockets.bulk = make_packet_socket(reply_filter(board_.mac, number), nullptr);
     if (!sockets.bulk)
         return false;
-    sockets.lo = make_packet_socket(lo_index_, endpoint_filter(board_.mac, number, true), &lo);
-    if (!sockets.lo)
+    sockets.lo = make_packet_socket(endpoint_filter(board_.mac, number, true), &lo);
+    if (!sockets.lo || !bind_packet_socket(sockets.lo.get(), lo_index_))
         return false;
     grow_buffers(sockets.ring.get(), bulk_buffer);
     grow_buffers(sockets.lo.get(), bulk_buffer);
