@@ -204,7 +204,7 @@ private:
     void lost(int code);
 
     // progress
-    bool poll_device();
+    bool poll_device(unsigned looks);
     bool application_away() const;
     void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);
@@ -254,7 +254,7 @@ private:
     uint32_t waiters_ = 0;
     uint32_t wake_epoch_ = 0;
     uint32_t empty_calls_ = 0;
-    uint32_t busy_passes_ = 0;
+    uint32_t passes_ = 0; ///< weighted, since the clock was read
     uint32_t zombies_ = 0;
     uint32_t incoming_alive_ = 0;
     uint32_t timed_requests_ = 0; ///< requests with a deadline of their own

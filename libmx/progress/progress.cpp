@@ -10,6 +10,10 @@ namespace {
 
 constexpr unsigned events_per_pass = 16;
 constexpr unsigned passes_without_clock = 16;
+constexpr unsigned empty_passes_per_clock = 4;
+// Looks at the device before a pass counts as empty: cheaper than to leave and come back, and the shorter
+// the loop the sooner a frame is seen.
+constexpr unsigned looks_per_pass = 8;
 
 } // namespace
 
@@ -20,14 +24,15 @@ bool Endpoint::progress(Driver driver)
     staging_ = driver == Driver::helper;
     if (!staging_ && accepted_)
         match_accepted();
-    bool found = poll_device();
+    bool found = poll_device(driver == Driver::application ? looks_per_pass : 1);
     staging_ = false;
     if (!due_acks_.empty())
         send_due_acks();
     // The clock is read when nothing came, or now and then in a stream that never pauses.
-    bool look = !found && driver != Driver::posting;
-    if (look || ++busy_passes_ >= passes_without_clock) {
-        busy_passes_ = 0;
+    // Not each time: programs poll far more often than timers need.
+    passes_ += found ? empty_passes_per_clock : passes_without_clock;
+    if (passes_ >= empty_passes_per_clock * passes_without_clock && driver != Driver::posting) {
+        passes_ = 0;
         uint64_t time = now();
         if (!unstamped_.empty())
             stamp_acks(time);
@@ -37,15 +42,18 @@ bool Endpoint::progress(Driver driver)
     return found;
 }
 
-bool Endpoint::poll_device()
+bool Endpoint::poll_device(unsigned looks)
 {
     // A finished request ends the pass: its owner waits, and another empty poll would be his time.
     uint64_t before = completions_;
     unsigned events = 0;
     while (events < events_per_pass && before == completions_ && !gated()) {
         const emx_msg *msg = port_->peek();
-        if (!msg)
-            break;
+        if (!msg) {
+            if (events || --looks == 0)
+                break;
+            continue;
+        }
         ++events;
         accept(*msg);
         port_->consume();
