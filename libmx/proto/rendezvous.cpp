@@ -9,6 +9,9 @@ namespace {
 
 // As many as Open-MX lets be in progress per endpoint; the rest keeps ids from being reused at once.
 constexpr uint32_t windows_max = 128;
+// More at once would only share the frames that the receive queue can hold, and overflow it: a few keep the
+// link busy between one message and the next.
+constexpr std::size_t pulls_max = 4;
 
 } // namespace
 
@@ -120,7 +123,7 @@ void Endpoint::start_pull(Incoming *in)
     Request *recv = in->recv;
     uint32_t total = static_cast<uint32_t>(std::min<uint64_t>(in->msg.msg_len, recv->room));
     in->msg.session = in->partner->session;
-    if (port_->start_pull(in->msg, total, recv->segments.view(), next_pull_)) {
+    if (pulls_.size() < pulls_max && port_->start_pull(in->msg, total, recv->segments.view(), next_pull_)) {
         in->pull = next_pull_;
         pulls_[next_pull_++] = in;
         in->pulling = true;
