@@ -114,6 +114,7 @@ struct Partner {
     uint16_t rx_match = 1, rx_done = 1, rx_acked = 1;
     uint8_t connect_number = 0;
     uint32_t ack_counter_tx = 0, ack_counter_rx = 0;
+    uint32_t pulls = 0; ///< under way from it
     uint32_t frames_out = 0; ///< unacknowledged eager frames
     uint32_t frames_in = 0; ///< eager frames taken since the last ack
 

@@ -38,7 +38,7 @@ mx_return_t send(const char *function, mx_endpoint_t ep, mx_segment_t *segs, uin
         else
             call->forget(request);
         if (!call->inside_handler())
-            call->progress(Driver::application);
+            call->progress(Driver::posting);
         return call.done();
     });
 }

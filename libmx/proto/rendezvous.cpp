@@ -10,7 +10,7 @@ namespace {
 // As many as Open-MX lets be in progress per endpoint; the rest keeps ids from being reused at once.
 constexpr uint32_t windows_max = 128;
 // More at once would only share the frames that the receive queue can hold, and overflow it: a few keep the
-// link busy between one message and the next.
+// link busy between one message and the next. Every partner may have one, so that a dead one holds up nobody.
 constexpr std::size_t pulls_max = 4;
 
 } // namespace
@@ -123,7 +123,9 @@ void Endpoint::start_pull(Incoming *in)
     Request *recv = in->recv;
     uint32_t total = static_cast<uint32_t>(std::min<uint64_t>(in->msg.msg_len, recv->room));
     in->msg.session = in->partner->session;
-    if (pulls_.size() < pulls_max && port_->start_pull(in->msg, total, recv->segments.view(), next_pull_)) {
+    bool turn = pulls_.size() < pulls_max || in->partner->pulls == 0;
+    if (turn && port_->start_pull(in->msg, total, recv->segments.view(), next_pull_)) {
+        ++in->partner->pulls;
         in->pull = next_pull_;
         pulls_[next_pull_++] = in;
         in->pulling = true;
@@ -142,6 +144,7 @@ void Endpoint::cancel_pull(Incoming *in)
 {
     port_->cancel_pull(in->pull);
     pulls_.erase(in->pull);
+    --in->partner->pulls;
     in->pulling = false;
 }
 
@@ -166,6 +169,7 @@ void Endpoint::on_pull_done(const emx_msg &msg)
         return; // cancelled when its end was in the event queue already
     Incoming *in = found->second;
     pulls_.erase(found);
+    --in->partner->pulls;
     in->pulling = false;
     bool good = msg.u.pull.status == EMX_PULL_OK;
     in->partner->heard = true;
