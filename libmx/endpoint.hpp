@@ -69,6 +69,8 @@ public:
     bool progress(Driver driver);
     /// Grows with every frame of a pull that the firmware took or sent without an event for us.
     uint64_t frames_served() const;
+    /// Now and then a pass for a program that posts many receives: each would be late for the send behind it.
+    void posted_receive();
     /// True while events must wait: progression disabled, or the handler runs.
     bool gated() const { return progression_disabled_ || in_handler_; }
     bool inside_handler() const { return in_handler_ && handler_thread_ == std::this_thread::get_id(); }
@@ -254,6 +256,7 @@ private:
     uint32_t waiters_ = 0;
     uint32_t wake_epoch_ = 0;
     uint32_t empty_calls_ = 0;
+    uint32_t posts_ = 0;
     uint32_t passes_ = 0; ///< weighted, since the clock was read
     uint32_t zombies_ = 0;
     uint32_t incoming_alive_ = 0;

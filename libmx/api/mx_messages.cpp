@@ -76,8 +76,7 @@ mx_return_t mx_irecv(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, uint64
             *req = static_cast<mx_request_t>(call->requests().handle(request));
         else
             call->forget(request);
-        if (!call->inside_handler())
-            call->progress(Driver::posting);
+        call->posted_receive();
         return call.done();
     });
 }

@@ -61,6 +61,13 @@ bool Endpoint::poll_device(unsigned looks)
     return events > 0;
 }
 
+void Endpoint::posted_receive()
+{
+    constexpr uint32_t posts_per_pass = 8;
+    if (++posts_ % posts_per_pass == 0 && !inside_handler())
+        progress(Driver::posting);
+}
+
 uint64_t Endpoint::frames_served() const
 {
     const emx_counters &counters = port_->counters();
