@@ -15,6 +15,8 @@ bool Network::send(Board &from, Frame frame)
         return false;
     frames++;
     checker.check(from.fw().sizes, frame);
+    if (tap)
+        tap(frame);
     uint64_t to = board_mac(frame.data());
     for (Board *b : boards_) {
         if (b->fw().mac == to || (to == broadcast_mac && b != &from))

@@ -7,6 +7,7 @@
 #include "world.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -43,6 +44,7 @@ public:
     Faults faults;
     WireChecker checker;
     bool trace = false; ///< prints every frame and its fate
+    std::function<void(const Frame &)> tap; ///< sees every frame that a board sends
     uint64_t frames = 0;
     uint64_t altered = 0;
 
