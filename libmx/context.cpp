@@ -23,7 +23,8 @@ mx_endpoint_t handle_of(uint32_t slot, uint32_t generation)
 
 Context::Context(std::unique_ptr<Device> device, Conf conf, HandlerSource handler)
     : device_(std::move(device)), conf_(std::move(conf)), error_handler_(handler),
-      slots_storage_(std::make_unique<std::array<EndpointSlot, endpoint_slots>>()), slots_(slots_storage_->data())
+      slots_storage_(std::make_unique<std::array<EndpointSlot, endpoint_slots>>()),
+      slots_(slots_storage_->data())
 {
 }
 
@@ -82,7 +83,8 @@ mx_endpoint_t Context::open(const OpenArgs &args, DeviceError &error)
     return nullptr;
 }
 
-mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uint32_t number, DeviceError &error)
+mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uint32_t number,
+                                DeviceError &error)
 {
     uint32_t session;
     do

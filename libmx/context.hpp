@@ -34,8 +34,7 @@ struct EndpointSlot {
     std::atomic<uint32_t> activity{0}; ///< counts calls of the application; read by the helper
 };
 
-class Context
-{
+class Context {
 public:
     /// `handler` tells the error handler of endpoints that have none of their own; nullptr: errors return.
     using HandlerSource = mx_error_handler_t (*)();
@@ -65,8 +64,8 @@ public:
     /// What the helper thread does once: for each endpoint whose application stayed away since the last
     /// pass, accept what arrived and serve timers. True when something was done.
     bool helper_pass();
-    /// Explicit ack counters of new partners start above all that closed endpoints used: a peer that remembers
-    /// one of them must not find ours too low (wire specification, 7.6).
+    /// Explicit ack counters of new partners start above all that closed endpoints used: a peer that
+    /// remembers one of them must not find ours too low (wire specification, 7.6).
     uint32_t ack_counter_floor() const { return ack_counter_floor_; }
     void raise_ack_counter_floor(uint32_t used);
     /// Starts the helper thread (real devices only; a simulator calls helper_pass itself).

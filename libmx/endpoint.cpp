@@ -6,8 +6,8 @@
 
 namespace emx {
 
-Endpoint::Endpoint(Context &context, EndpointSlot &slot, uint32_t slot_index, const BoardInfo &board, uint32_t key,
-                   uint32_t session)
+Endpoint::Endpoint(Context &context, EndpointSlot &slot, uint32_t slot_index, const BoardInfo &board,
+                   uint32_t key, uint32_t session)
     : context_(context), slot_(slot), slot_index_(slot_index), board_(board), key_(key), session_(session),
       requests_(slot_index)
 {
@@ -179,7 +179,8 @@ void Endpoint::set_timeout(Request *request, uint32_t ms)
     if (request->expires_ns)
         --timed_requests_;
     request->expires_ns = 0;
-    bool transferring = request->kind != RequestKind::receive || (request->incoming && request->incoming->pulling);
+    bool transferring =
+        request->kind != RequestKind::receive || (request->incoming && request->incoming->pulling);
     if (budget == 0 || !transferring)
         return;
     request->expires_ns = now() + budget;

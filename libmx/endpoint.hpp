@@ -28,8 +28,7 @@ namespace emx {
 /// but leaves the clock alone), or the helper thread.
 enum class Driver : uint8_t { application, posting, helper };
 
-class Endpoint
-{
+class Endpoint {
 public:
     Endpoint(Context &context, EndpointSlot &slot, uint32_t slot_index, const BoardInfo &board, uint32_t key,
              uint32_t session);
@@ -98,7 +97,10 @@ public:
     uint32_t session() const { return session_; }
     mx_error_handler_t handler() const;
     /// Installs the endpoint's own handler (nullptr: the global one) and returns the previous own one.
-    mx_error_handler_t exchange_handler(mx_error_handler_t handler) { return std::exchange(error_handler_, handler); }
+    mx_error_handler_t exchange_handler(mx_error_handler_t handler)
+    {
+        return std::exchange(error_handler_, handler);
+    }
     void set_context_ids(unsigned bits, unsigned shift) { context_bits_ = bits, context_shift_ = shift; }
     uint64_t context_mask() const;
     void set_unexp_handler(mx_unexp_handler_t handler, void *context);
@@ -193,7 +195,8 @@ private:
     void consume(Incoming *in);
     void own_data(Incoming *in);
     void finish_receive(Incoming *in, int code);
-    void complete_receive(Request *recv, const emx_msg &msg, Partner *partner, uint32_t xfer_length, int code);
+    void complete_receive(Request *recv, const emx_msg &msg, Partner *partner, uint32_t xfer_length,
+                          int code);
     void discard(Incoming *in);
     void start_pull(Incoming *in);
     void cancel_pull(Incoming *in);

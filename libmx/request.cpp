@@ -109,7 +109,8 @@ Request *RequestPool::find(void *handle)
 {
     auto value = reinterpret_cast<uint64_t>(handle);
     uint32_t index = static_cast<uint32_t>(value) & ((1u << index_bits) - 1);
-    uint32_t generation = static_cast<uint32_t>(value >> (slot_bits + index_bits)) & ((1u << generation_bits) - 1);
+    uint32_t generation =
+        static_cast<uint32_t>(value >> (slot_bits + index_bits)) & ((1u << generation_bits) - 1);
     if (!(value >> 63) || endpoint_slot_of(handle) != endpoint_slot_ || index / chunk_size >= chunks_.size())
         return nullptr;
     Request *request = &chunks_[index / chunk_size][index % chunk_size];

@@ -22,8 +22,7 @@ struct TxMessage;
 struct Incoming;
 
 /// Segment list of a request; copied at posting, since the caller's array is his again afterwards.
-class SegmentList
-{
+class SegmentList {
 public:
     void assign(const Segment *segments, uint32_t count);
     void clear()
@@ -87,8 +86,7 @@ struct Request {
 
 /// Requests of one endpoint. Not thread-safe (the endpoint's lock). Slots are never given back to the
 /// system before the pool dies, so that a stale handle always finds a slot to compare with.
-class RequestPool
-{
+class RequestPool {
 public:
     explicit RequestPool(uint32_t endpoint_slot) : endpoint_slot_(endpoint_slot) {}
 

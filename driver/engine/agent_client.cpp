@@ -15,8 +15,9 @@ namespace {
 
 constexpr int reply_timeout_ms = 5000;
 
-constexpr char lost_text[] = "omxd, the board agent, does not answer or has ended: try again, and run it with "
-                             "--foreground if this happens again";
+constexpr char lost_text[] =
+    "omxd, the board agent, does not answer or has ended: try again, and run it with "
+    "--foreground if this happens again";
 
 bool lost(DeviceError &error)
 {
@@ -70,8 +71,9 @@ bool AgentConnection::request(const AgentRequest &request, AgentReply &reply, st
         return lost(error);
     }
     if (reply.magic != agent_protocol_magic || reply.version != agent_protocol_version) {
-        error = {mx_no_driver, "the running omxd is of another build of EtherMX: stop it, so that the next open "
-                               "starts the right one"};
+        error = {mx_no_driver,
+                 "the running omxd is of another build of EtherMX: stop it, so that the next open "
+                 "starts the right one"};
         return false;
     }
     if (reply.code != 0) {

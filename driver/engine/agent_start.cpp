@@ -190,10 +190,11 @@ bool start_agent(const AgentStart &start, DeviceError &error)
 {
     const std::string program = start.program.empty() ? find_program() : start.program;
     if (!runnable(program)) {
-        error = {mx_no_driver, start.program.empty()
-                                   ? std::string("omxd, the board agent, was not found: install it, or set "
-                                                 "EMX_OMXD to its path")
-                                   : "EMX_OMXD names " + program + ", which is not a program that can be run"};
+        error = {mx_no_driver,
+                 start.program.empty()
+                     ? std::string("omxd, the board agent, was not found: install it, or set "
+                                   "EMX_OMXD to its path")
+                     : "EMX_OMXD names " + program + ", which is not a program that can be run"};
         return false;
     }
     // The agent starts in the root folder, so a relative path would lead elsewhere.
@@ -215,8 +216,9 @@ bool start_agent(const AgentStart &start, DeviceError &error)
     writer.reset();
     std::string report;
     if (!read_report(reader.get(), report)) {
-        error = {mx_no_driver, "the board agent " + program + " did not get ready in time: run it with "
-                                                              "--foreground to see why"};
+        error = {mx_no_driver, "the board agent " + program +
+                                   " did not get ready in time: run it with "
+                                   "--foreground to see why"};
         return false;
     }
     return judge_report(report, program, error);

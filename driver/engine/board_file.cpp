@@ -76,8 +76,9 @@ std::unique_ptr<BoardFile> BoardFile::create(uint32_t boards, uint32_t endpoint_
     if (!base)
         return nullptr;
     std::unique_ptr<BoardFile> file(new BoardFile(std::move(fd), base, bytes, boards));
-    file->header() = {board_file_magic, board_file_version, EMX_CNT_COUNT, bytes, boards,
-                      endpoint_max,     peers_capacity,     static_cast<uint32_t>(::getpid())};
+    file->header() = {
+        board_file_magic, board_file_version, EMX_CNT_COUNT,  bytes,
+        boards,           endpoint_max,       peers_capacity, static_cast<uint32_t>(::getpid())};
     for (uint32_t i = 0; i < boards; i++) {
         BoardRecord &board = file->board(i);
         board.peers_offset = layout.first_board + i * layout.stride();

@@ -100,7 +100,8 @@ bool read_board_config(const std::string &path, std::string &boards, std::string
             continue;
         const auto equals = line.find('=');
         if (equals == std::string::npos || trim(line.substr(0, equals)) != "boards") {
-            error = path + ": \"" + line + "\" is not understood; write boards = INTERFACE[:W|:N[=SIZE]][,...]";
+            error =
+                path + ": \"" + line + "\" is not understood; write boards = INTERFACE[:W|:N[=SIZE]][,...]";
             return false;
         }
         boards = trim(line.substr(equals + 1));
@@ -121,9 +122,9 @@ bool choose_sizes(const BoardSpec &spec, uint32_t interface_mtu, fw_sizes &sizes
         return true;
     const std::string mtu = std::to_string(interface_mtu);
     if (spec.dialect == 'N')
-        error = "interface " + spec.interface + " has MTU " + mtu + ", too small for dialect N=" +
-                std::to_string(spec.mtu) + ": configure " + spec.interface + ":N=" + mtu +
-                " on every host of this network, or raise the MTU";
+        error = "interface " + spec.interface + " has MTU " + mtu +
+                ", too small for dialect N=" + std::to_string(spec.mtu) + ": configure " + spec.interface +
+                ":N=" + mtu + " on every host of this network, or raise the MTU";
     else
         error = "interface " + spec.interface + " has MTU " + mtu + ", but dialect W needs " +
                 std::to_string(sizes.payload_min) + ": configure dialect N (EMX_BOARDS=" + spec.interface +

@@ -17,7 +17,8 @@ namespace emx {
 socklen_t abstract_address(const std::string &name, sockaddr_un &address);
 
 /// Sends one datagram with up to 8 descriptors. False with errno set; never raises SIGPIPE.
-bool send_datagram(int socket, const void *data, std::size_t bytes, const std::vector<int> &fds, int flags = 0);
+bool send_datagram(int socket, const void *data, std::size_t bytes, const std::vector<int> &fds,
+                   int flags = 0);
 
 /// Receives one datagram of at most `bytes`, and the descriptors on it (close-on-exec). Returns its
 /// length, 0 when the other end is closed, -1 with errno set (EMSGSIZE when it was longer).

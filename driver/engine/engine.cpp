@@ -15,7 +15,10 @@
 namespace emx {
 namespace {
 
-std::string text_of(const char *chars, std::size_t size) { return std::string(chars, ::strnlen(chars, size)); }
+std::string text_of(const char *chars, std::size_t size)
+{
+    return std::string(chars, ::strnlen(chars, size));
+}
 
 std::string name_in(fw_peers *table, uint32_t peer)
 {
@@ -45,7 +48,8 @@ std::optional<Contact> greet(AgentConnection agent, DeviceError &error)
     if (!agent.request(hello, reply, fds, error))
         return std::nullopt;
     if (fds.size() != 1) {
-        error = {mx_no_driver, "omxd, the board agent, sent no board file: stop it, so that the next open starts it anew"};
+        error = {mx_no_driver,
+                 "omxd, the board agent, sent no board file: stop it, so that the next open starts it anew"};
         return std::nullopt;
     }
     std::string text;
@@ -74,7 +78,8 @@ std::optional<Contact> reach_agent(const AgentStart &start, DeviceError &error)
         }
     }
     if (error.code == 0)
-        error = {mx_no_driver, "omxd, the board agent, ends as soon as it is started: run it with --foreground to see why"};
+        error = {mx_no_driver,
+                 "omxd, the board agent, ends as soon as it is started: run it with --foreground to see why"};
     return std::nullopt;
 }
 
@@ -88,7 +93,8 @@ public:
     uint64_t now_ns() override { return monotonic_ns(); }
     uint64_t random() override { return random_bits(); }
     std::vector<BoardInfo> boards() override;
-    std::unique_ptr<Port> open(uint32_t board, uint32_t number, uint32_t session, DeviceError &error) override;
+    std::unique_ptr<Port> open(uint32_t board, uint32_t number, uint32_t session,
+                               DeviceError &error) override;
     std::vector<PeerInfo> peers(uint32_t board) override;
     std::optional<uint64_t> nic_id_of(const std::string &host_name) override;
     std::optional<std::string> name_of(uint64_t nic_id) override;
@@ -140,7 +146,8 @@ bool Engine::known(uint32_t board, DeviceError &error) const
 {
     if (board < file_->board_count())
         return true;
-    error = {mx_board_unknown, "board " + std::to_string(board) + " does not exist: omxd serves boards 0 to " +
+    error = {mx_board_unknown, "board " + std::to_string(board) +
+                                   " does not exist: omxd serves boards 0 to " +
                                    std::to_string(file_->board_count() - 1)};
     return false;
 }
@@ -168,14 +175,23 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
     if (!contact->agent.request(request, reply, fds, error))
         return nullptr;
     if (reply.value != file_->header().agent_pid || fds.size() != agent_fds_max) {
-        error = {mx_no_driver, "omxd, the board agent, was restarted since this program started: start the program again"};
+        error = {mx_no_driver,
+                 "omxd, the board agent, was restarted since this program started: start the program again"};
         return nullptr;
     }
     const auto secret = static_cast<uint32_t>(random_bits());
-    return EnginePort::make({file_, std::move(contact->agent), board, static_cast<uint8_t>(number), session, secret,
-                             std::move(fds[0]), std::move(fds[1]), std::move(fds[2]),
+    return EnginePort::make({file_,
+                             std::move(contact->agent),
+                             board,
+                             static_cast<uint8_t>(number),
+                             session,
+                             secret,
+                             std::move(fds[0]),
+                             std::move(fds[1]),
+                             std::move(fds[2]),
                              {reply.ring_slot, reply.ring_block, reply.ring_blocks},
-                             {reply.lo_slot, reply.lo_block, reply.lo_blocks}, reply.bulk_bytes},
+                             {reply.lo_slot, reply.lo_block, reply.lo_blocks},
+                             reply.bulk_bytes},
                             error);
 }
 
@@ -268,9 +284,10 @@ bool serves(BoardFile &file, const std::string &wanted, DeviceError &error)
         same = same && (specs.empty() || spec_matches(specs[i], record.interface, record.sizes));
     }
     if (!same)
-        error = {mx_no_dev, "EMX_BOARDS asks for " + wanted + ", but the running omxd serves " + running +
-                                ": unset EMX_BOARDS to use that, or close all endpoints and stop omxd (kill " +
-                                std::to_string(file.header().agent_pid) + "), so that the next open starts it anew"};
+        error = {mx_no_dev,
+                 "EMX_BOARDS asks for " + wanted + ", but the running omxd serves " + running +
+                     ": unset EMX_BOARDS to use that, or close all endpoints and stop omxd (kill " +
+                     std::to_string(file.header().agent_pid) + "), so that the next open starts it anew"};
     return same;
 }
 

@@ -108,7 +108,8 @@ PacketRing::~PacketRing()
 
 bool PacketRing::map(Fd socket, const RingShape &shape)
 {
-    void *base = ::mmap(nullptr, shape.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, socket.get(), 0);
+    void *base =
+        ::mmap(nullptr, shape.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, socket.get(), 0);
     if (base == MAP_FAILED)
         return false;
     base_ = static_cast<std::byte *>(base);

@@ -54,8 +54,8 @@ uint16_t EnginePort::pull_window(uint32_t bulk_bytes) const
 
 bool EnginePort::attach(PortParts &parts, DeviceError &error)
 {
-    if (!ring_.map(std::move(parts.ring), parts.ring_shape) || !lo_.map(std::move(parts.lo), parts.lo_shape) ||
-        !wake_.open()) {
+    if (!ring_.map(std::move(parts.ring), parts.ring_shape) ||
+        !lo_.map(std::move(parts.lo), parts.lo_shape) || !wake_.open()) {
         error = {mx_no_resources, std::string("mapping the receive ring: ") + std::strerror(errno)};
         return false;
     }
@@ -92,7 +92,8 @@ void EnginePort::close_window(uint8_t id)
     publish();
 }
 
-bool EnginePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory, uint64_t cookie)
+bool EnginePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
+                            uint64_t cookie)
 {
     assert(total > 0 && cookie != 0);
     if (!bulk_bound_ && !peer_is_local(rndv.peer))
@@ -162,7 +163,8 @@ uint64_t EnginePort::deadline_ns() const
 void EnginePort::wait(uint64_t deadline)
 {
     const Wake::Seat seat(wake_);
-    pollfd fds[4] = {{ring_.fd(), POLLIN, 0}, {lo_.fd(), POLLIN, 0}, {seat.fd(), POLLIN, 0}, {bulk_.fd(), POLLIN, 0}};
+    pollfd fds[4] = {
+        {ring_.fd(), POLLIN, 0}, {lo_.fd(), POLLIN, 0}, {seat.fd(), POLLIN, 0}, {bulk_.fd(), POLLIN, 0}};
     if (poll_output_.load(std::memory_order_relaxed))
         fds[0].events |= POLLOUT;
     const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? 4 : 3;

@@ -43,8 +43,8 @@ public:
     const emx_msg *peek() override;
     void consume() override;
     bool send(const emx_msg &msg, std::byte *payload) override;
-    void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep, std::span<const Segment> memory,
-                     uint64_t length) override;
+    void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
+                     std::span<const Segment> memory, uint64_t length) override;
     void close_window(uint8_t id) override;
     bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                     uint64_t cookie) override;

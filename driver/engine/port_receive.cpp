@@ -111,24 +111,18 @@ void EnginePort::drain(const Arrival &arrival)
 void EnginePort::execute(const fw_fx &fx, const Arrival &arrival)
 {
     switch (fx.kind) {
-    case FW_FX_DROP:
-        counters_.v[fx.counter]++;
-        break;
+    case FW_FX_DROP: counters_.v[fx.counter]++; break;
     case FW_FX_EVENT:
         post(fx.u.msg);
         publish();
         break;
-    case FW_FX_TX:
-        transmit_effect(fx);
-        break;
+    case FW_FX_TX: transmit_effect(fx); break;
     case FW_FX_REPLIES:
         if (!replies_.add(fx.u.replies, socket_for(fx.u.replies.reply.msg.peer)))
             counters_.v[EMX_CNT_DROP_PULL_BUSY]++;
         publish();
         break;
-    case FW_FX_COPY:
-        copy(fx, arrival);
-        break;
+    case FW_FX_COPY: copy(fx, arrival); break;
     default: // beacons, names, peers: the agent's, filtered out here
         break;
     }

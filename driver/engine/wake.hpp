@@ -35,7 +35,10 @@ public:
     /// A waiter's seat for one wait; a third simultaneous waiter shares the second seat.
     class Seat {
     public:
-        explicit Seat(Wake &wake) : wake_(wake), second_(wake.first_taken_.exchange(true, std::memory_order_acquire)) {}
+        explicit Seat(Wake &wake)
+            : wake_(wake), second_(wake.first_taken_.exchange(true, std::memory_order_acquire))
+        {
+        }
         ~Seat()
         {
             if (!second_)

@@ -11,8 +11,9 @@ namespace emx::api {
 mx_return_t Call::refused(const char *function)
 {
     bool bad_handle = process().context || process().inherited;
-    std::string text = std::string(function) + (bad_handle ? ": not an open endpoint of this process"
-                                                           : ": the library is not initialised; call mx_init");
+    std::string text =
+        std::string(function) + (bad_handle ? ": not an open endpoint of this process"
+                                            : ": the library is not initialised; call mx_init");
     return emx::api::fail(bad_handle ? MX_BAD_ENDPOINT : MX_NOT_INITIALIZED, text.c_str());
 }
 

@@ -10,8 +10,7 @@
 
 namespace emx::api {
 
-class Call
-{
+class Call {
 public:
     explicit Call(mx_endpoint_t handle)
     {
@@ -66,8 +65,7 @@ mx_return_t on_endpoint(const char *function, mx_endpoint_t handle, Body body)
 uint64_t deadline_of(Endpoint &endpoint, uint32_t timeout_ms);
 
 /// A caller's segment list, checked and translated. The array is not initialised: a call uses one of 256.
-class Segments
-{
+class Segments {
 public:
     /// Sums the list up; MX_SUCCESS or the code to fail with.
     mx_return_t read(const mx_segment_t *segments, uint32_t count, uint64_t &length);

@@ -16,10 +16,7 @@ mx_return_t emx_errors_are_fatal(char *text, mx_return_t code)
     std::exit(255);
 }
 
-mx_return_t emx_errors_return(char *, mx_return_t code)
-{
-    return code;
-}
+mx_return_t emx_errors_return(char *, mx_return_t code) { return code; }
 
 const mx_error_handler_t MX_ERRORS_ARE_FATAL = emx_errors_are_fatal;
 const mx_error_handler_t MX_ERRORS_RETURN = emx_errors_return;

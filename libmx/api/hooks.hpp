@@ -11,8 +11,7 @@
 extern "C" [[noreturn]] mx_return_t emx_errors_are_fatal(char *text, mx_return_t code);
 extern "C" mx_return_t emx_errors_return(char *text, mx_return_t code);
 
-namespace emx::api
-{
+namespace emx::api {
 
 /// Calls the global error handler with (text, code); returns what it returns. Works before mx_init.
 mx_return_t fail(mx_return_t code, const char *text);

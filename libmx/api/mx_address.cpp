@@ -19,7 +19,8 @@ template <class Body>
 bool with_partner(mx_endpoint_addr_t address, Body body)
 {
     Context *context = process().context.get();
-    EndpointSlot *slot = context ? context->slot(static_cast<uint32_t>(address.stuff[1] >> 22) & 0x3ff) : nullptr;
+    EndpointSlot *slot =
+        context ? context->slot(static_cast<uint32_t>(address.stuff[1] >> 22) & 0x3ff) : nullptr;
     if (!slot)
         return false;
     std::lock_guard lock(slot->mutex);
@@ -48,7 +49,8 @@ const char *connect_text(mx_return_t code)
     case MX_BAD_CONNECTION_KEY: return "mx_connect: the remote endpoint has another key";
     case MX_CONNECTION_FAILED: return "mx_connect: nobody has that endpoint open";
     case MX_BAD_ENDPOINT_ID: return "mx_connect: the remote board has no such endpoint number";
-    case MX_NIC_NOT_FOUND: return "mx_connect: that board is not in the peers file; add it, or remove the file to admit any";
+    case MX_NIC_NOT_FOUND:
+        return "mx_connect: that board is not in the peers file; add it, or remove the file to admit any";
     case MX_NO_RESOURCES: return "mx_connect: out of memory or requests";
     case MX_FAILURE: return "mx_connect: not from inside the unexpected handler; use mx_iconnect";
     default: return "mx_connect: no answer in time";
@@ -67,7 +69,8 @@ mx_return_t mx_get_endpoint_addr(mx_endpoint_t ep, mx_endpoint_addr_t *address)
     });
 }
 
-mx_return_t mx_decompose_endpoint_addr2(mx_endpoint_addr_t address, uint64_t *nic, uint32_t *eid, uint32_t *session)
+mx_return_t mx_decompose_endpoint_addr2(mx_endpoint_addr_t address, uint64_t *nic, uint32_t *eid,
+                                        uint32_t *session)
 {
     if (nic)
         *nic = address.stuff[0] >> 16;
@@ -134,8 +137,8 @@ mx_return_t mx_connect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t ke
     });
 }
 
-mx_return_t mx_iconnect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t key, uint64_t match, void *context,
-                        mx_request_t *req)
+mx_return_t mx_iconnect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t key, uint64_t match,
+                        void *context, mx_request_t *req)
 {
     return on_endpoint("mx_iconnect", ep, [&](Call &call) {
         mx_return_t code = MX_SUCCESS;
@@ -182,7 +185,8 @@ mx_return_t mx_hostname_to_nic_id(char *name, uint64_t *nic)
             *nic = board.nic_id;
             return MX_SUCCESS;
         }
-    for (const std::string &candidate : {wanted, host + ":" + number, host.substr(0, host.find('.')) + ":" + number})
+    for (const std::string &candidate :
+         {wanted, host + ":" + number, host.substr(0, host.find('.')) + ":" + number})
         if (auto found = context->device().nic_id_of(candidate)) {
             *nic = *found;
             return MX_SUCCESS;

@@ -44,8 +44,8 @@ mx_return_t finish(Call &call, Request *request, mx_status_t *status, uint32_t *
     return MX_SUCCESS;
 }
 
-mx_return_t test_or_wait(const char *function, mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, bool blocking,
-                         mx_status_t *status, uint32_t *result)
+mx_return_t test_or_wait(const char *function, mx_endpoint_t ep, mx_request_t *req, uint32_t timeout,
+                         bool blocking, mx_status_t *status, uint32_t *result)
 {
     if (result)
         *result = 0;
@@ -68,8 +68,8 @@ mx_return_t test_or_wait(const char *function, mx_endpoint_t ep, mx_request_t *r
     });
 }
 
-mx_return_t any(const char *function, mx_endpoint_t ep, uint64_t info, uint64_t mask, uint32_t timeout, bool blocking,
-                mx_status_t *status, uint32_t *result)
+mx_return_t any(const char *function, mx_endpoint_t ep, uint64_t info, uint64_t mask, uint32_t timeout,
+                bool blocking, mx_status_t *status, uint32_t *result)
 {
     if (result)
         *result = 0;
@@ -79,7 +79,8 @@ mx_return_t any(const char *function, mx_endpoint_t ep, uint64_t info, uint64_t 
         if (!result)
             return call.fail(MX_BAD_BAD_BAD, "result pointer is NULL");
         Request *request = nullptr;
-        if (!search(call, timeout, blocking, [&] { return (request = call->finished(info, mask)) != nullptr; }))
+        if (!search(call, timeout, blocking,
+                    [&] { return (request = call->finished(info, mask)) != nullptr; }))
             return call.done();
         return finish(call, request, status, result);
     });
@@ -129,14 +130,15 @@ mx_return_t probe(const char *function, mx_endpoint_t ep, uint64_t info, uint64_
     });
 }
 
-mx_return_t buffered(const char *function, mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, bool blocking,
-                     uint32_t *result)
+mx_return_t buffered(const char *function, mx_endpoint_t ep, mx_request_t *req, uint32_t timeout,
+                     bool blocking, uint32_t *result)
 {
     if (result)
         *result = 0;
     return on_endpoint(function, ep, [&](Call &call) {
         Request *request = req && result ? call->requests().find(*req) : nullptr;
-        bool send = request && (request->kind == RequestKind::send || request->kind == RequestKind::synchronous_send);
+        bool send =
+            request && (request->kind == RequestKind::send || request->kind == RequestKind::synchronous_send);
         if (!send || request->forgotten)
             return MX_BAD_REQUEST; // without the handler: clients ask about any request (section 6)
         auto found = [&] {
@@ -156,7 +158,8 @@ mx_return_t mx_test(mx_endpoint_t ep, mx_request_t *req, mx_status_t *status, ui
     return test_or_wait("mx_test", ep, req, poll_only, false, status, result);
 }
 
-mx_return_t mx_wait(mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, mx_status_t *status, uint32_t *result)
+mx_return_t mx_wait(mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, mx_status_t *status,
+                    uint32_t *result)
 {
     return test_or_wait("mx_wait", ep, req, timeout, true, status, result);
 }

@@ -22,19 +22,15 @@ mx_return_t read_parameters(const mx_param_t *params, uint32_t count, Parameters
     for (uint32_t i = 0; i < count; ++i) {
         const mx_param_t &param = params[i];
         switch (static_cast<int>(param.key)) {
-        case MX_PARAM_ERROR_HANDLER:
-            out.handler = param.val.error_handler;
-            break;
-        case MX_PARAM_UNEXP_QUEUE_MAX:
-            break; // a hint: messages are never dropped for it
+        case MX_PARAM_ERROR_HANDLER: out.handler = param.val.error_handler; break;
+        case MX_PARAM_UNEXP_QUEUE_MAX: break; // a hint: messages are never dropped for it
         case MX_PARAM_CONTEXT_ID:
             out.bits = param.val.context_id.bits;
             out.shift = param.val.context_id.shift;
             if (out.bits > MX_CONTEXT_ID_BITS_MAX || out.bits + out.shift > 64)
                 return MX_BAD_PARAM_VAL;
             break;
-        default:
-            return MX_BAD_PARAM_NAME;
+        default: return MX_BAD_PARAM_NAME;
         }
     }
     return MX_SUCCESS;
@@ -73,7 +69,8 @@ mx_return_t mx_close_endpoint(mx_endpoint_t ep)
 {
     return on_endpoint("mx_close_endpoint", ep, [&](Call &call) {
         if (call->inside_handler())
-            return call.fail(MX_CLOSE_IN_HANDLER, "mx_close_endpoint: not from inside the unexpected handler");
+            return call.fail(MX_CLOSE_IN_HANDLER,
+                             "mx_close_endpoint: not from inside the unexpected handler");
         process().context->close(call.slot(), call.lock());
         return MX_SUCCESS;
     });

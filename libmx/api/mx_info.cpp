@@ -76,7 +76,8 @@ mx_return_t counter_values(Context &context, uint32_t board, const Output &out)
 }
 
 /// The board a per-board key asks about; a code without calling the handler.
-mx_return_t choose_board(Context &context, mx_endpoint_t ep, const void *in, uint32_t in_len, BoardInfo &board)
+mx_return_t choose_board(Context &context, mx_endpoint_t ep, const void *in, uint32_t in_len,
+                         BoardInfo &board)
 {
     uint32_t number;
     if (in && in_len == sizeof(uint32_t)) {
@@ -116,7 +117,8 @@ mx_return_t board_info(Context &context, int key, const BoardInfo &board, const 
     }
 }
 
-mx_return_t info(Context &context, mx_endpoint_t ep, int key, const void *in, uint32_t in_len, const Output &out)
+mx_return_t info(Context &context, mx_endpoint_t ep, int key, const void *in, uint32_t in_len,
+                 const Output &out)
 {
     switch (key) {
     case MX_NIC_COUNT: return out.number(static_cast<uint32_t>(context.device().boards().size()));
@@ -135,8 +137,7 @@ mx_return_t info(Context &context, mx_endpoint_t ep, int key, const void *in, ui
             most = std::min(most, board.medium_max);
         return out.number(most);
     }
-    default:
-        break;
+    default: break;
     }
     if (key < MX_NIC_COUNT || key > MX_LINE_SPEED)
         return MX_BAD_INFO_KEY;
@@ -168,7 +169,8 @@ mx_return_t mx_get_info(mx_endpoint_t ep, mx_get_info_key_t key, void *in, uint3
         mx_return_t code = info(*context, ep, static_cast<int>(key), in, in_len, {out, out_len});
         if (code == MX_SUCCESS)
             return code;
-        return fail(code, "mx_get_info: unknown key or board, or the place for the answer is missing or too small");
+        return fail(code,
+                    "mx_get_info: unknown key or board, or the place for the answer is missing or too small");
     } catch (const std::exception &e) {
         return fail(MX_BAD_BAD_BAD, e.what());
     }

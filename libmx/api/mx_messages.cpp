@@ -19,8 +19,8 @@ const char *segment_text(mx_return_t code)
     }
 }
 
-mx_return_t send(const char *function, mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_endpoint_addr_t dest,
-                 uint64_t match, void *context, mx_request_t *req, bool synchronous)
+mx_return_t send(const char *function, mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg,
+                 mx_endpoint_addr_t dest, uint64_t match, void *context, mx_request_t *req, bool synchronous)
 {
     return on_endpoint(function, ep, [&](Call &call) {
         Segments segments;
@@ -45,14 +45,14 @@ mx_return_t send(const char *function, mx_endpoint_t ep, mx_segment_t *segs, uin
 
 } // namespace
 
-mx_return_t mx_isend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_endpoint_addr_t dest, uint64_t match,
-                     void *context, mx_request_t *req)
+mx_return_t mx_isend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_endpoint_addr_t dest,
+                     uint64_t match, void *context, mx_request_t *req)
 {
     return send("mx_isend", ep, segs, nseg, dest, match, context, req, false);
 }
 
-mx_return_t mx_issend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_endpoint_addr_t dest, uint64_t match,
-                      void *context, mx_request_t *req)
+mx_return_t mx_issend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_endpoint_addr_t dest,
+                      uint64_t match, void *context, mx_request_t *req)
 {
     return send("mx_issend", ep, segs, nseg, dest, match, context, req, true);
 }
@@ -94,7 +94,8 @@ mx_return_t cancel(mx_endpoint_t ep, mx_request_t *req, uint32_t *result, bool n
         if (!request || request->forgotten || !result)
             return call.fail(MX_BAD_REQUEST, "mx_cancel: not a request of this endpoint");
         if (request->kind == RequestKind::send || request->kind == RequestKind::synchronous_send)
-            return call.fail(MX_CANCEL_NOT_SUPPORTED, "mx_cancel: sends cannot be cancelled; disconnect instead");
+            return call.fail(MX_CANCEL_NOT_SUPPORTED,
+                             "mx_cancel: sends cannot be cancelled; disconnect instead");
         if (!call->cancel(request, notify))
             return call.done();
         *result = 1;
@@ -106,7 +107,10 @@ mx_return_t cancel(mx_endpoint_t ep, mx_request_t *req, uint32_t *result, bool n
 
 } // namespace
 
-mx_return_t mx_cancel(mx_endpoint_t ep, mx_request_t *req, uint32_t *result) { return cancel(ep, req, result, false); }
+mx_return_t mx_cancel(mx_endpoint_t ep, mx_request_t *req, uint32_t *result)
+{
+    return cancel(ep, req, result, false);
+}
 
 mx_return_t emx::api::cancel_notest(mx_endpoint_t ep, mx_request_t *req, uint32_t *result)
 {
@@ -143,7 +147,8 @@ mx_return_t mx_context(mx_request_t *req, void **context)
 {
     Context *library = process().context.get();
     if (!library)
-        return fail(process().inherited ? MX_BAD_ENDPOINT : MX_NOT_INITIALIZED, "mx_context: call mx_init first");
+        return fail(process().inherited ? MX_BAD_ENDPOINT : MX_NOT_INITIALIZED,
+                    "mx_context: call mx_init first");
     EndpointSlot *slot = req && *req ? library->slot(RequestPool::endpoint_slot_of(*req)) : nullptr;
     if (slot && context) {
         std::lock_guard lock(slot->mutex);

@@ -30,7 +30,4 @@ EMX_NO_RAW(mx_raw_set_hostname, mx_raw_endpoint_t, char *)
 EMX_NO_RAW(mx_raw_set_peer_name, mx_raw_endpoint_t, uint64_t, char *)
 EMX_NO_RAW(mx_raw_set_nic_reply_info, mx_raw_endpoint_t, void *, uint32_t)
 
-mx_endpt_handle_t mx_raw_handle(mx_raw_endpoint_t)
-{
-    return MX__INVALID_HANDLE;
-}
+mx_endpt_handle_t mx_raw_handle(mx_raw_endpoint_t) { return MX__INVALID_HANDLE; }

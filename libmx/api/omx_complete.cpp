@@ -10,36 +10,24 @@ using emx::omx::mx;
 omx_return_t emx::omx::status_code(mx_status_code_t mx_code)
 {
     switch (mx_code) {
-    case MX_STATUS_SUCCESS:
-        return OMX_SUCCESS;
-    case MX_STATUS_TIMEOUT:
-        return OMX_TIMEOUT;
-    case MX_STATUS_TRUNCATED:
-        return OMX_MESSAGE_TRUNCATED;
-    case MX_STATUS_CANCELLED:
-        return OMX_CANCELLED;
-    case MX_STATUS_ENDPOINT_CLOSED:
-        return OMX_REMOTE_ENDPOINT_CLOSED;
-    case MX_STATUS_ENDPOINT_UNREACHABLE:
-        return OMX_REMOTE_ENDPOINT_UNREACHABLE;
-    case MX_STATUS_BAD_SESSION:
-        return OMX_REMOTE_ENDPOINT_BAD_SESSION;
-    case MX_STATUS_BAD_KEY:
-        return OMX_REMOTE_ENDPOINT_BAD_CONNECTION_KEY;
-    case MX_STATUS_BAD_ENDPOINT:
-        return OMX_REMOTE_ENDPOINT_BAD_ID;
-    case MX_STATUS_BAD_RDMAWIN:
-        return OMX_REMOTE_RDMA_WINDOW_BAD_ID;
-    case MX_STATUS_ABORTED:
-        return OMX_MESSAGE_ABORTED;
-    case MX_STATUS_NO_RESOURCES:
-        return OMX_NO_RESOURCES;
-    default:
-        return OMX_BAD_ERROR;
+    case MX_STATUS_SUCCESS: return OMX_SUCCESS;
+    case MX_STATUS_TIMEOUT: return OMX_TIMEOUT;
+    case MX_STATUS_TRUNCATED: return OMX_MESSAGE_TRUNCATED;
+    case MX_STATUS_CANCELLED: return OMX_CANCELLED;
+    case MX_STATUS_ENDPOINT_CLOSED: return OMX_REMOTE_ENDPOINT_CLOSED;
+    case MX_STATUS_ENDPOINT_UNREACHABLE: return OMX_REMOTE_ENDPOINT_UNREACHABLE;
+    case MX_STATUS_BAD_SESSION: return OMX_REMOTE_ENDPOINT_BAD_SESSION;
+    case MX_STATUS_BAD_KEY: return OMX_REMOTE_ENDPOINT_BAD_CONNECTION_KEY;
+    case MX_STATUS_BAD_ENDPOINT: return OMX_REMOTE_ENDPOINT_BAD_ID;
+    case MX_STATUS_BAD_RDMAWIN: return OMX_REMOTE_RDMA_WINDOW_BAD_ID;
+    case MX_STATUS_ABORTED: return OMX_MESSAGE_ABORTED;
+    case MX_STATUS_NO_RESOURCES: return OMX_NO_RESOURCES;
+    default: return OMX_BAD_ERROR;
     }
 }
 
-void emx::omx::hand_out(mx_return_t returned, const uint32_t *result, const mx_status_t &from, omx_status_t *to)
+void emx::omx::hand_out(mx_return_t returned, const uint32_t *result, const mx_status_t &from,
+                        omx_status_t *to)
 {
     if (returned != MX_SUCCESS || !result || *result == 0 || !to)
         return;

@@ -10,28 +10,15 @@
 
 #include <bit>
 
-namespace emx::omx
-{
+namespace emx::omx {
 
-inline mx_endpoint_t mx(omx_endpoint_t endpoint)
-{
-    return reinterpret_cast<mx_endpoint_t>(endpoint);
-}
+inline mx_endpoint_t mx(omx_endpoint_t endpoint) { return reinterpret_cast<mx_endpoint_t>(endpoint); }
 
-inline mx_request_t mx(omx_request_t request)
-{
-    return reinterpret_cast<mx_request_t>(request);
-}
+inline mx_request_t mx(omx_request_t request) { return reinterpret_cast<mx_request_t>(request); }
 
-inline mx_request_t *mx(omx_request_t *request)
-{
-    return reinterpret_cast<mx_request_t *>(request);
-}
+inline mx_request_t *mx(omx_request_t *request) { return reinterpret_cast<mx_request_t *>(request); }
 
-inline mx_segment_t *mx(omx_seg_t *segments)
-{
-    return reinterpret_cast<mx_segment_t *>(segments);
-}
+inline mx_segment_t *mx(omx_seg_t *segments) { return reinterpret_cast<mx_segment_t *>(segments); }
 
 inline mx_endpoint_addr_t mx(omx_endpoint_addr_t address)
 {
@@ -54,14 +41,10 @@ To handler_cast(From handler)
 inline omx_return_t code(mx_return_t mx_code)
 {
     switch (mx_code) {
-    case MX_CANCEL_NOT_SUPPORTED:
-        return OMX_BAD_REQUEST;
-    case MX_CLOSE_IN_HANDLER:
-        return OMX_NOT_SUPPORTED_IN_HANDLER;
-    case MX_BAD_SEG_LIST:
-        return OMX_SEGMENTS_BAD_COUNT;
-    default:
-        return static_cast<omx_return_t>(mx_code);
+    case MX_CANCEL_NOT_SUPPORTED: return OMX_BAD_REQUEST;
+    case MX_CLOSE_IN_HANDLER: return OMX_NOT_SUPPORTED_IN_HANDLER;
+    case MX_BAD_SEG_LIST: return OMX_SEGMENTS_BAD_COUNT;
+    default: return static_cast<omx_return_t>(mx_code);
     }
 }
 

@@ -11,8 +11,7 @@
 using emx::omx::code;
 using emx::omx::mx;
 
-namespace
-{
+namespace {
 
 constexpr uint32_t board_max = 32;
 
@@ -89,26 +88,16 @@ omx_return_t omx_get_info(omx_endpoint_t ep, enum omx_info_key key, const void *
         return code(mx_get_info(mx(ep), mx_key, const_cast<void *>(in_val), in_len, out_val, out_len));
     };
     switch (key) {
-    case OMX_INFO_BOARD_MAX:
-        return out.value(board_max);
-    case OMX_INFO_ENDPOINT_MAX:
-        return ask(MX_MAX_NATIVE_ENDPOINTS);
-    case OMX_INFO_BOARD_COUNT:
-        return ask(MX_NIC_COUNT);
-    case OMX_INFO_BOARD_IDS:
-        return ask(MX_NIC_IDS);
-    case OMX_INFO_BOARD_HOSTNAME:
-        return board_string(ep, in_val, in_len, out, &emx::BoardInfo::host_name);
-    case OMX_INFO_BOARD_IFACENAME:
-        return board_string(ep, in_val, in_len, out, &emx::BoardInfo::interface);
-    case OMX_INFO_BOARD_NUMA_NODE:
-        return ask(MX_NUMA_NODE);
-    case OMX_INFO_COUNTER_MAX:
-        return out.value(EMX_CNT_COUNT);
-    case OMX_INFO_COUNTER_VALUES:
-        return ask(MX_COUNTERS_VALUES);
-    case OMX_INFO_COUNTER_LABEL:
-        return counter_label(in_val, in_len, out);
+    case OMX_INFO_BOARD_MAX: return out.value(board_max);
+    case OMX_INFO_ENDPOINT_MAX: return ask(MX_MAX_NATIVE_ENDPOINTS);
+    case OMX_INFO_BOARD_COUNT: return ask(MX_NIC_COUNT);
+    case OMX_INFO_BOARD_IDS: return ask(MX_NIC_IDS);
+    case OMX_INFO_BOARD_HOSTNAME: return board_string(ep, in_val, in_len, out, &emx::BoardInfo::host_name);
+    case OMX_INFO_BOARD_IFACENAME: return board_string(ep, in_val, in_len, out, &emx::BoardInfo::interface);
+    case OMX_INFO_BOARD_NUMA_NODE: return ask(MX_NUMA_NODE);
+    case OMX_INFO_COUNTER_MAX: return out.value(EMX_CNT_COUNT);
+    case OMX_INFO_COUNTER_VALUES: return ask(MX_COUNTERS_VALUES);
+    case OMX_INFO_COUNTER_LABEL: return counter_label(in_val, in_len, out);
     }
     return Output::fail(MX_BAD_INFO_KEY, "omx_get_info: unknown key");
 }

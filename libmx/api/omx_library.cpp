@@ -7,15 +7,9 @@ using emx::omx::code;
 using emx::omx::handler_cast;
 using emx::omx::mx;
 
-omx_return_t omx__init_api(int api)
-{
-    return code(mx__init_api(api));
-}
+omx_return_t omx__init_api(int api) { return code(mx__init_api(api)); }
 
-omx_return_t omx_finalize(void)
-{
-    return code(mx_finalize());
-}
+omx_return_t omx_finalize(void) { return code(mx_finalize()); }
 
 omx_error_handler_t omx_set_error_handler(omx_endpoint_t ep, omx_error_handler_t handler)
 {
@@ -33,30 +27,15 @@ omx_return_t omx_open_endpoint(uint32_t board_index, uint32_t endpoint_index, ui
                                  reinterpret_cast<mx_endpoint_t *>(ep)));
 }
 
-omx_return_t omx_close_endpoint(omx_endpoint_t ep)
-{
-    return code(mx_close_endpoint(mx(ep)));
-}
+omx_return_t omx_close_endpoint(omx_endpoint_t ep) { return code(mx_close_endpoint(mx(ep))); }
 
-omx_return_t omx_wakeup(omx_endpoint_t ep)
-{
-    return code(mx_wakeup(mx(ep)));
-}
+omx_return_t omx_wakeup(omx_endpoint_t ep) { return code(mx_wakeup(mx(ep))); }
 
-omx_return_t omx_progress(omx_endpoint_t ep)
-{
-    return code(mx_progress(mx(ep)));
-}
+omx_return_t omx_progress(omx_endpoint_t ep) { return code(mx_progress(mx(ep))); }
 
-omx_return_t omx_disable_progression(omx_endpoint_t ep)
-{
-    return code(mx_disable_progression(mx(ep)));
-}
+omx_return_t omx_disable_progression(omx_endpoint_t ep) { return code(mx_disable_progression(mx(ep))); }
 
-omx_return_t omx_reenable_progression(omx_endpoint_t ep)
-{
-    return code(mx_reenable_progression(mx(ep)));
-}
+omx_return_t omx_reenable_progression(omx_endpoint_t ep) { return code(mx_reenable_progression(mx(ep))); }
 
 omx_return_t omx_get_endpoint_addr(omx_endpoint_t ep, omx_endpoint_addr_t *addr)
 {

@@ -9,15 +9,11 @@ using emx::omx::code;
 using emx::omx::hand_out;
 using emx::omx::mx;
 
-namespace
-{
+namespace {
 
 constexpr std::size_t length_max = std::numeric_limits<uint32_t>::max();
 
-omx_return_t too_long(const char *text)
-{
-    return code(emx::api::fail(MX_BAD_SEG_CNT, text));
-}
+omx_return_t too_long(const char *text) { return code(emx::api::fail(MX_BAD_SEG_CNT, text)); }
 
 } // namespace
 

@@ -102,7 +102,8 @@ mx_return_t mx__init_api(int api)
 {
     constexpr int generation = 3;
     if (api == 0 || (api >> 8) != generation)
-        return fail(MX_BAD_LIB_VERSION, "mx_init: the program was built for another generation of the MX interface");
+        return fail(MX_BAD_LIB_VERSION,
+                    "mx_init: the program was built for another generation of the MX interface");
     try {
         return initialise();
     } catch (const std::bad_alloc &) {

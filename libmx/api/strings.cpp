@@ -7,8 +7,7 @@
 #include <bit>
 #include <cstddef>
 
-namespace
-{
+namespace {
 
 struct Text {
     int code;

@@ -106,16 +106,12 @@ void set_loose(Conf &conf, const Tunable &row, const char *value)
 {
     int number = std::atoi(value);
     switch (row.style) {
-    case Style::boolean:
-        conf.*row.number = number != 0;
-        break;
+    case Style::boolean: conf.*row.number = number != 0; break;
     case Style::zombie:
         if (number == 0)
             conf.*row.number = 0;
         break;
-    case Style::present:
-        conf.*row.number = 1;
-        break;
+    case Style::present: conf.*row.number = 1; break;
     case Style::pair: {
         const char *comma = std::strchr(value, ',');
         int shift = comma ? std::atoi(comma + 1) : 0;

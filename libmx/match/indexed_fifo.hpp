@@ -29,8 +29,7 @@ struct FifoHook {
 
 /// Not thread-safe; owns nothing. `bits` is the member with the match bits, constant while linked.
 template <class T, FifoHook<T> T::*hook, uint64_t T::*bits>
-class IndexedFifo
-{
+class IndexedFifo {
 public:
     bool empty() const { return head_ == nullptr; }
     std::size_t size() const { return size_; }

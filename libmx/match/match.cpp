@@ -181,7 +181,8 @@ void Endpoint::finish_receive(Incoming *in, int code)
     complete_receive(recv, msg, partner, length, code);
 }
 
-void Endpoint::complete_receive(Request *recv, const emx_msg &msg, Partner *partner, uint32_t xfer_length, int code)
+void Endpoint::complete_receive(Request *recv, const emx_msg &msg, Partner *partner, uint32_t xfer_length,
+                                int code)
 {
     recv->matched = true;
     recv->partner = partner;

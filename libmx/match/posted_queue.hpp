@@ -16,8 +16,7 @@ namespace emx {
 struct Request;
 
 /// Not thread-safe; owns nothing.
-class PostedQueue
-{
+class PostedQueue {
 public:
     std::size_t size() const { return size_; }
     Request *front() const { return head_; }

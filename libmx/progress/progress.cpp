@@ -71,7 +71,8 @@ void Endpoint::posted_receive()
 uint64_t Endpoint::frames_served() const
 {
     const emx_counters &counters = port_->counters();
-    return counters.v[EMX_CNT_RX_PULL] + counters.v[EMX_CNT_RX_PULL_REPLY] + counters.v[EMX_CNT_TX_PULL_REPLY];
+    return counters.v[EMX_CNT_RX_PULL] + counters.v[EMX_CNT_RX_PULL_REPLY] +
+           counters.v[EMX_CNT_TX_PULL_REPLY];
 }
 
 void Endpoint::activate(Partner *partner)

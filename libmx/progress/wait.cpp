@@ -24,13 +24,15 @@ struct User {
 
 } // namespace
 
-bool Endpoint::wait(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns, const std::function<bool()> &done)
+bool Endpoint::wait(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns,
+                    const std::function<bool()> &done)
 {
     if (inside_handler() || done()) // a blocking call in the handler would wait for itself
         return done();
     User user(slot_);
     uint32_t epoch = wake_epoch_;
-    uint64_t spin_end = context_.conf().wait_spin ? ~uint64_t{0} : now() + uint64_t(context_.conf().spin_us) * 1000;
+    uint64_t spin_end =
+        context_.conf().wait_spin ? ~uint64_t{0} : now() + uint64_t(context_.conf().spin_us) * 1000;
     unsigned empty = 0;
     for (;;) {
         uint64_t before = completions_;

@@ -45,8 +45,8 @@ Partner *Endpoint::renew_partner(Partner *old)
     Partner *partner = add_partner(old->peer, old->nic_id, old->remote_ep);
     // After giving up, other session bits make leftovers recognisable (8.6); when only the peer restarted,
     // we go on counting, since it adopts whatever we advertise (7.6).
-    partner->rx_match = old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE ? seq::next_session(old->rx_match)
-                                                                         : old->rx_match;
+    partner->rx_match =
+        old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE ? seq::next_session(old->rx_match) : old->rx_match;
     partner->rx_done = partner->rx_acked = partner->rx_match;
     partner->connect_number = old->connect_number;
     partner->ack_counter_tx = old->ack_counter_tx;

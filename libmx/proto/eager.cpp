@@ -5,8 +5,8 @@
 
 namespace emx {
 
-Request *Endpoint::post_send(const Segment *segments, uint32_t count, uint64_t length, Partner *to, uint64_t match,
-                             void *context, bool synchronous)
+Request *Endpoint::post_send(const Segment *segments, uint32_t count, uint64_t length, Partner *to,
+                             uint64_t match, void *context, bool synchronous)
 {
     Request *request = requests_.allocate(synchronous ? RequestKind::synchronous_send : RequestKind::send);
     if (!request)

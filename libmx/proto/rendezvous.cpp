@@ -161,8 +161,9 @@ void Endpoint::retry_pulls()
 
 void Endpoint::on_pull_done(const emx_msg &msg)
 {
-    static constexpr int codes[] = {MX_STATUS_SUCCESS,       MX_STATUS_BAD_ENDPOINT, MX_STATUS_ENDPOINT_CLOSED,
-                                    MX_STATUS_BAD_SESSION,   MX_STATUS_BAD_RDMAWIN,  MX_STATUS_ENDPOINT_UNREACHABLE,
+    static constexpr int codes[] = {MX_STATUS_SUCCESS,         MX_STATUS_BAD_ENDPOINT,
+                                    MX_STATUS_ENDPOINT_CLOSED, MX_STATUS_BAD_SESSION,
+                                    MX_STATUS_BAD_RDMAWIN,     MX_STATUS_ENDPOINT_UNREACHABLE,
                                     MX_STATUS_ABORTED};
     auto found = pulls_.find(msg.u.pull.cookie);
     if (found == pulls_.end())

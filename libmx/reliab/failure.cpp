@@ -90,10 +90,7 @@ void Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
     }
 }
 
-void Endpoint::give_up(Partner *partner)
-{
-    fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
-}
+void Endpoint::give_up(Partner *partner) { fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false); }
 
 void Endpoint::disconnect(Partner *partner)
 {
@@ -104,7 +101,8 @@ void Endpoint::disconnect(Partner *partner)
 
 void Endpoint::on_nack(const emx_msg &msg)
 {
-    static constexpr int codes[] = {0, MX_STATUS_BAD_ENDPOINT, MX_STATUS_ENDPOINT_CLOSED, MX_STATUS_BAD_SESSION};
+    static constexpr int codes[] = {0, MX_STATUS_BAD_ENDPOINT, MX_STATUS_ENDPOINT_CLOSED,
+                                    MX_STATUS_BAD_SESSION};
     Partner *partner = find_partner(msg.peer, msg.remote_ep);
     uint8_t reason = msg.u.nack.reason;
     if (!partner || partner->state == PartnerState::dead || reason < EMX_NACK_BAD_ENDPOINT ||

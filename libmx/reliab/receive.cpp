@@ -15,22 +15,16 @@ void Endpoint::accept(const emx_msg &msg)
     case EMX_SMALL:
     case EMX_MEDIUM:
     case EMX_RNDV:
-    case EMX_NOTIFY:
-        return on_sequenced(msg);
-    case EMX_TRUC:
-        return on_truc(msg);
+    case EMX_NOTIFY: return on_sequenced(msg);
+    case EMX_TRUC: return on_truc(msg);
     case EMX_CONNECT:
         if (lingering_)
             return;
         return msg.u.connect.is_reply ? on_connect_reply(msg) : on_connect_request(msg);
-    case EMX_NACK_LIB:
-        return on_nack(msg);
-    case EMX_EV_PULL_DONE:
-        return on_pull_done(msg);
-    case EMX_EV_LINK:
-        return on_link(msg);
-    default:
-        return; // events for others (raw endpoint)
+    case EMX_NACK_LIB: return on_nack(msg);
+    case EMX_EV_PULL_DONE: return on_pull_done(msg);
+    case EMX_EV_LINK: return on_link(msg);
+    default: return; // events for others (raw endpoint)
     }
 }
 

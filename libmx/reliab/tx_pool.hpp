@@ -12,8 +12,7 @@
 namespace emx {
 
 /// Not thread-safe (the endpoint's lock).
-class TxPool
-{
+class TxPool {
 public:
     ~TxPool();
     /// A message with room for `bytes` of frames (0: none); never nullptr (throws std::bad_alloc).

@@ -121,7 +121,8 @@ private:
         meet();
     }
 
-    template <class Send, class Receive> double ping_pong(uint32_t trips, Send send, Receive receive)
+    template <class Send, class Receive>
+    double ping_pong(uint32_t trips, Send send, Receive receive)
     {
         uint64_t start = 0;
         for (uint32_t i = 0; i < warm_up + trips; i++) {
@@ -169,21 +170,24 @@ void measure(Side &side, int rounds, uint32_t trips, bool print)
     }
     if (!print)
         return;
-    std::printf("half round trip in ns, %d rounds of %u trips; best tells more than median where others use the cores\n"
+    std::printf("half round trip in ns, %d rounds of %u trips; best tells more than median where others use "
+                "the cores\n"
                 "%8s %12s %12s %12s %12s %12s %12s\n",
-                rounds, trips, "bytes", "floor best", "port best", "added", "floor median", "port median", "added");
+                rounds, trips, "bytes", "floor best", "port best", "added", "floor median", "port median",
+                "added");
     for (std::size_t i = 0; i < sizes.size(); i++) {
         const double best[2] = {*std::min_element(floor[i].begin(), floor[i].end()),
                                 *std::min_element(port[i].begin(), port[i].end())};
         const double middle[2] = {median(floor[i]), median(port[i])};
-        std::printf("%8u %12.0f %12.0f %12.0f %12.0f %12.0f %12.0f\n", sizes[i], best[0], best[1], best[1] - best[0],
-                    middle[0], middle[1], middle[1] - middle[0]);
+        std::printf("%8u %12.0f %12.0f %12.0f %12.0f %12.0f %12.0f\n", sizes[i], best[0], best[1],
+                    best[1] - best[0], middle[0], middle[1], middle[1] - middle[0]);
     }
 }
 
 int run(int rounds, uint32_t trips)
 {
-    void *memory = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory =
+        ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         throw std::runtime_error("no shared memory");
     auto *meeting = new (memory) Meeting;

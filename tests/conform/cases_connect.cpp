@@ -59,7 +59,8 @@ CONFORM(connect_with_the_wrong_key, 2, any)
 {
     Net net = open_net(r, false);
     mx_endpoint_addr_t a;
-    CHECK_EQ(mx_connect(net.ep, net.nic[other(r)], net.eid[other(r)], key + 1, patience, &a), MX_BAD_CONNECTION_KEY);
+    CHECK_EQ(mx_connect(net.ep, net.nic[other(r)], net.eid[other(r)], key + 1, patience, &a),
+             MX_BAD_CONNECTION_KEY);
     r.barrier();
     a = connect_to(r, net.ep, net.nic[other(r)], net.eid[other(r)]); // and the right one still works
     send(r, net.ep, "x", 1, a, 1);

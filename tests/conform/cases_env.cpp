@@ -63,9 +63,10 @@ CONFORM(synchronous_self_send_through_the_device, 1, bare)
 
 CONFORM(nonsense_in_mx_variables_is_ignored, 2, bare)
 {
-    for (const char *name : {"MX_RCACHE", "MX_MONOTHREAD", "MX_CSUM", "MX_BONDING", "MX_PIPELINE_LOG", "MX_FW_ACK",
-                             "MX_ZOMBIE", "OMX_VERBDEBUG", "MX_IMM_ACK", "OMX_RNDV_THRESHOLD", "MX_MAX_RETRIES",
-                             "OMX_SHARED_RNDV_THRESHOLD", "OMX_CTXIDS", "OMX_PROCESS_BINDING", "MX_NONSENSE"})
+    for (const char *name :
+         {"MX_RCACHE", "MX_MONOTHREAD", "MX_CSUM", "MX_BONDING", "MX_PIPELINE_LOG", "MX_FW_ACK", "MX_ZOMBIE",
+          "OMX_VERBDEBUG", "MX_IMM_ACK", "OMX_RNDV_THRESHOLD", "MX_MAX_RETRIES", "OMX_SHARED_RNDV_THRESHOLD",
+          "OMX_CTXIDS", "OMX_PROCESS_BINDING", "MX_NONSENSE"})
         r.env(name, "rubbish");
     r.env("MX_ZOMBIE_SEND", "-3");
     r.env("OMX_WAITSPIN", "");

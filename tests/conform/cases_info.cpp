@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Conformance: mx_get_info, names, boards, internal and raw functions (API 3.9, 3.11, 3.12, 4).
-#include <cstring>
 #include "kit.hpp"
+#include <cstring>
 
-#include <mx_io.h>
-#include <mx_raw.h>
 #include <mx_internals/mx__driver_interface.h>
 #include <mx_internals/mx__fops.h>
+#include <mx_io.h>
+#include <mx_raw.h>
 
 extern "C" int mx__regcache_clean(void *addr, size_t len); // no header declares it
 
@@ -97,11 +97,13 @@ CONFORM(info_counters, 2, any)
         const char *l = &labels[i * MX_MAX_STR_LEN];
         CHECK(l[0] != 0 && std::memchr(l, 0, MX_MAX_STR_LEN) != nullptr);
     }
-    CHECK_EQ(mx_get_info(nullptr, MX_COUNTERS_LABELS, &board, 4, labels.data(), bytes - 1), MX_BAD_INFO_LENGTH);
+    CHECK_EQ(mx_get_info(nullptr, MX_COUNTERS_LABELS, &board, 4, labels.data(), bytes - 1),
+             MX_BAD_INFO_LENGTH);
     std::vector<uint32_t> before(n), after(n);
     auto size = static_cast<uint32_t>(n * sizeof(uint32_t));
     REQUIRE_OK(mx_get_info(nullptr, MX_COUNTERS_VALUES, &board, 4, before.data(), size));
-    CHECK_EQ(mx_get_info(nullptr, MX_COUNTERS_VALUES, &board, 4, before.data(), size - 4), MX_BAD_INFO_LENGTH);
+    CHECK_EQ(mx_get_info(nullptr, MX_COUNTERS_VALUES, &board, 4, before.data(), size - 4),
+             MX_BAD_INFO_LENGTH);
     Net net = open_net(r);
     send(r, net.ep, "x", 1, net.to[static_cast<size_t>(1 - r.id)], 1);
     char c;

@@ -358,7 +358,8 @@ CONFORM(nothing_is_left_open_across_exec, 1, real)
         if (n < 0)
             continue;
         target[n] = 0;
-        if (std::strncmp(target, "socket:", 7) == 0 || std::strstr(target, "memfd") || std::strstr(target, "anon_inode"))
+        if (std::strncmp(target, "socket:", 7) == 0 || std::strstr(target, "memfd") ||
+            std::strstr(target, "anon_inode"))
             CHECK(flags & FD_CLOEXEC);
     }
 }

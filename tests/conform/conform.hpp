@@ -48,12 +48,10 @@ struct Registration {
 };
 
 /// Thrown by REQUIRE, and by Rank's calls when another rank failed. Never crosses the C API.
-struct Abandon {
-};
+struct Abandon {};
 
 /// One process of a case.
-class Rank
-{
+class Rank {
 public:
     virtual ~Rank() = default;
 
@@ -106,7 +104,8 @@ std::string show(const T &v)
 template <typename A, typename B>
 bool check_eq(Rank &r, const A &a, const B &b, const char *text, const char *file, int line)
 {
-    using C = std::common_type_t<std::conditional_t<std::is_enum_v<A>, int, A>, std::conditional_t<std::is_enum_v<B>, int, B>>;
+    using C = std::common_type_t<std::conditional_t<std::is_enum_v<A>, int, A>,
+                                 std::conditional_t<std::is_enum_v<B>, int, B>>;
     if (static_cast<C>(a) == static_cast<C>(b))
         return true;
     r.fail(file, line, std::string(text) + ": got " + show(a) + ", want " + show(b));

@@ -64,7 +64,8 @@ Net open_net(Rank &r, bool connect, mx_param_t *params, uint32_t count)
         net.eid.push_back(static_cast<uint32_t>(e));
     net.to.resize(static_cast<size_t>(r.n));
     for (size_t i = 0; connect && i < net.to.size(); i++)
-        net.to[i] = static_cast<int>(i) == r.id ? net.ep.self() : connect_to(r, net.ep, net.nic[i], net.eid[i]);
+        net.to[i] =
+            static_cast<int>(i) == r.id ? net.ep.self() : connect_to(r, net.ep, net.nic[i], net.eid[i]);
     r.barrier();
     return net;
 }

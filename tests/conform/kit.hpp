@@ -14,11 +14,11 @@ inline constexpr uint64_t all_bits = MX_MATCH_MASK_NONE;
 inline constexpr uint32_t patience = 20000; ///< ms: longer means that it hangs
 
 /// An open endpoint that closes itself.
-class Endpoint
-{
+class Endpoint {
 public:
     Endpoint() = default;
-    explicit Endpoint(Rank &r, uint32_t eid = MX_ANY_ENDPOINT, mx_param_t *params = nullptr, uint32_t count = 0);
+    explicit Endpoint(Rank &r, uint32_t eid = MX_ANY_ENDPOINT, mx_param_t *params = nullptr,
+                      uint32_t count = 0);
     Endpoint(Endpoint &&o) noexcept : ep_(o.ep_) { o.ep_ = nullptr; }
     Endpoint &operator=(Endpoint &&o) noexcept
     {
@@ -59,8 +59,10 @@ mx_status_t finish(Rank &r, mx_endpoint_t ep, mx_request_t &request, uint32_t ti
 /// finish(), and the status must be a success.
 mx_status_t finish_ok(Rank &r, mx_endpoint_t ep, mx_request_t &request);
 /// Sends and finishes; receives and finishes, success both.
-void send(Rank &r, mx_endpoint_t ep, const void *data, uint32_t length, mx_endpoint_addr_t to, uint64_t match);
-mx_status_t recv(Rank &r, mx_endpoint_t ep, void *data, uint32_t length, uint64_t match, uint64_t mask = all_bits);
+void send(Rank &r, mx_endpoint_t ep, const void *data, uint32_t length, mx_endpoint_addr_t to,
+          uint64_t match);
+mx_status_t recv(Rank &r, mx_endpoint_t ep, void *data, uint32_t length, uint64_t match,
+                 uint64_t mask = all_bits);
 /// True if the request is complete now or becomes so within ms of polling; it is then reaped.
 bool completes(Rank &r, mx_endpoint_t ep, mx_request_t &request, uint32_t ms, mx_status_t *status = nullptr);
 /// Polls the endpoint for that long.

@@ -14,10 +14,7 @@ namespace {
 
 unsigned labs_made;
 
-bool run(const std::string &command)
-{
-    return std::system((command + " 2>/dev/null").c_str()) == 0;
-}
+bool run(const std::string &command) { return std::system((command + " 2>/dev/null").c_str()) == 0; }
 
 void end_processes_in(const std::string &ns)
 {
@@ -36,10 +33,7 @@ std::string Lab::name(const char *part) const
     return "emxconf" + std::to_string(owner_) + "-" + std::to_string(serial_) + part;
 }
 
-std::string Lab::path(int host) const
-{
-    return "/run/netns/" + name(host ? "b" : "a");
-}
+std::string Lab::path(int host) const { return "/run/netns/" + name(host ? "b" : "a"); }
 
 bool Lab::make(uint32_t mtu, std::string &error)
 {
@@ -47,7 +41,8 @@ bool Lab::make(uint32_t mtu, std::string &error)
     serial_ = ++labs_made;
     made_ = true;
     std::string sw = name("s"), m = std::to_string(mtu);
-    bool ok = run("ip netns add " + sw) && run("ip -n " + sw + " link add name sw0 type bridge stp_state 0 forward_delay 0") &&
+    bool ok = run("ip netns add " + sw) &&
+              run("ip -n " + sw + " link add name sw0 type bridge stp_state 0 forward_delay 0") &&
               run("ip -n " + sw + " link set sw0 mtu " + m + " up");
     for (const char *host : {"a", "b"}) {
         std::string ns = name(host), port = std::string("p") + host;

@@ -10,8 +10,7 @@ namespace emx::conform {
 
 /// Needs root. Names carry the process id, so runs do not meet; the destructor removes all of it
 /// and ends the processes that were left in the namespaces (board agents).
-class Lab
-{
+class Lab {
 public:
     /// Makes the namespaces with eth0 of that MTU in each. False with a sentence in error.
     bool make(uint32_t mtu, std::string &error);

@@ -25,7 +25,8 @@ Options parse_options(int argc, char **argv)
         else if (a == "--verbose")
             o.verbose = true;
         else {
-            std::fprintf(stderr, "usage: %s [--filter TEXT] [--config TEXT] [--big] [--list] [--verbose]\n", argv[0]);
+            std::fprintf(stderr, "usage: %s [--filter TEXT] [--config TEXT] [--big] [--list] [--verbose]\n",
+                         argv[0]);
             std::exit(2);
         }
     }
@@ -56,7 +57,7 @@ int Report::print() const
         std::printf("%-58s", r.c->name);
         for (const std::string &c : columns_) {
             auto it = r.cells.find(c);
-            const char *mark = it == r.cells.end()            ? " "
+            const char *mark = it == r.cells.end()             ? " "
                                : it->second == Outcome::passed ? "ok"
                                : it->second == Outcome::failed ? "FAILED"
                                                                : "-";

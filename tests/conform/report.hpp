@@ -23,8 +23,7 @@ Options parse_options(int argc, char **argv);
 
 enum class Outcome { passed, failed, skipped };
 
-class Report
-{
+class Report {
 public:
     explicit Report(std::vector<std::string> columns) : columns_(std::move(columns)) {}
     void add(const Case &c, const std::string &column, Outcome outcome, const std::string &detail);

@@ -59,8 +59,7 @@ void nap()
     nanosleep(&t, nullptr);
 }
 
-class ProcessRank final : public Rank
-{
+class ProcessRank final : public Rank {
 public:
     ProcessRank(const Case &c, const Config &config) : c_(c), config_(config) {}
 
@@ -124,7 +123,8 @@ public:
         const char *base = std::strrchr(file, '/');
         std::string text = "  rank " + std::to_string(id) + ", " + (base ? base + 1 : file) + ":" +
                            std::to_string(line) + ": " + what + "\n";
-        std::strncat(shared->failures[id], text.c_str(), sizeof shared->failures[id] - std::strlen(shared->failures[id]) - 1);
+        std::strncat(shared->failures[id], text.c_str(),
+                     sizeof shared->failures[id] - std::strlen(shared->failures[id]) - 1);
     }
 
     void run()
@@ -150,10 +150,7 @@ private:
 
 volatile sig_atomic_t stop_signal;
 
-void on_signal(int signal)
-{
-    stop_signal = signal;
-}
+void on_signal(int signal) { stop_signal = signal; }
 
 /// The child's side: into the namespace, under a host name of its own, then the case.
 [[noreturn]] void become_rank(const Case &c, const Config &config, const Lab &lab, int id)
@@ -168,7 +165,9 @@ void on_signal(int signal)
     int ns = open(lab.path(host).c_str(), O_RDONLY | O_CLOEXEC);
     const char *host_name = host ? "conf-b" : "conf-a";
     if (ns < 0 || setns(ns, CLONE_NEWNET) || unshare(CLONE_NEWUTS) || sethostname(host_name, 6)) {
-        rank.fail("", 0, "cannot enter " + lab.path(host) + " under a host name of its own: " + std::strerror(errno));
+        rank.fail("", 0,
+                  "cannot enter " + lab.path(host) +
+                      " under a host name of its own: " + std::strerror(errno));
         shared->abandoned = true;
         _exit(1);
     }
@@ -192,9 +191,11 @@ int reap(int ranks, std::string &failures)
             continue;
         }
         if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-            failures += "  rank " + std::to_string(i) + " died of signal " + std::to_string(WTERMSIG(status)) + "\n";
+            failures +=
+                "  rank " + std::to_string(i) + " died of signal " + std::to_string(WTERMSIG(status)) + "\n";
         if (WIFEXITED(status) && WEXITSTATUS(status))
-            failures += "  rank " + std::to_string(i) + " ended with status " + std::to_string(WEXITSTATUS(status)) + "\n";
+            failures += "  rank " + std::to_string(i) + " ended with status " +
+                        std::to_string(WEXITSTATUS(status)) + "\n";
         if (!failures.empty())
             shared->abandoned = true;
         shared->gone[i] = true;

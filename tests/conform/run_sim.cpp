@@ -66,8 +66,7 @@ struct Stage {
     }
 };
 
-class SimRank final : public Rank
-{
+class SimRank final : public Rank {
 public:
     explicit SimRank(Stage &stage) : stage_(stage) {}
     sim::Process *process = nullptr;
@@ -175,9 +174,9 @@ std::string run_case(const Case &c, const Config &config)
         SimRank *rank = stage.ranks.back().get();
         rank->id = i;
         rank->n = c.ranks;
-        stage.processes.push_back(
-            std::make_unique<sim::Process>(*stage.hosts[static_cast<size_t>(rank->host_of(i))],
-                                           "rank " + std::to_string(i), [rank](sim::Process &p) { rank->run(p); }));
+        stage.processes.push_back(std::make_unique<sim::Process>(
+            *stage.hosts[static_cast<size_t>(rank->host_of(i))], "rank " + std::to_string(i),
+            [rank](sim::Process &p) { rank->run(p); }));
     }
     uint64_t limit = c.tags & (simulated | big) ? 20000 * sim::sec : 300 * sim::sec;
     bool ended = stage.world.run([&] { return stage.living() == 0; }, limit);

@@ -147,7 +147,8 @@ TEST_CASE("engine__other_boards_than_the_running_agent_s_are_an_error", "[netns]
     const auto device = open_device(hosts, 0, "eth0:W");
     const DeviceError error = refusal(hosts, "eth0:N=1500");
     CHECK(error.code == mx_no_dev);
-    CHECK_THAT(error.text, Contains("serves eth0:W") && Contains("kill " + std::to_string(hosts.agent_pid(0))));
+    CHECK_THAT(error.text,
+               Contains("serves eth0:W") && Contains("kill " + std::to_string(hosts.agent_pid(0))));
 }
 
 TEST_CASE("engine__death_of_a_holder_frees_its_endpoint", "[netns][engine]")
@@ -294,9 +295,10 @@ TEST_CASE("engine__a_peers_file_closes_the_table", "[netns][engine]")
     char path[] = "/tmp/emx-peers.XXXXXX";
     const Fd file(::mkstemp(path));
     char line[64];
-    const int length = std::snprintf(line, sizeof(line), "# list\n%02x:%02x:%02x:%02x:%02x:%02x far:0\n",
-                                     unsigned(mac >> 40 & 255), unsigned(mac >> 32 & 255), unsigned(mac >> 24 & 255),
-                                     unsigned(mac >> 16 & 255), unsigned(mac >> 8 & 255), unsigned(mac & 255));
+    const int length =
+        std::snprintf(line, sizeof(line), "# list\n%02x:%02x:%02x:%02x:%02x:%02x far:0\n",
+                      unsigned(mac >> 40 & 255), unsigned(mac >> 32 & 255), unsigned(mac >> 24 & 255),
+                      unsigned(mac >> 16 & 255), unsigned(mac >> 8 & 255), unsigned(mac & 255));
     REQUIRE(::write(file.get(), line, static_cast<std::size_t>(length)) == length);
     hosts.enter(0);
     EngineConfig config;

@@ -57,8 +57,8 @@ public:
     const emx_msg *poll(int side, unsigned milliseconds);
 
     /// Side 1 pulls a message of side 0 into a list of pieces.
-    void begin(const std::vector<std::byte> &source, std::vector<std::byte> &target, uint8_t window, uint64_t cookie,
-               unsigned pieces);
+    void begin(const std::vector<std::byte> &source, std::vector<std::byte> &target, uint8_t window,
+               uint64_t cookie, unsigned pieces);
     void finish();
     std::string describe(int side);
     void transfer(const std::vector<std::byte> &source, std::vector<std::byte> &target, unsigned pieces);

@@ -20,7 +20,10 @@
 namespace emx::test {
 namespace {
 
-[[noreturn]] void fail(const std::string &what) { throw std::runtime_error(what + ": " + std::strerror(errno)); }
+[[noreturn]] void fail(const std::string &what)
+{
+    throw std::runtime_error(what + ": " + std::strerror(errno));
+}
 
 Fd current_namespace()
 {
@@ -77,7 +80,8 @@ TwoHosts::TwoHosts(unsigned mtu) : before_(current_namespace())
         run(host, "ip link set eth0 up");
     // The pair carries frames when both ends saw each other.
     for (int host : {0, 1})
-        run(host, "for i in $(seq 100); do ip link show eth0 | grep -q LOWER_UP && exit 0; sleep 0.02; done; exit 1");
+        run(host, "for i in $(seq 100); do ip link show eth0 | grep -q LOWER_UP && exit 0; sleep 0.02; done; "
+                  "exit 1");
 }
 
 TwoHosts::~TwoHosts()

@@ -78,24 +78,16 @@ void Actor::step()
 {
     switch (rng_.below(8)) {
     case 0:
-    case 1:
-        start_send();
-        break;
+    case 1: start_send(); break;
     case 2:
     case 3:
         if (count(Kind::receive) < troupe_.swarm.receives)
             post_receive(rng_.chance(600));
         break;
     case 4:
-    case 5:
-        reap_some();
-        break;
-    case 6:
-        look_around();
-        break;
-    default:
-        rest();
-        break;
+    case 5: reap_some(); break;
+    case 6: look_around(); break;
+    default: rest(); break;
     }
 }
 
@@ -104,7 +96,8 @@ uint32_t Actor::draw_length()
     uint32_t max = troupe_.swarm.length_max;
     uint32_t f = process_.host().boards[0]->fw().sizes.frag;
     uint32_t L = process_.host().boards[0]->fw().sizes.reply;
-    const uint32_t edges[] = {0, 1, 31, 32, 33, 127, 128, 129, f - 1, f, f + 1, 2 * f, 32767, 32768, 32769, L, 2 * L, 9 * L + 1};
+    const uint32_t edges[] = {0, 1,     31,    32,    33,    127,   128, 129,   f - 1,
+                              f, f + 1, 2 * f, 32767, 32768, 32769, L,   2 * L, 9 * L + 1};
     uint32_t length;
     if (rng_.coin())
         length = edges[rng_.below(std::size(edges))];
@@ -157,8 +150,8 @@ void Actor::start_send()
     std::vector<mx_segment_t> segs = cut(*op, true);
     bool sync = rng_.chance(200);
     mx_return_t code =
-        (sync ? mx_issend : mx_isend)(ep_, segs.data(), static_cast<uint32_t>(segs.size()), peers_[to].address,
-                                      op->name.bits(), op.get(), &op->request);
+        (sync ? mx_issend : mx_isend)(ep_, segs.data(), static_cast<uint32_t>(segs.size()),
+                                      peers_[to].address, op->name.bits(), op.get(), &op->request);
     expect(code, "mx_isend");
     if (!sync && op->length <= 128) { // the library has its copy now
         uint32_t buffered = 0;
@@ -176,7 +169,8 @@ void Actor::start_connect(uint32_t to)
         return;
     if (rng_.chance(300)) {
         mx_endpoint_addr_t a{};
-        mx_return_t code = mx_connect(ep_, e.nic, e.eid, program_key, static_cast<uint32_t>(rng_.range(1, 300)), &a);
+        mx_return_t code =
+            mx_connect(ep_, e.nic, e.eid, program_key, static_cast<uint32_t>(rng_.range(1, 300)), &a);
         if (code == MX_SUCCESS) {
             peers_[to].connected = true;
             peers_[to].address = a;
@@ -197,16 +191,20 @@ void Actor::post_receive(bool wild)
 {
     auto op = std::make_unique<Op>();
     op->kind = Kind::receive;
-    op->length = rng_.chance(850) ? troupe_.swarm.length_max : static_cast<uint32_t>(rng_.below(troupe_.swarm.length_max + 1));
+    op->length = rng_.chance(850) ? troupe_.swarm.length_max
+                                  : static_cast<uint32_t>(rng_.below(troupe_.swarm.length_max + 1));
     op->memory.resize(op->length);
     if (!wild) {
         op->mask = rng_.coin() ? group_mask : from_mask;
-        uint64_t bits = Name{static_cast<uint32_t>(rng_.below(peers_.size())), 0, static_cast<uint32_t>(rng_.below(3)), 0}.bits();
+        uint64_t bits =
+            Name{static_cast<uint32_t>(rng_.below(peers_.size())), 0, static_cast<uint32_t>(rng_.below(3)), 0}
+                .bits();
         op->info = bits & op->mask;
     }
     op->order = ++post_order_;
     std::vector<mx_segment_t> segs = cut(*op, true);
-    expect(mx_irecv(ep_, segs.data(), static_cast<uint32_t>(segs.size()), op->info, op->mask, op.get(), &op->request),
+    expect(mx_irecv(ep_, segs.data(), static_cast<uint32_t>(segs.size()), op->info, op->mask, op.get(),
+                    &op->request),
            "mx_irecv");
     ops_.push_back(std::move(op));
 }
@@ -225,7 +223,8 @@ Actor::Op *Actor::pick(Kind kind)
 
 size_t Actor::count(Kind kind) const
 {
-    return static_cast<size_t>(std::count_if(ops_.begin(), ops_.end(), [&](auto &op) { return op->kind == kind; }));
+    return static_cast<size_t>(
+        std::count_if(ops_.begin(), ops_.end(), [&](auto &op) { return op->kind == kind; }));
 }
 
 void Actor::completed(Op *op, const mx_status_t &status)
@@ -290,7 +289,8 @@ void Actor::connect_completed(Op &op, const mx_status_t &s)
         peers_[op.to].address = s.source;
     } else if (!is_peer_failure(s.code) && !troupe_.book.hostile) {
         complain("a connect ended with status " + std::to_string(s.code));
-    } else if (!troupe_.book.hostile && !troupe_.entries[op.to].gone && !troupe_.book.flow(id_, op.to).broken) {
+    } else if (!troupe_.book.hostile && !troupe_.entries[op.to].gone &&
+               !troupe_.book.flow(id_, op.to).broken) {
         complain("a connect to a living process failed");
     }
 }
@@ -300,7 +300,8 @@ bool Actor::reap_one(Op &op)
     mx_status_t s{};
     uint32_t done = 0;
     mx_request_t request = op.request;
-    expect(rng_.chance(800) ? mx_test(ep_, &request, &s, &done) : mx_wait(ep_, &request, 1, &s, &done), "mx_test");
+    expect(rng_.chance(800) ? mx_test(ep_, &request, &s, &done) : mx_wait(ep_, &request, 1, &s, &done),
+           "mx_test");
     if (done)
         completed(&op, s);
     return done != 0;
@@ -320,7 +321,8 @@ void Actor::reap_some()
         return;
     case 1: {
         uint64_t mask = rng_.coin() ? 0 : group_mask;
-        expect(mx_test_any(ep_, Name{0, 0, static_cast<uint32_t>(rng_.below(3)), 0}.bits() & mask, mask, &s, &done),
+        expect(mx_test_any(ep_, Name{0, 0, static_cast<uint32_t>(rng_.below(3)), 0}.bits() & mask, mask, &s,
+                           &done),
                "mx_test_any");
         break;
     }
@@ -402,7 +404,8 @@ void Actor::rest()
         process_.sleep(rng_.below(200) * us);
 }
 
-mx_unexp_handler_action_t Actor::on_unexpected(void *actor, mx_endpoint_addr_t, uint64_t match, uint32_t length, void *data)
+mx_unexp_handler_action_t Actor::on_unexpected(void *actor, mx_endpoint_addr_t, uint64_t match,
+                                               uint32_t length, void *data)
 {
     return static_cast<Actor *>(actor)->handle(match, length, data);
 }
@@ -414,7 +417,8 @@ mx_unexp_handler_action_t Actor::handle(uint64_t match, uint32_t length, void *d
     Name n = Name::of(match);
     Flow &f = troupe_.book.flow(n.from, n.to);
     if (static_cast<int64_t>(n.number) <= f.last_handled)
-        complain("the handler saw message " + std::to_string(n.number) + " of " + std::to_string(n.from) + " late");
+        complain("the handler saw message " + std::to_string(n.number) + " of " + std::to_string(n.from) +
+                 " late");
     f.last_handled = n.number;
     if (rng_.chance(400)) {
         troupe_.book.arrived(id_, match, static_cast<std::byte *>(data), data ? length : 0, length);
@@ -440,12 +444,15 @@ void Actor::drain()
     uint64_t end = process_.world().now() + patience * (troupe_.book.hostile ? 3 : 1);
     uint32_t idle = 0;
     while (process_.world().now() < end) {
-        bool all = troupe_.everyone(&Troupe::Entry::script_done) && troupe_.book.all_arrived(id_) && !own_work_left();
+        bool all = troupe_.everyone(&Troupe::Entry::script_done) && troupe_.book.all_arrived(id_) &&
+                   !own_work_left();
         if (all && troupe_.faults_over)
             return;
         // Selective receives may wait for ever, and matched ones hang on a dead peer: some that take
         // anything are always there.
-        if (++idle % 100 == 0 || std::count_if(ops_.begin(), ops_.end(), [](auto &op) { return op->kind == Kind::receive && !op->mask; }) < 3)
+        if (++idle % 100 == 0 || std::count_if(ops_.begin(), ops_.end(), [](auto &op) {
+                                     return op->kind == Kind::receive && !op->mask;
+                                 }) < 3)
             post_receive(true);
         mx_status_t s{};
         uint32_t done = 0;
@@ -485,7 +492,8 @@ void Actor::settle()
             completed(static_cast<Op *>(s.context), s);
     }
     if (!ops_.empty())
-        complain("a receive of " + std::to_string(ops_.front()->length) + " bytes was matched and does not end");
+        complain("a receive of " + std::to_string(ops_.front()->length) +
+                 " bytes was matched and does not end");
     troupe_.entries[id_].settled = true;
 }
 
@@ -511,8 +519,8 @@ void Actor::leave()
     }
     if (!troupe_.book.hostile && (c.requests || c.tx_messages || c.windows || windows || pulls))
         complain("leaks " + std::to_string(c.requests) + " requests, " + std::to_string(c.tx_messages) +
-                 " sends, " + std::to_string(c.windows) + " windows; at the device " + std::to_string(windows) +
-                 " windows, " + std::to_string(pulls) + " pulls");
+                 " sends, " + std::to_string(c.windows) + " windows; at the device " +
+                 std::to_string(windows) + " windows, " + std::to_string(pulls) + " pulls");
     troupe_.entries[id_].wants_exit = true;
     end = process_.world().now() + 60 * sec;
     while (!troupe_.everyone(&Troupe::Entry::wants_exit) && process_.world().now() < end) {

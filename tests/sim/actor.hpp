@@ -40,8 +40,7 @@ struct Troupe {
     }
 };
 
-class Actor
-{
+class Actor {
 public:
     Actor(Troupe &troupe, Process &process, uint32_t id, test::Rng rng);
     /// The program, from mx_init to mx_finalize.

@@ -17,7 +17,8 @@ uint64_t word(uint64_t bits, uint64_t i)
 
 std::string show(const Name &n)
 {
-    return "message " + std::to_string(n.number) + " from " + std::to_string(n.from) + " to " + std::to_string(n.to);
+    return "message " + std::to_string(n.number) + " from " + std::to_string(n.from) + " to " +
+           std::to_string(n.to);
 }
 
 } // namespace
@@ -82,7 +83,8 @@ void Book::arrived(uint32_t at, uint64_t bits, const std::byte *data, uint32_t g
     if (data && got <= m.length) {
         uint32_t wrong = compare(data, bits, got);
         if (wrong != got)
-            complain(show(n) + ": altered at byte " + std::to_string(wrong) + " of " + std::to_string(m.length));
+            complain(show(n) + ": altered at byte " + std::to_string(wrong) + " of " +
+                     std::to_string(m.length));
     }
 }
 
@@ -96,7 +98,8 @@ void Book::took(uint32_t at, uint64_t bits, uint64_t post_order, uint64_t info, 
         if (o.from != n.from || (t.bits & mask) != info || (bits & t.mask) != t.info)
             continue; // the receives could not have had each other's message
         if ((t.post_order < post_order) != (o.number < n.number))
-            complain(show(n) + " and number " + std::to_string(o.number) + " were matched in the wrong order");
+            complain(show(n) + " and number " + std::to_string(o.number) +
+                     " were matched in the wrong order");
     }
     taken_[at].push_back({bits, post_order, info, mask});
 }

@@ -43,8 +43,7 @@ struct Name {
     }
 };
 
-class Book
-{
+class Book {
 public:
     /// Contents may be wrong: only what must hold for altered frames is judged.
     bool hostile = false;

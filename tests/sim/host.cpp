@@ -95,14 +95,10 @@ SimPort *Board::steer(const Frame &frame)
     case EMX_RNDV:
     case EMX_PULL:
     case EMX_NOTIFY:
-    case EMX_NACK_MCP:
-        return ports_[frame[17]];
-    case EMX_NACK_LIB:
-        return ports_[frame[25]];
-    case EMX_PULL_REPLY:
-        return ports_[frame[31]];
-    default:
-        return nullptr;
+    case EMX_NACK_MCP: return ports_[frame[17]];
+    case EMX_NACK_LIB: return ports_[frame[25]];
+    case EMX_PULL_REPLY: return ports_[frame[31]];
+    default: return nullptr;
     }
 }
 
@@ -121,7 +117,8 @@ void Board::serve(const Frame &frame)
     fw_pkt pkt;
     // A looped frame comes from our own address, which the check would refuse.
     bool looped = frame.size() >= 12 && board_mac(frame.data() + 6) == fw_.mac;
-    int why = fw_check(&fw_.sizes, looped ? 0 : fw_.mac, frame.data(), static_cast<uint32_t>(frame.size()), &pkt);
+    int why =
+        fw_check(&fw_.sizes, looped ? 0 : fw_.mac, frame.data(), static_cast<uint32_t>(frame.size()), &pkt);
     if (why) {
         counters.v[why]++;
         return;
@@ -178,27 +175,19 @@ void Board::execute(SimPort *port, const Frame *frame, fw_fx &fx)
 {
     emx_counters &count = port ? port->counters() : counters;
     switch (fx.kind) {
-    case FW_FX_DROP:
-        count.v[fx.counter]++;
-        break;
-    case FW_FX_EVENT:
-        port->put_event(fx.u.msg, frame);
-        break;
+    case FW_FX_DROP: count.v[fx.counter]++; break;
+    case FW_FX_EVENT: port->put_event(fx.u.msg, frame); break;
     case FW_FX_TX:
         count.v[fx.counter]++;
         transmit(Frame(fx.u.tx.header, fx.u.tx.header + fx.u.tx.length));
         break;
-    case FW_FX_REPLIES:
-        replies(*port, fx.u.replies);
-        break;
+    case FW_FX_REPLIES: replies(*port, fx.u.replies); break;
     case FW_FX_COPY:
-        port->copy_in(fx.u.copy.cookie, fx.u.copy.position, frame->data() + fx.u.copy.source, fx.u.copy.length);
+        port->copy_in(fx.u.copy.cookie, fx.u.copy.position, frame->data() + fx.u.copy.source,
+                      fx.u.copy.length);
         break;
-    case FW_FX_NAME:
-        fw_peer_name(fw_.peers, fx.u.host.peer, fx.u.host.name);
-        break;
-    default:
-        break; // FW_FX_BEACON: every board is introduced at the start
+    case FW_FX_NAME: fw_peer_name(fw_.peers, fx.u.host.peer, fx.u.host.name); break;
+    default: break; // FW_FX_BEACON: every board is introduced at the start
     }
 }
 
@@ -216,7 +205,8 @@ void Board::replies(SimPort &port, const fw_replies &run)
         Frame frame(EMX_HEADER_MAX + len);
         uint32_t header = fw_encode(&fw_.sizes, &pkt, frame.data());
         frame.resize(header + len);
-        if (!port.read_window(run.window, static_cast<uint64_t>(run.window_offset) + position, frame.data() + header, len))
+        if (!port.read_window(run.window, static_cast<uint64_t>(run.window_offset) + position,
+                              frame.data() + header, len))
             return;
         port.counters().v[EMX_CNT_TX_PULL_REPLY]++;
         transmit(std::move(frame));

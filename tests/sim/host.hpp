@@ -33,8 +33,7 @@ struct HostOptions {
 };
 
 /// One board and its firmware.
-class Board
-{
+class Board {
 public:
     Board(Host &host, uint32_t number, uint64_t mac);
     ~Board();
@@ -73,8 +72,7 @@ private:
     std::array<SimPort *, EMX_ENDPOINTS_MAX> ports_{};
 };
 
-class Host
-{
+class Host {
 public:
     Host(World &world, Network &network, uint32_t number, const HostOptions &options);
 

@@ -35,10 +35,7 @@ struct Shared {
 
 Shared *shared;
 
-const char *mode_name(Mode m)
-{
-    return m == Mode::delivery ? "delivery" : "hostile";
-}
+const char *mode_name(Mode m) { return m == Mode::delivery ? "delivery" : "hostile"; }
 
 /// One seed; what went wrong, or empty.
 std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
@@ -61,9 +58,9 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
     for (uint32_t i = 0; i < swarm.actors; i++) {
         test::Rng rng = world.rng.fork();
         Host &host = *hosts[world.rng.below(hosts.size())];
-        processes.push_back(std::make_unique<Process>(host, "actor " + std::to_string(i), [&troupe, i, rng](Process &p) {
-            Actor(troupe, p, i, rng).run();
-        }));
+        processes.push_back(
+            std::make_unique<Process>(host, "actor " + std::to_string(i),
+                                      [&troupe, i, rng](Process &p) { Actor(troupe, p, i, rng).run(); }));
         processes.back()->environment = swarm.environment;
     }
     auto kill = [&](uint32_t i) {
@@ -75,11 +72,14 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
     };
     // Faults lie in the first seconds; then the network heals.
     for (uint32_t k = 0; k < swarm.kills; k++)
-        world.after(world.rng.below(200 * ms), [&, i = static_cast<uint32_t>(world.rng.below(swarm.actors))] { kill(i); });
+        world.after(world.rng.below(200 * ms),
+                    [&, i = static_cast<uint32_t>(world.rng.below(swarm.actors))] { kill(i); });
     for (uint32_t k = 0; k < swarm.cuts; k++) {
-        auto a = static_cast<uint32_t>(world.rng.below(hosts.size())), b = static_cast<uint32_t>(world.rng.below(hosts.size()));
+        auto a = static_cast<uint32_t>(world.rng.below(hosts.size())),
+             b = static_cast<uint32_t>(world.rng.below(hosts.size()));
         uint64_t length = world.rng.range(1, 4000) * ms;
-        world.after(world.rng.below(300 * ms), [&, a, b, length] { network.cut(a, b, world.now() + length); });
+        world.after(world.rng.below(300 * ms),
+                    [&, a, b, length] { network.cut(a, b, world.now() + length); });
     }
     if (swarm.host_crash)
         world.after(world.rng.below(200 * ms), [&] {
@@ -104,8 +104,9 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
         },
         3000 * sec);
     if (verbose)
-        std::printf("seed %llu: %.3f s of virtual time, %llu steps, %llu frames\n", static_cast<unsigned long long>(seed),
-                    static_cast<double>(world.now() - sec) / sec, static_cast<unsigned long long>(world.steps()),
+        std::printf("seed %llu: %.3f s of virtual time, %llu steps, %llu frames\n",
+                    static_cast<unsigned long long>(seed), static_cast<double>(world.now() - sec) / sec,
+                    static_cast<unsigned long long>(world.steps()),
                     static_cast<unsigned long long>(network.frames));
     if (!network.checker.violation().empty())
         return "bad frame sent: " + network.checker.violation();
@@ -122,7 +123,8 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
 void replay_hint(uint64_t seed, Mode mode, const char *program)
 {
     std::printf("FAILED seed %llu; run it again with: %s --mode %s --seed %llu --verbose\n",
-                static_cast<unsigned long long>(seed), program, mode_name(mode), static_cast<unsigned long long>(seed));
+                static_cast<unsigned long long>(seed), program, mode_name(mode),
+                static_cast<unsigned long long>(seed));
 }
 
 void run_batch(uint64_t first, uint64_t count, const Options &o, const char *program)
@@ -160,10 +162,11 @@ void run_child(uint64_t first, uint64_t end, const Options &o, const char *progr
         shared->failed++;
         replay_hint(shared->current, o.mode, program);
         if (WIFSIGNALED(status))
-            std::printf("  ended by signal %d%s\n", WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ": hangs" : "");
+            std::printf("  ended by signal %d%s\n", WTERMSIG(status),
+                        WTERMSIG(status) == SIGALRM ? ": hangs" : "");
         else
-            std::printf("  exit status %d (of this seed or, for a leak, one of the %llu before it)\n", WEXITSTATUS(status),
-                        static_cast<unsigned long long>(shared->current - first));
+            std::printf("  exit status %d (of this seed or, for a leak, one of the %llu before it)\n",
+                        WEXITSTATUS(status), static_cast<unsigned long long>(shared->current - first));
         first = shared->current + 1;
     }
 }
@@ -177,14 +180,18 @@ Options parse(int argc, char **argv)
             o.seed = std::strtoull(argv[++i], nullptr, 0);
         else if (a == "--seeds" && i + 1 < argc)
             o.seeds = std::strtoull(argv[++i], nullptr, 0);
-        else if (a == "--mode" && i + 1 < argc && (!std::strcmp(argv[i + 1], "delivery") || !std::strcmp(argv[i + 1], "hostile")))
+        else if (a == "--mode" && i + 1 < argc &&
+                 (!std::strcmp(argv[i + 1], "delivery") || !std::strcmp(argv[i + 1], "hostile")))
             o.mode = std::strcmp(argv[++i], "hostile") ? Mode::delivery : Mode::hostile;
         else if (a == "--verbose")
             o.verbose = true;
         else if (a == "--trace")
             o.trace = true;
         else {
-            std::fprintf(stderr, "usage: %s [--seed N] [--seeds COUNT] [--mode delivery|hostile] [--verbose] [--trace]\n", argv[0]);
+            std::fprintf(
+                stderr,
+                "usage: %s [--seed N] [--seeds COUNT] [--mode delivery|hostile] [--verbose] [--trace]\n",
+                argv[0]);
             std::exit(2);
         }
     }

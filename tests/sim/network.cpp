@@ -25,10 +25,7 @@ bool Network::send(Board &from, Frame frame)
     return true;
 }
 
-void Network::cut(uint32_t a, uint32_t b, uint64_t until)
-{
-    cuts_[std::minmax(a, b)] = until;
-}
+void Network::cut(uint32_t a, uint32_t b, uint64_t until) { cuts_[std::minmax(a, b)] = until; }
 
 bool Network::is_cut(uint32_t a, uint32_t b)
 {
@@ -60,8 +57,8 @@ void Network::print(const Board &from, const Board &to, const Frame &f, const ch
     auto u16 = [&](size_t at) { return static_cast<unsigned>(f[at] << 8 | f[at + 1]); };
     auto u32 = [&](size_t at) { return u16(at) << 16 | u16(at + 2); };
     uint8_t type = f[16];
-    std::printf("%12.3f us  %s/%u > %s/%u  %-10s", static_cast<double>(world_.now()) / us, from.name().c_str(), f[18],
-                to.name().c_str(), f[17], fw_type_name(type));
+    std::printf("%12.3f us  %s/%u > %s/%u  %-10s", static_cast<double>(world_.now()) / us,
+                from.name().c_str(), f[18], to.name().c_str(), f[17], fw_type_name(type));
     if (type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM || type == EMX_RNDV)
         std::printf(" seq %04x ack %04x match %08x.%08x", u16(24), u16(26), u32(28), u32(32));
     if (type == EMX_MEDIUM)
@@ -73,8 +70,8 @@ void Network::print(const Board &from, const Board &to, const Frame &f, const ch
     if (type == EMX_TRUC)
         std::printf(" ack %04x counter %u", u16(30), u32(36));
     if (type == EMX_CONNECT)
-        std::printf(" %s number %u start %04x sessions %08x %08x status %u", f[42] ? "reply" : "request", f[43], u16(40),
-                    u32(32), u32(36), f[44]);
+        std::printf(" %s number %u start %04x sessions %08x %08x status %u", f[42] ? "reply" : "request",
+                    f[43], u16(40), u32(32), u32(36), f[44]);
     if (type == EMX_NACK_LIB)
         std::printf(" reason %u seq %04x (from %u to %u)", f[19], u16(28), f[17], f[25]);
     std::printf("  [%zu] %s\n", f.size(), fate);

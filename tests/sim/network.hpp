@@ -30,8 +30,7 @@ struct Faults {
 
 class Board;
 
-class Network
-{
+class Network {
 public:
     explicit Network(World &world) : world_(world), rng_(world.rng.fork()) {}
 

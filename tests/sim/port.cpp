@@ -44,7 +44,8 @@ SimPort::SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t sess
                      static_cast<uint32_t>(device.random()));
     ep_->counters = &counters_;
     if (o.polled) // replies wait in front of the process
-        ep_->pull_window = static_cast<uint16_t>(std::min<uint32_t>(ep_->pull_window, std::max(1u, o.rx_slots / 2)));
+        ep_->pull_window =
+            static_cast<uint16_t>(std::min<uint32_t>(ep_->pull_window, std::max(1u, o.rx_slots / 2)));
     mask_ = o.ring_entries - 1;
     ring_memory_.resize((sizeof(fw_ring) + o.ring_entries * sizeof(emx_msg)) / 8 + 1);
     ring_ = reinterpret_cast<fw_ring *>(ring_memory_.data());
@@ -92,7 +93,8 @@ bool SimPort::put_ring(const emx_msg &msg, const Frame *frame)
     uint32_t index = head_;
     if (frame && m.data_len) {
         auto *payload = reinterpret_cast<const uint8_t *>(m.data);
-        if (payload < frame->data() || payload + m.data_len > frame->data() + frame->size() || m.data_len > slot_bytes_)
+        if (payload < frame->data() || payload + m.data_len > frame->data() + frame->size() ||
+            m.data_len > slot_bytes_)
             abort(); // the core lets a payload through that is not in the frame
         if (head_ - ring_->tail > mask_)
             return false;
@@ -119,18 +121,18 @@ void SimPort::put_event(const emx_msg &msg, const Frame *frame)
 void SimPort::copy_in(uint64_t cookie, uint32_t position, const uint8_t *from, uint32_t length)
 {
     auto it = pulls_.find(cookie);
-    if (it == pulls_.end() || !over_segments(it->second, position, length, [&](std::byte *to, uint32_t off, uint32_t n) {
-            std::memcpy(to, from + off, n);
-        }))
+    if (it == pulls_.end() ||
+        !over_segments(it->second, position, length,
+                       [&](std::byte *to, uint32_t off, uint32_t n) { std::memcpy(to, from + off, n); }))
         abort(); // the core placed data outside a live pull
 }
 
 bool SimPort::read_window(uint8_t id, uint64_t at, uint8_t *to, uint32_t length)
 {
     auto it = windows_.find(id);
-    return it != windows_.end() && over_segments(it->second, at, length, [&](std::byte *from, uint32_t off, uint32_t n) {
-               std::memcpy(to + off, from, n);
-           });
+    return it != windows_.end() &&
+           over_segments(it->second, at, length,
+                         [&](std::byte *from, uint32_t off, uint32_t n) { std::memcpy(to + off, from, n); });
 }
 
 void SimPort::serve_queue()
@@ -178,7 +180,8 @@ bool SimPort::send(const emx_msg &msg, std::byte *payload)
     Frame frame;
     if (msg.data_len) { // the header goes in front of the payload, as a device with one buffer does it
         std::memcpy(payload - length, header, length);
-        frame.assign(reinterpret_cast<uint8_t *>(payload) - length, reinterpret_cast<uint8_t *>(payload) + msg.data_len);
+        frame.assign(reinterpret_cast<uint8_t *>(payload) - length,
+                     reinterpret_cast<uint8_t *>(payload) + msg.data_len);
     } else {
         frame.assign(header, header + length);
     }
@@ -187,8 +190,8 @@ bool SimPort::send(const emx_msg &msg, std::byte *payload)
     return sent;
 }
 
-void SimPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep, std::span<const Segment> memory,
-                          uint64_t length)
+void SimPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
+                          std::span<const Segment> memory, uint64_t length)
 {
     windows_[id].assign(memory.begin(), memory.end());
     fw_window_open(ep_.get(), id, tag, peer, remote_ep, length);
@@ -200,7 +203,8 @@ void SimPort::close_window(uint8_t id)
     windows_.erase(id);
 }
 
-bool SimPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory, uint64_t cookie)
+bool SimPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
+                         uint64_t cookie)
 {
     if (!board_)
         return false;

@@ -12,8 +12,7 @@ namespace emx::sim {
 
 class SimDevice;
 
-class SimPort final : public Port
-{
+class SimPort final : public Port {
 public:
     SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t session);
     ~SimPort() override;
@@ -23,10 +22,11 @@ public:
     const emx_msg *peek() override;
     void consume() override;
     bool send(const emx_msg &msg, std::byte *payload) override;
-    void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep, std::span<const Segment> memory,
-                     uint64_t length) override;
+    void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
+                     std::span<const Segment> memory, uint64_t length) override;
     void close_window(uint8_t id) override;
-    bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory, uint64_t cookie) override;
+    bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
+                    uint64_t cookie) override;
     void cancel_pull(uint64_t cookie) override;
     std::optional<uint32_t> find_peer(uint64_t nic_id) override;
     uint64_t peer_nic_id(uint32_t peer) const override;
@@ -57,7 +57,10 @@ private:
     bool put_ring(const emx_msg &msg, const Frame *frame);
     void signal();
     void serve_queue();
-    std::byte *slot(uint32_t index) { return slots_.get() + static_cast<size_t>(index & mask_) * slot_bytes_; }
+    std::byte *slot(uint32_t index)
+    {
+        return slots_.get() + static_cast<size_t>(index & mask_) * slot_bytes_;
+    }
 
     SimDevice &device_;
     Board *board_; ///< nullptr once detached
@@ -81,15 +84,15 @@ private:
 };
 
 /// The device of one simulated process.
-class SimDevice final : public Device
-{
+class SimDevice final : public Device {
 public:
     explicit SimDevice(Host &host) : host_(host), rng_(host.world().rng.fork()) {}
 
     uint64_t now_ns() override;
     uint64_t random() override { return rng_.next(); }
     std::vector<BoardInfo> boards() override;
-    std::unique_ptr<Port> open(uint32_t board, uint32_t number, uint32_t session, DeviceError &error) override;
+    std::unique_ptr<Port> open(uint32_t board, uint32_t number, uint32_t session,
+                               DeviceError &error) override;
     std::vector<PeerInfo> peers(uint32_t board) override;
     std::optional<uint64_t> nic_id_of(const std::string &host_name) override;
     std::optional<std::string> name_of(uint64_t nic_id) override;

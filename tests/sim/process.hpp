@@ -14,8 +14,7 @@
 
 namespace emx::sim {
 
-class Process
-{
+class Process {
 public:
     /// Starts body on that host at the present time. The C functions (mx_*) called in it act on
     /// this process. The process must outlive the world's run.

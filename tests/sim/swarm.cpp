@@ -91,17 +91,19 @@ std::string Swarm::describe() const
 {
     auto n = [](uint64_t v) { return std::to_string(v); };
     std::string s = std::string("dialect ") + dialect + (dialect_mtu ? "/" + n(dialect_mtu) : "") + ", " +
-                    n(hosts.size()) + " hosts, " + n(actors) + " actors, " + n(messages) + " messages up to " +
-                    n(length_max) + "; loss " + n(faults.loss) + " dup " + n(faults.duplicate) + " reorder " +
-                    n(faults.reorder) + " (" + n(faults.reorder_delay / us) + " us) refuse " + n(faults.refuse) +
-                    " alter " + n(faults.alter) + " cuts " + n(cuts) + " kills " + n(kills) +
+                    n(hosts.size()) + " hosts, " + n(actors) + " actors, " + n(messages) +
+                    " messages up to " + n(length_max) + "; loss " + n(faults.loss) + " dup " +
+                    n(faults.duplicate) + " reorder " + n(faults.reorder) + " (" +
+                    n(faults.reorder_delay / us) + " us) refuse " + n(faults.refuse) + " alter " +
+                    n(faults.alter) + " cuts " + n(cuts) + " kills " + n(kills) +
                     (host_crash ? " host crash" : "") + "; away " + n(away_permille) + " cancel " +
-                    n(cancel_permille) + " forget " + n(forget_permille) + " disconnect " + n(disconnect_permille) +
-                    (handler ? " handler" : "") + ";";
+                    n(cancel_permille) + " forget " + n(forget_permille) + " disconnect " +
+                    n(disconnect_permille) + (handler ? " handler" : "") + ";";
     for (auto &[k, v] : environment)
         s += " " + k + "=" + v;
     for (auto &h : hosts)
-        s += h.polled ? " polled" : " host-driven", s += "/ring " + n(h.ring_entries) + "/rx " + n(h.rx_slots);
+        s += h.polled ? " polled" : " host-driven",
+            s += "/ring " + n(h.ring_entries) + "/rx " + n(h.rx_slots);
     return s;
 }
 

@@ -2,8 +2,8 @@
 // What one seed draws: hosts, sizes, which faults exist and how often, how the programs behave.
 #pragma once
 
-#include "network.hpp"
 #include "host.hpp"
+#include "network.hpp"
 
 #include <cstdint>
 #include <map>

@@ -20,7 +20,8 @@ const T &body(const Bytes &f)
 bool zero(const Bytes &f, size_t from, size_t to)
 {
     return std::all_of(f.begin() + static_cast<std::ptrdiff_t>(std::min(from, f.size())),
-                       f.begin() + static_cast<std::ptrdiff_t>(std::min(to, f.size())), [](uint8_t b) { return !b; });
+                       f.begin() + static_cast<std::ptrdiff_t>(std::min(to, f.size())),
+                       [](uint8_t b) { return !b; });
 }
 
 /// The frame holds the header and len bytes, and nothing but zeros behind.
@@ -53,7 +54,8 @@ std::string judge_medium(const fw_sizes &s, const Bytes &f)
     return ends(f, sizeof m, frag_len);
 }
 
-std::string judge_pull(const fw_sizes &s, uint64_t total, uint64_t offset, uint64_t skip, uint64_t length, uint64_t frame)
+std::string judge_pull(const fw_sizes &s, uint64_t total, uint64_t offset, uint64_t skip, uint64_t length,
+                       uint64_t frame)
 {
     uint64_t o = offset % s.reply;
     if (!length || skip >= s.reply || (skip + length + s.reply - 1) / s.reply > s.block)
@@ -141,8 +143,7 @@ std::string WireChecker::judge(const fw_sizes &s, const Bytes &f)
     case EMX_TINY:
     case EMX_SMALL:
     case EMX_MEDIUM:
-    case EMX_RNDV:
-        return judge_eager(s, f);
+    case EMX_RNDV: return judge_eager(s, f);
     case EMX_PULL:
         if (f[16 + 3] || emx_get32(body<emx_w_pull_w>(f).session) == EMX_SESSION_NONE)
             return "pull generation or session";
@@ -152,17 +153,12 @@ std::string WireChecker::judge(const fw_sizes &s, const Bytes &f)
         uint32_t n = emx_get16(r.length);
         return !n || n > s.reply ? "pull reply size" : ends(f, sizeof r, n);
     }
-    case EMX_TRUC:
-        return judge_truc(f);
-    case EMX_CONNECT:
-        note_session(f);
-        return judge_connect(f);
+    case EMX_TRUC: return judge_truc(f);
+    case EMX_CONNECT: note_session(f); return judge_connect(f);
     case EMX_HOST_QUERY:
     case EMX_HOST_REPLY:
-    case EMX_RAW:
-        return judge_host(f);
-    default:
-        return judge_control(f);
+    case EMX_RAW: return judge_host(f);
+    default: return judge_control(f);
     }
 }
 
@@ -174,7 +170,8 @@ void WireChecker::note_session(const Bytes &f)
     uint32_t session = emx_get32(c.is_reply ? c.key_or_session : c.requester_session);
     uint32_t &told = told_[{from, to}];
     if (told != session)
-        std::erase_if(ack_counters_, [&](auto &e) { return std::get<0>(e.first) == from && std::get<1>(e.first) == to; });
+        std::erase_if(ack_counters_,
+                      [&](auto &e) { return std::get<0>(e.first) == from && std::get<1>(e.first) == to; });
     told = session;
 }
 
@@ -247,7 +244,8 @@ std::string WireChecker::judge_truc(const Bytes &f)
     if (t.data_len != EMX_TRUC_DATA_LEN || t.kind != EMX_TRUC_ACK || session != emx_get32(t.session_copy))
         return "ack packet constants";
     uint32_t counter = emx_get32(t.counter);
-    auto [last, fresh] = ack_counters_.try_emplace({place(f, 6, t.src_ep), place(f, 0, t.dst_ep), session}, counter);
+    auto [last, fresh] =
+        ack_counters_.try_emplace({place(f, 6, t.src_ep), place(f, 0, t.dst_ep), session}, counter);
     if (!fresh && counter <= last->second)
         return "explicit ack counter does not rise"; // rule 7 of section 1.1
     last->second = counter;

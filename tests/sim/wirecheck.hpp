@@ -13,8 +13,7 @@
 
 namespace emx::sim {
 
-class WireChecker
-{
+class WireChecker {
 public:
     /// Checks a frame of a board with those sizes. The first violation is kept.
     void check(const fw_sizes &sizes, const std::vector<uint8_t> &frame);

@@ -24,8 +24,7 @@ inline constexpr uint64_t never = ~0ull;
 class World;
 
 /// A fiber that the world schedules.
-class Task
-{
+class Task {
 public:
     Task(World &world, std::string name, std::function<void()> body);
     const std::string &name() const { return name_; }
@@ -44,8 +43,7 @@ private:
     uint64_t wake_at_ = never; ///< earliest wake-up queued for this turn
 };
 
-class World
-{
+class World {
 public:
     explicit World(uint64_t seed) : rng(seed) {}
 

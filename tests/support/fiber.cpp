@@ -39,10 +39,7 @@ struct EhGlobals {
     unsigned int uncaught = 0;
 };
 
-EhGlobals *eh_globals()
-{
-    return reinterpret_cast<EhGlobals *>(abi::__cxa_get_globals());
-}
+EhGlobals *eh_globals() { return reinterpret_cast<EhGlobals *>(abi::__cxa_get_globals()); }
 
 Fiber::Impl *running = nullptr;
 
@@ -120,7 +117,8 @@ std::byte *get_stack(std::size_t bytes)
             return map;
         }
     }
-    void *map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *map =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED || mprotect(map, Fiber::Impl::page(), PROT_NONE)) {
         perror("fiber stack");
         abort();
@@ -233,19 +231,10 @@ void Fiber::resume()
     current_fiber = nullptr;
 }
 
-void Fiber::suspend()
-{
-    running->leave();
-}
+void Fiber::suspend() { running->leave(); }
 
-Fiber *Fiber::current()
-{
-    return current_fiber;
-}
+Fiber *Fiber::current() { return current_fiber; }
 
-bool Fiber::done() const
-{
-    return impl_->done;
-}
+bool Fiber::done() const { return impl_->done; }
 
 } // namespace emx::test

@@ -14,8 +14,7 @@ namespace emx::test {
 
 /// One fiber. Create it, resume() it from the owner's stack; inside, suspend() gives control back.
 /// A fiber that is destroyed before done() does not unwind its stack: let bodies end.
-class Fiber
-{
+class Fiber {
 public:
     /// body runs on its own stack of `stack_bytes` (0: a default that suits sanitizers) with a
     /// guard page. It must not let exceptions out.

@@ -7,8 +7,7 @@
 namespace emx::test {
 
 /// splitmix64. Not thread-safe; copyable, so that parts of a run can own independent streams.
-class Rng
-{
+class Rng {
 public:
     explicit Rng(uint64_t seed) : state_(seed) {}
 

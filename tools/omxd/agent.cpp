@@ -55,8 +55,9 @@ bool fail(StartError &error, int code, std::string text)
 bool fail_errno(StartError &error, const std::string &what)
 {
     if (errno == EPERM || errno == EACCES)
-        return fail(error, mx_no_perm,
-                    "no CAP_NET_RAW: run as root, or join the group ethermx while omxd runs, or load the module");
+        return fail(
+            error, mx_no_perm,
+            "no CAP_NET_RAW: run as root, or join the group ethermx while omxd runs, or load the module");
     return fail(error, mx_no_resources, what + ": " + std::strerror(errno));
 }
 
@@ -123,7 +124,8 @@ bool Agent::plan_boards(std::vector<BoardPlan> &plans, StartError &error)
     if (!parse_board_spec(text, specs, why))
         return fail(error, mx_no_dev, why);
     if (specs.empty())
-        return fail(error, mx_no_dev, "no board configured: set EMX_BOARDS=INTERFACE or name interfaces in " + config);
+        return fail(error, mx_no_dev,
+                    "no board configured: set EMX_BOARDS=INTERFACE or name interfaces in " + config);
     if (specs.size() > boards_max)
         return fail(error, mx_no_dev, "at most " + std::to_string(boards_max) + " boards can be configured");
     for (const BoardSpec &spec : specs) {
@@ -135,19 +137,24 @@ bool Agent::plan_boards(std::vector<BoardPlan> &plans, StartError &error)
     return true;
 }
 
-bool Agent::plan_board(const BoardSpec &spec, const std::vector<BoardPlan> &others, BoardPlan &plan, StartError &error)
+bool Agent::plan_board(const BoardSpec &spec, const std::vector<BoardPlan> &others, BoardPlan &plan,
+                       StartError &error)
 {
     std::string why;
     plan.spec = spec;
     if (!query_interface(spec.interface, plan.facts))
-        return fail(error, mx_no_dev, "interface " + spec.interface + " does not exist here: correct EMX_BOARDS or the "
-                                      "configuration file (ip link lists the interfaces)");
+        return fail(error, mx_no_dev,
+                    "interface " + spec.interface +
+                        " does not exist here: correct EMX_BOARDS or the "
+                        "configuration file (ip link lists the interfaces)");
     if (!plan.facts.ethernet || plan.facts.mac == 0)
-        return fail(error, mx_no_dev, "interface " + spec.interface + " is not an Ethernet interface: choose another one");
+        return fail(error, mx_no_dev,
+                    "interface " + spec.interface + " is not an Ethernet interface: choose another one");
     for (const BoardPlan &other : others)
         if (other.facts.mac == plan.facts.mac)
-            return fail(error, mx_no_dev, "interfaces " + other.spec.interface + " and " + spec.interface +
-                                              " have the same address: configure one of them");
+            return fail(error, mx_no_dev,
+                        "interfaces " + other.spec.interface + " and " + spec.interface +
+                            " have the same address: configure one of them");
     if (!choose_sizes(spec, plan.facts.mtu, plan.sizes, why))
         return fail(error, mx_no_dev, why);
     return true;
@@ -168,7 +175,8 @@ bool Agent::open_boards(const std::vector<BoardPlan> &plans, StartError &error)
         for (uint32_t i = 0; i < plans.size(); i++) {
             const int index = fw_peer_add(file_->peers(table), plans[i].facts.mac);
             if (index != static_cast<int>(i))
-                return fail(error, mx_no_dev, "the address of interface " + plans[i].spec.interface + " is not a unicast one");
+                return fail(error, mx_no_dev,
+                            "the address of interface " + plans[i].spec.interface + " is not a unicast one");
             fw_peer_name(file_->peers(table), i, boards_[i]->name().c_str());
         }
     }

@@ -61,7 +61,8 @@ private:
     // Start (agent.cpp)
     bool take_name(StartError &error);
     bool plan_boards(std::vector<BoardPlan> &plans, StartError &error);
-    bool plan_board(const BoardSpec &spec, const std::vector<BoardPlan> &others, BoardPlan &plan, StartError &error);
+    bool plan_board(const BoardSpec &spec, const std::vector<BoardPlan> &others, BoardPlan &plan,
+                    StartError &error);
     bool open_boards(const std::vector<BoardPlan> &plans, StartError &error);
     bool load_peers(StartError &error);
 

@@ -38,8 +38,8 @@ void copy_text(char *target, std::size_t size, const std::string &text)
 } // namespace
 
 AgentBoard::AgentBoard(BoardFile &file, uint32_t number, const BoardPlan &plan, std::string name)
-    : file_(file), number_(number), plan_(plan), name_(std::move(name)), counters_(file.counters(number, agent_counters)),
-      peers_(file.peers(number))
+    : file_(file), number_(number), plan_(plan), name_(std::move(name)),
+      counters_(file.counters(number, agent_counters)), peers_(file.peers(number))
 {
     BoardRecord &r = record();
     r.mac = plan.facts.mac;
@@ -73,7 +73,8 @@ bool AgentBoard::open_sockets()
         return false;
     grow_buffers(interface_.get(), own_buffer);
     grow_buffers(lo_.get(), own_buffer);
-    return bind_packet_socket(interface_.get(), plan_.facts.index) && bind_packet_socket(lo_.get(), lo_index_);
+    return bind_packet_socket(interface_.get(), plan_.facts.index) &&
+           bind_packet_socket(lo_.get(), lo_index_);
 }
 
 void AgentBoard::update_filters()
@@ -129,7 +130,8 @@ bool AgentBoard::make_sockets(uint32_t endpoint, EndpointSockets &sockets) const
     sockets.shape.lo_slot = lo.slot;
     sockets.shape.lo_block = lo.block;
     sockets.shape.lo_blocks = lo.blocks;
-    return lock_filter(sockets.ring.get()) && lock_filter(sockets.bulk.get()) && lock_filter(sockets.lo.get());
+    return lock_filter(sockets.ring.get()) && lock_filter(sockets.bulk.get()) &&
+           lock_filter(sockets.lo.get());
 }
 
 void AgentBoard::receive(int socket)
@@ -169,15 +171,9 @@ void AgentBoard::handle(int socket, const uint8_t *frame, uint32_t bytes)
 void AgentBoard::execute(int socket, const fw_fx &fx)
 {
     switch (fx.kind) {
-    case FW_FX_DROP:
-        counters_.v[fx.counter]++;
-        break;
-    case FW_FX_TX:
-        transmit(socket, fx.u.tx.header, fx.u.tx.length, fx.counter);
-        break;
-    case FW_FX_NAME:
-        fw_peer_name(peers_, fx.u.host.peer, fx.u.host.name);
-        break;
+    case FW_FX_DROP: counters_.v[fx.counter]++; break;
+    case FW_FX_TX: transmit(socket, fx.u.tx.header, fx.u.tx.length, fx.counter); break;
+    case FW_FX_NAME: fw_peer_name(peers_, fx.u.host.peer, fx.u.host.name); break;
     default: // beacons change nothing beyond the table
         break;
     }

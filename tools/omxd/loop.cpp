@@ -74,7 +74,8 @@ int Agent::run()
         }
         if (!clients_.empty())
             alone_since_ = now;
-        else if (options_.linger_s >= 0 && now - alone_since_ >= static_cast<uint64_t>(options_.linger_s) * second) {
+        else if (options_.linger_s >= 0 &&
+                 now - alone_since_ >= static_cast<uint64_t>(options_.linger_s) * second) {
             log_.line("no clients left");
             return 0;
         }
@@ -143,7 +144,8 @@ bool Agent::serve_client(Client &client)
 {
     AgentRequest request;
     std::vector<Fd> fds;
-    const ssize_t got = receive_datagram(client.connection.get(), &request, sizeof(request), fds, MSG_DONTWAIT);
+    const ssize_t got =
+        receive_datagram(client.connection.get(), &request, sizeof(request), fds, MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN)
         return true;
     if (got != static_cast<ssize_t>(sizeof(request)) || !fds.empty())
@@ -154,8 +156,8 @@ bool Agent::serve_client(Client &client)
 void Agent::drop(Client &client)
 {
     if (client.board >= 0) {
-        log_.line("endpoint " + std::to_string(client.endpoint) + " of board " + std::to_string(client.board) +
-                  ": released by process " + std::to_string(client.pid));
+        log_.line("endpoint " + std::to_string(client.endpoint) + " of board " +
+                  std::to_string(client.board) + ": released by process " + std::to_string(client.pid));
         boards_[static_cast<std::size_t>(client.board)]->release(client.endpoint);
     }
     client.board = -1;
@@ -196,7 +198,8 @@ void Agent::link_changed(int index, uint32_t state)
         const uint32_t before = read_link(board->record()).state;
         if (index < 0) {
             InterfaceFacts facts;
-            const bool exists = query_interface(board->interface(), facts) && facts.index == board->interface_index();
+            const bool exists =
+                query_interface(board->interface(), facts) && facts.index == board->interface_index();
             board->set_link(!exists ? EMX_LINK_GONE : facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);
         } else if (index == board->interface_index()) {
             board->set_link(state);
@@ -204,7 +207,9 @@ void Agent::link_changed(int index, uint32_t state)
         const uint32_t after = read_link(board->record()).state;
         if (before != after)
             log_.line("interface " + board->interface() + " is " +
-                      (after == EMX_LINK_UP ? "up" : after == EMX_LINK_DOWN ? "down" : "gone"));
+                      (after == EMX_LINK_UP     ? "up"
+                       : after == EMX_LINK_DOWN ? "down"
+                                                : "gone"));
     }
 }
 

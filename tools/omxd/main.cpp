@@ -42,11 +42,16 @@ bool bad(const char *option, const char *value, const char *wanted)
 }
 
 const option long_options[] = {
-    {"boards", required_argument, nullptr, 'b'},  {"config", required_argument, nullptr, 'c'},
-    {"peers", required_argument, nullptr, 'p'},   {"endpoints", required_argument, nullptr, 'e'},
-    {"foreground", no_argument, nullptr, 'f'},    {"linger", required_argument, nullptr, 'l'},
-    {"log", required_argument, nullptr, 'L'},     {"report", required_argument, nullptr, 'R'},
-    {"help", no_argument, nullptr, 'h'},          {"version", no_argument, nullptr, 'V'},
+    {"boards", required_argument, nullptr, 'b'},
+    {"config", required_argument, nullptr, 'c'},
+    {"peers", required_argument, nullptr, 'p'},
+    {"endpoints", required_argument, nullptr, 'e'},
+    {"foreground", no_argument, nullptr, 'f'},
+    {"linger", required_argument, nullptr, 'l'},
+    {"log", required_argument, nullptr, 'L'},
+    {"report", required_argument, nullptr, 'R'},
+    {"help", no_argument, nullptr, 'h'},
+    {"version", no_argument, nullptr, 'V'},
     {nullptr, 0, nullptr, 0},
 };
 
@@ -54,20 +59,11 @@ bool take_option(int letter, AgentOptions &options, bool &linger_given)
 {
     long value = 0;
     switch (letter) {
-    case 'b':
-        options.boards = optarg;
-        return true;
-    case 'c':
-        options.config = optarg;
-        return true;
-    case 'p':
-        options.peers = optarg;
-        return true;
-    case 'L':
-        options.log = optarg;
-        return true;
-    case 'f':
-        return options.foreground = true;
+    case 'b': options.boards = optarg; return true;
+    case 'c': options.config = optarg; return true;
+    case 'p': options.peers = optarg; return true;
+    case 'L': options.log = optarg; return true;
+    case 'f': return options.foreground = true;
     case 'e':
         if (!parse_number(optarg, 1, EMX_ENDPOINTS_MAX, value))
             return bad("--endpoints", optarg, "give a number from 1 to 256");
@@ -83,8 +79,7 @@ bool take_option(int letter, AgentOptions &options, bool &linger_given)
             return bad("--report", optarg, "give a descriptor");
         options.report_fd = static_cast<int>(value);
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 

@@ -16,7 +16,8 @@ bool parse_mac(const std::string &text, uint64_t &mac)
 {
     unsigned b[6];
     int used = 0;
-    if (std::sscanf(text.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5], &used) != 6 ||
+    if (std::sscanf(text.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
+                    &used) != 6 ||
         static_cast<std::size_t>(used) != text.size())
         return false;
     mac = 0;

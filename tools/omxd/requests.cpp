@@ -54,7 +54,8 @@ bool Agent::answer(Client &client, const AgentRequest &request)
     EndpointSockets sockets;
     std::vector<int> fds;
     if (request.magic != agent_protocol_magic || request.version != agent_protocol_version) {
-        refuse(reply, mx_no_driver, "omxd is of another build of EtherMX: stop it, so that the next open starts the right one");
+        refuse(reply, mx_no_driver,
+               "omxd is of another build of EtherMX: stop it, so that the next open starts the right one");
     } else if (request.op == AgentOp::hello) {
         fds = {file_->fd()};
     } else if (request.op == AgentOp::claim) {
@@ -71,8 +72,9 @@ bool Agent::answer(Client &client, const AgentRequest &request)
 void Agent::turn_away(const Client &client) const
 {
     AgentReply reply;
-    refuse(reply, mx_no_perm, "omxd serves root and members of the group ethermx: join the group (usermod -aG ethermx "
-                              "USER) and log in again, or run as root");
+    refuse(reply, mx_no_perm,
+           "omxd serves root and members of the group ethermx: join the group (usermod -aG ethermx "
+           "USER) and log in again, or run as root");
     send_datagram(client.connection.get(), &reply, sizeof(reply), {}, MSG_DONTWAIT);
 }
 
@@ -89,20 +91,24 @@ void Agent::claim(Client &client, const AgentRequest &request, AgentReply &reply
     if (!check_board(request, reply))
         return;
     AgentBoard &board = *boards_[request.board];
-    const std::string what = "endpoint " + std::to_string(request.endpoint) + " of board " + std::to_string(request.board);
+    const std::string what =
+        "endpoint " + std::to_string(request.endpoint) + " of board " + std::to_string(request.board);
     if (request.endpoint >= options_.endpoint_max)
         return refuse(reply, mx_bad_endpoint, what + " is out of range (omxd --endpoints raises it)");
     if (client.board >= 0)
         return refuse(reply, mx_no_resources, "a connection holds one endpoint only");
     if (board.claimed(request.endpoint)) {
         const ClaimRecord &owner = file_->claim(request.board, request.endpoint);
-        return refuse(reply, mx_busy, what + " is open in process " + std::to_string(owner.pid) + " (" +
-                                          std::string(owner.command, ::strnlen(owner.command, sizeof(owner.command))) + ")");
+        return refuse(reply, mx_busy,
+                      what + " is open in process " + std::to_string(owner.pid) + " (" +
+                          std::string(owner.command, ::strnlen(owner.command, sizeof(owner.command))) + ")");
     }
     if (read_link(board.record()).state == EMX_LINK_GONE)
-        return refuse(reply, mx_no_dev, "interface " + board.interface() + " vanished: restart omxd when it is back");
+        return refuse(reply, mx_no_dev,
+                      "interface " + board.interface() + " vanished: restart omxd when it is back");
     if (!loopback_up())
-        return refuse(reply, mx_no_dev, "interface lo is down, which endpoints of one host need: ip link set lo up");
+        return refuse(reply, mx_no_dev,
+                      "interface lo is down, which endpoints of one host need: ip link set lo up");
     ClaimRecord owner{client.pid, client.uid, request.session, 0, {}};
     command_of(client.pid, owner);
     board.claim(request.endpoint, owner);
@@ -125,7 +131,8 @@ void Agent::perform(const AgentRequest &request, AgentReply &reply)
         if (check_board(request, reply)) {
             const int index = boards_[request.board]->add_peer(request.mac);
             if (index < 0)
-                return refuse(reply, mx_nic_not_found, "this board is not in the peers file, or the peer table is full");
+                return refuse(reply, mx_nic_not_found,
+                              "this board is not in the peers file, or the peer table is full");
             reply.value = static_cast<uint32_t>(index);
         }
         break;
@@ -133,7 +140,8 @@ void Agent::perform(const AgentRequest &request, AgentReply &reply)
         if (!check_board(request, reply))
             break;
         if (!good_name(text_of(request)))
-            return refuse(reply, mx_no_resources, "a board name has 1 to 79 printable characters without blanks");
+            return refuse(reply, mx_no_resources,
+                          "a board name has 1 to 79 printable characters without blanks");
         rename(request.board, text_of(request));
         break;
     case AgentOp::clear_counters:
@@ -143,11 +151,8 @@ void Agent::perform(const AgentRequest &request, AgentReply &reply)
     case AgentOp::peers_clear:
     case AgentOp::peers_append:
     case AgentOp::peers_complete:
-    case AgentOp::forget_names:
-        change_peers(request, reply);
-        break;
-    default:
-        refuse(reply, mx_no_driver, "omxd does not know this request");
+    case AgentOp::forget_names: change_peers(request, reply); break;
+    default: refuse(reply, mx_no_driver, "omxd does not know this request");
     }
 }
 
@@ -156,7 +161,8 @@ void Agent::change_peers(const AgentRequest &request, AgentReply &reply)
     if (request.op == AgentOp::peers_append) {
         const std::string name = text_of(request);
         if (!name.empty() && !good_name(name))
-            return refuse(reply, mx_no_resources, "a board name has 1 to 79 printable characters without blanks");
+            return refuse(reply, mx_no_resources,
+                          "a board name has 1 to 79 printable characters without blanks");
         return append_peer(request.mac, name, reply);
     }
     for (const auto &board : boards_) {
