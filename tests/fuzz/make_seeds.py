@@ -3,8 +3,10 @@
 """Writes fuzzing seeds from the golden frames: make_seeds.py WIRE_FOLDER OUT_FOLDER.
 
 OUT_FOLDER/codec gets each frame behind its byte of sizes, OUT_FOLDER/fw_rx the same bodies as
-steps of fuzz_fw_rx, and a pull that is answered in part."""
+steps of fuzz_fw_rx, and a pull that is answered in part; OUT_FOLDER/api and /endpoint a few random
+programs."""
 import pathlib
+import random
 import sys
 
 wire, out = map(pathlib.Path, sys.argv[1:3])
@@ -21,3 +23,7 @@ for path in sorted(wire.glob("*.hex")):
 start = bytes([4, 1, 0, 0, 0, 7])
 answers = b"".join(bytes([1, 0, n, 0]) for n in (0, 0, 3, 0, 0, 5, 0, 0, 0, 0))
 (out / "fw_rx" / "pull").write_bytes(bytes([0]) + start + answers + bytes([5, 0, 20]) + answers)
+for name in ("api", "endpoint"):  # sequences of calls and frames: any bytes are some
+    (out / name).mkdir(exist_ok=True)
+    for seed in range(8):
+        (out / name / str(seed)).write_bytes(random.Random(seed).randbytes(600))
