@@ -33,18 +33,17 @@ Endpoint::~Endpoint()
         while (partner->connects)
             drop_connect(partner.get(), partner->connects);
         drop_early(partner.get());
+        for (TxMessage *tx = partner->rndv, *next; tx; tx = next) {
+            next = tx->rndv_next;
+            if (tx->acked) // the others stand in the queues below, too
+                tx_pool_.release(tx);
+        }
         for (TxMessage *queue : {partner->unacked, partner->waiting})
             while (queue) {
                 TxMessage *next = queue->next;
-                queue->acked = false;
                 tx_pool_.release(queue);
                 queue = next;
             }
-        for (TxMessage *tx = partner->rndv, *next; tx; tx = next) {
-            next = tx->rndv_next;
-            if (tx->acked) // the others were in the unacknowledged queue
-                tx_pool_.release(tx);
-        }
     }
     port_.reset(); // before the buffers that its windows and pulls refer to
     requests_.each([this](Request *request) {
