@@ -8,6 +8,7 @@
 #   BENCH_TIME (ms per length) BENCH_FROM BENCH_TO (lengths)
 
 # What has to be built; the whole tree takes several times as long.
+# shellcheck disable=SC2034 # tests/bench/run and the quickstart build these
 BENCH_TARGETS=(tools/omx_perf tools/omx_info tools/omx_init_peers tools/omxd/omxd
                tests/bench/floor_pingpong tests/bench/tcp_pingpong)
 BENCH_TIME=${BENCH_TIME:-50}

@@ -307,7 +307,7 @@ CONFORM(a_signal_does_not_end_a_wait, 1, real)
     pthread_t me = pthread_self();
     std::thread sender([&] {
         for (int i = 0; i < 5; i++) {
-            usleep(20000);
+            usleep(20000); // tidy-allow(sleep): the times of signals, not an event waited for
             pthread_kill(me, SIGUSR1);
         }
     });

@@ -95,7 +95,7 @@ wait_for_open() {
     for ((try = 0; try < 200; try++)); do
         netlab_in 2 "$build/tools/omx_endpoint_info" 2>/dev/null | grep -q 'open by pid' && return
         kill -0 "$NETLAB_PID" 2>/dev/null || break
-        sleep 0.05
+        sleep 0.05 # tidy-allow(sleep): polls the host for the endpoint, at most 10 s
     done
     echo "the receiver has opened no endpoint"
     return 1

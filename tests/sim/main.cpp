@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +38,33 @@ Shared *shared;
 
 const char *mode_name(Mode m) { return m == Mode::delivery ? "delivery" : "hostile"; }
 
+using Kill = std::function<void(uint32_t)>;
+
+/// Deaths of processes, cuts of the network and the crash of a host, all in the first seconds. What
+/// it is given has to outlive the run.
+void schedule_faults(const Swarm &swarm, World &world, Network &network,
+                     std::vector<std::unique_ptr<Host>> &hosts,
+                     std::vector<std::unique_ptr<Process>> &processes, const Kill &kill)
+{
+    for (uint32_t k = 0; k < swarm.kills; k++)
+        world.after(world.rng.below(200 * ms),
+                    [kill, i = static_cast<uint32_t>(world.rng.below(swarm.actors))] { kill(i); });
+    for (uint32_t k = 0; k < swarm.cuts; k++) {
+        auto a = static_cast<uint32_t>(world.rng.below(hosts.size())),
+             b = static_cast<uint32_t>(world.rng.below(hosts.size()));
+        uint64_t length = world.rng.range(1, 4000) * ms;
+        world.after(world.rng.below(300 * ms),
+                    [&world, &network, a, b, length] { network.cut(a, b, world.now() + length); });
+    }
+    if (swarm.host_crash)
+        world.after(world.rng.below(200 * ms), [&swarm, &hosts, &processes, kill] {
+            hosts.back()->set_alive(false);
+            for (uint32_t i = 0; i < swarm.actors; i++)
+                if (&processes[i]->host() == hosts.back().get())
+                    kill(i);
+        });
+}
+
 /// One seed; what went wrong, or empty.
 std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
 {
@@ -63,32 +91,15 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
                                       [&troupe, i, rng](Process &p) { Actor(troupe, p, i, rng).run(); }));
         processes.back()->environment = swarm.environment;
     }
-    auto kill = [&](uint32_t i) {
+    Kill kill = [&](uint32_t i) {
         if (processes[i]->done() || troupe.entries[i].gone || troupe.entries[i].settled)
             return;
         troupe.entries[i].gone = true;
         troupe.book.break_flows(i);
         processes[i]->kill();
     };
-    // Faults lie in the first seconds; then the network heals.
-    for (uint32_t k = 0; k < swarm.kills; k++)
-        world.after(world.rng.below(200 * ms),
-                    [&, i = static_cast<uint32_t>(world.rng.below(swarm.actors))] { kill(i); });
-    for (uint32_t k = 0; k < swarm.cuts; k++) {
-        auto a = static_cast<uint32_t>(world.rng.below(hosts.size())),
-             b = static_cast<uint32_t>(world.rng.below(hosts.size()));
-        uint64_t length = world.rng.range(1, 4000) * ms;
-        world.after(world.rng.below(300 * ms),
-                    [&, a, b, length] { network.cut(a, b, world.now() + length); });
-    }
-    if (swarm.host_crash)
-        world.after(world.rng.below(200 * ms), [&] {
-            hosts.back()->set_alive(false);
-            for (uint32_t i = 0; i < swarm.actors; i++)
-                if (&processes[i]->host() == hosts.back().get())
-                    kill(i);
-        });
-    world.after(5 * sec, [&] {
+    schedule_faults(swarm, world, network, hosts, processes, kill);
+    world.after(5 * sec, [&] { // then the network heals
         network.faults = Faults{};
         troupe.faults_over = true;
     });
