@@ -3,6 +3,7 @@
 #include "libmx/context.hpp"
 
 #include "libmx/endpoint.hpp"
+#include "libmx/shm/port.hpp"
 
 #include <algorithm>
 
@@ -98,6 +99,8 @@ mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uin
     for (const BoardInfo &info : device_->boards())
         if (info.number == board_number)
             board = info;
+    if (!conf_.disable_shared)
+        port = shm::share(std::move(port), board, session);
     for (uint32_t i = 0; i < endpoint_slots; ++i) {
         EndpointSlot &slot = slots_[i];
         std::lock_guard lock(slot.mutex);

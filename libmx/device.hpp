@@ -99,6 +99,9 @@ public:
     virtual uint64_t deadline_ns() const = 0;
     /// Sleeps until a frame arrives, wake() is called, or the absolute time comes.
     virtual void wait(uint64_t deadline_ns) = 0;
+    /// From now on wait() also ends while that descriptor is readable (-1: no longer). It must stay open
+    /// as long. False: a device that does not wait on descriptors, such as one with a time of its own.
+    virtual bool watch(int) { return false; }
     /// Ends a wait(), now or the next one to begin.
     virtual void wake() = 0;
 };

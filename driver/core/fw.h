@@ -128,6 +128,12 @@ int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len,
 	     struct fw_pkt *pkt);
 
 /*
+ * Rules 5 and 6 of section 13 on a decoded packet, which need not have been a frame. 0, or the
+ * counter of the reason to drop.
+ */
+int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt);
+
+/*
  * The inverse: writes the outer header and the fixed header of pkt into hdr (at least
  * EMX_HEADER_MAX bytes, HOST REPLY EMX_HEADER_MAX + EMX_NAME_MAX; all reserved bytes zero) and
  * returns their length, 0 for a type that does not exist. The name of a HOST REPLY counts as

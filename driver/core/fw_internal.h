@@ -47,9 +47,6 @@ void fw_peer_set_tag(struct fw_peers *t, __u32 i, __u16 tag);
 /* fw_codec.c: bytes of the fixed body, 0 for a type that does not exist. */
 __u32 fw_body_len(const struct fw_sizes *s, __u8 type);
 
-/* fw_check.c: rules 5 and 6 of section 13 on a decoded packet. 0, or the reason to drop. */
-int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt);
-
 /*
  * fw_demux.c: turns pkt, whose endpoints and content are set, into the TX effect of a frame from
  * board b to peer number `peer`.

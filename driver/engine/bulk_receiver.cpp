@@ -11,7 +11,7 @@ namespace emx {
 
 void BulkReceiver::allocate() { scratch_.resize(std::size_t{batch_max} * sizes_.reply); }
 
-void BulkReceiver::arm_one(uint32_t i, const SegmentList *target)
+void BulkReceiver::arm_one(uint32_t i, const PieceList *target)
 {
     auto &io = iovecs_[i];
     io[0] = {headers_[i].data(), header_bytes};
@@ -29,7 +29,7 @@ void BulkReceiver::arm_one(uint32_t i, const SegmentList *target)
     messages_[i].msg_hdr.msg_iovlen = used;
 }
 
-void BulkReceiver::arm(const fw_endpoint &ep, int slot, const SegmentList *target)
+void BulkReceiver::arm(const fw_endpoint &ep, int slot, const PieceList *target)
 {
     if (slot < 0 || slot != slot_ || ep.pull[slot].handle != handle_) {
         slot_ = slot;
@@ -56,7 +56,7 @@ bool BulkReceiver::in_place(uint32_t i, const fw_endpoint &ep, int slot) const
            emx_get32(reply.handle) == ep.pull[slot].handle;
 }
 
-void BulkReceiver::set_aside(uint32_t i, const SegmentList &target)
+void BulkReceiver::set_aside(uint32_t i, const PieceList &target)
 {
     if (frames_[i].bytes <= header_bytes)
         return;
@@ -64,7 +64,7 @@ void BulkReceiver::set_aside(uint32_t i, const SegmentList &target)
     target.copy_out(places_[i].position, scratch(i), std::min(payload, places_[i].length));
 }
 
-int BulkReceiver::receive(const fw_endpoint &ep, int slot, const SegmentList *target)
+int BulkReceiver::receive(const fw_endpoint &ep, int slot, const PieceList *target)
 {
     if (scratch_.empty())
         allocate();

@@ -41,7 +41,7 @@ public:
     /// Takes what waits on the socket, without blocking. slot: the only active pull, whose memory is
     /// target, or -1 when the replies may belong to several. Returns the number of frames, or -1 with
     /// errno (EAGAIN: nothing there; EFAULT: the target cannot be written).
-    int receive(const fw_endpoint &ep, int slot, const SegmentList *target);
+    int receive(const fw_endpoint &ep, int slot, const PieceList *target);
     const Frame &frame(uint32_t i) const { return frames_[i]; }
 
     /// Tells that the firmware took a frame of the last batch for this place, in the order of the frames.
@@ -57,10 +57,10 @@ private:
     };
 
     void allocate();
-    void arm(const fw_endpoint &ep, int slot, const SegmentList *target);
-    void arm_one(uint32_t i, const SegmentList *target);
+    void arm(const fw_endpoint &ep, int slot, const PieceList *target);
+    void arm_one(uint32_t i, const PieceList *target);
     bool in_place(uint32_t i, const fw_endpoint &ep, int slot) const;
-    void set_aside(uint32_t i, const SegmentList &target);
+    void set_aside(uint32_t i, const PieceList &target);
     std::byte *scratch(uint32_t i) { return scratch_.data() + std::size_t{i} * sizes_.reply; }
 
     const fw_sizes sizes_;

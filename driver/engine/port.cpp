@@ -163,11 +163,11 @@ uint64_t EnginePort::deadline_ns() const
 void EnginePort::wait(uint64_t deadline)
 {
     const Wake::Seat seat(wake_);
-    pollfd fds[4] = {
-        {ring_.fd(), POLLIN, 0}, {lo_.fd(), POLLIN, 0}, {seat.fd(), POLLIN, 0}, {bulk_.fd(), POLLIN, 0}};
+    pollfd fds[5] = {{ring_.fd(), POLLIN, 0}, {lo_.fd(), POLLIN, 0}, {seat.fd(), POLLIN, 0},
+                     {watched_.load(std::memory_order_relaxed), POLLIN, 0}, {bulk_.fd(), POLLIN, 0}};
     if (poll_output_.load(std::memory_order_relaxed))
         fds[0].events |= POLLOUT;
-    const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? 4 : 3;
+    const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? 5 : 4;
     timespec left{};
     timespec *limit = nullptr;
     if (deadline != ~uint64_t{0}) {
@@ -181,7 +181,7 @@ void EnginePort::wait(uint64_t deadline)
     if (fds[2].revents)
         seat.clear();
     // A socket whose interface went away stays in error until it is asked why.
-    for (const pollfd &entry : {fds[0], fds[1], fds[3]}) {
+    for (const pollfd &entry : {fds[0], fds[1], fds[4]}) {
         if (entry.revents & (POLLERR | POLLHUP)) {
             int why = 0;
             socklen_t size = sizeof(why);

@@ -55,6 +55,11 @@ public:
     emx_counters &counters() override { return counters_; }
     uint64_t deadline_ns() const override;
     void wait(uint64_t deadline_ns) override;
+    bool watch(int fd) override
+    {
+        watched_.store(fd, std::memory_order_relaxed);
+        return true;
+    }
     void wake() override { wake_.wake(); }
 
 private:
@@ -99,7 +104,7 @@ private:
 
     struct Pull {
         uint64_t cookie = 0;
-        SegmentList memory;
+        PieceList memory;
     };
 
     // What a poll that finds nothing touches comes first.
@@ -135,6 +140,7 @@ private:
     std::atomic<bool> poll_bulk_{false}; ///< for wait(), which runs without the lock
     std::atomic<bool> poll_output_{false};
     std::atomic<bool> socket_error_{false};
+    std::atomic<int> watched_{-1}; ///< the library's, in wait()
     Wake wake_;
     uint32_t board_number_;
     AgentConnection agent_;

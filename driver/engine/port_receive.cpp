@@ -194,7 +194,7 @@ int EnginePort::only_pull()
 void EnginePort::poll_bulk()
 {
     const int slot = only_pull();
-    const SegmentList *target = slot < 0 ? nullptr : &pulls_[static_cast<std::size_t>(slot)].memory;
+    const PieceList *target = slot < 0 ? nullptr : &pulls_[static_cast<std::size_t>(slot)].memory;
     const int count = bulk_.receive(endpoint_, slot, target);
     if (count > 0) {
         now_ = monotonic_ns();

@@ -51,7 +51,7 @@ private:
 
     const fw_sizes sizes_;
     emx_counters &counters_;
-    std::array<SegmentList, FW_WINDOWS> windows_;
+    std::array<PieceList, FW_WINDOWS> windows_;
     std::array<Run, queue_max> queue_;
     uint32_t first_ = 0;
     uint32_t count_ = 0;

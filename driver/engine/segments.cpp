@@ -8,7 +8,7 @@
 
 namespace emx {
 
-void SegmentList::assign(std::span<const Segment> segments)
+void PieceList::assign(std::span<const Segment> segments)
 {
     clear();
     for (const Segment &segment : segments) {
@@ -19,7 +19,7 @@ void SegmentList::assign(std::span<const Segment> segments)
     }
 }
 
-const SegmentList::Piece *SegmentList::find(uint64_t position) const
+const PieceList::Piece *PieceList::find(uint64_t position) const
 {
     if (position >= length_)
         return nullptr;
@@ -30,7 +30,7 @@ const SegmentList::Piece *SegmentList::find(uint64_t position) const
     return &*std::prev(after);
 }
 
-uint32_t SegmentList::describe(uint64_t position, uint32_t length, iovec *io, uint32_t room) const
+uint32_t PieceList::describe(uint64_t position, uint32_t length, iovec *io, uint32_t room) const
 {
     if (position + length > length_)
         return 0;
@@ -47,7 +47,7 @@ uint32_t SegmentList::describe(uint64_t position, uint32_t length, iovec *io, ui
     return used;
 }
 
-void SegmentList::copy_in(uint64_t position, const std::byte *source, uint32_t length) const
+void PieceList::copy_in(uint64_t position, const std::byte *source, uint32_t length) const
 {
     assert(position + length <= length_);
     for (const Piece *piece = find(position); length > 0; piece++) {
@@ -60,7 +60,7 @@ void SegmentList::copy_in(uint64_t position, const std::byte *source, uint32_t l
     }
 }
 
-void SegmentList::copy_out(uint64_t position, std::byte *target, uint32_t length) const
+void PieceList::copy_out(uint64_t position, std::byte *target, uint32_t length) const
 {
     assert(position + length <= length_);
     for (const Piece *piece = find(position); length > 0; piece++) {

@@ -15,7 +15,7 @@ namespace emx {
 
 /// A copy of a segment list with the position of each piece, so that a position is found by bisection.
 /// Keeps its memory when it is assigned again.
-class SegmentList {
+class PieceList {
 public:
     void assign(std::span<const Segment> segments);
     void clear() { pieces_.clear(), length_ = 0; }

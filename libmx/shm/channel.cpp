@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Setting channels up: names, credentials, memory.
+#include "libmx/shm/channel.hpp"
+
+#include "driver/engine/control_socket.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <vector>
+
+namespace emx::shm {
+namespace {
+
+constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+constexpr uint32_t hello_magic = 0x31784d45; // also tells the layout of RingMemory
+constexpr int backlog = 64;
+constexpr int hello_patience_ms = 5;
+
+/// First datagram on a channel's socket; the memory comes with it.
+struct Hello {
+    uint32_t magic;
+    uint32_t bytes; ///< of the memory
+    uint64_t from_mac;
+    uint32_t from_session;
+    uint32_t to_session;
+    uint8_t from_endpoint;
+    uint8_t zero[7];
+};
+
+socklen_t address_of(const Identity &who, sockaddr_un &address)
+{
+    char name[64];
+    std::snprintf(name, sizeof(name), "ethermx-shm-%012llx-%u-%08x", static_cast<unsigned long long>(who.mac),
+                  unsigned{who.endpoint}, who.session);
+    return abstract_address(name, address);
+}
+
+Fd make_memory()
+{
+    Fd file(::memfd_create("ethermx-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    // Allocated now, since a page that cannot be had later would be a signal.
+    if (!file || ::fallocate(file.get(), 0, 0, sizeof(RingMemory)) != 0 || ::fcntl(file.get(), F_ADD_SEALS, seals) != 0)
+        return Fd{};
+    return file;
+}
+
+} // namespace
+
+Mapping Mapping::of(int file)
+{
+    Mapping mapping;
+    struct stat facts{};
+    if (::fstat(file, &facts) != 0 || facts.st_size != static_cast<off_t>(sizeof(RingMemory)))
+        return mapping;
+    const int got = ::fcntl(file, F_GET_SEALS);
+    if (got < 0 || (got & seals) != seals)
+        return mapping;
+    void *memory = ::mmap(nullptr, sizeof(RingMemory), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory != MAP_FAILED)
+        mapping.memory_ = static_cast<RingMemory *>(memory);
+    return mapping;
+}
+
+Mapping::~Mapping()
+{
+    if (memory_)
+        ::munmap(memory_, sizeof(RingMemory));
+}
+
+Link::Link(Fd socket)
+{
+    ucred other{};
+    socklen_t size = sizeof(other);
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &other, &size) != 0 || other.pid <= 0 ||
+        other.uid != ::geteuid())
+        return;
+    pid_ = other.pid;
+    process_.reset(static_cast<int>(::syscall(SYS_pidfd_open, other.pid, 0)));
+    socket_ = std::move(socket);
+}
+
+bool Link::process_ended() const
+{
+    pollfd entry{process_.get(), POLLIN, 0};
+    return ::poll(&entry, 1, 0) > 0;
+}
+
+bool Link::drain()
+{
+    char bytes[64];
+    for (;;) {
+        const ssize_t got = ::recv(socket_.get(), bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (got > 0 || (got < 0 && errno == EINTR))
+            continue;
+        return got < 0 && errno == EAGAIN && !process_ended();
+    }
+}
+
+void Link::wake() const
+{
+    // A full socket has wake-ups enough, a closed one nobody to wake.
+    [[maybe_unused]] const ssize_t sent = ::send(socket_.get(), "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+std::unique_ptr<Outgoing> Outgoing::connect(const Identity &from, const Identity &to)
+{
+    const Fd file = make_memory(); // before the connection, since the receiver waits for what follows it
+    Mapping mapping = file ? Mapping::of(file.get()) : Mapping{};
+    Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_un address;
+    const socklen_t length = address_of(to, address);
+    if (!mapping.get() || !socket || ::connect(socket.get(), reinterpret_cast<sockaddr *>(&address), length) != 0)
+        return nullptr;
+    Link link(std::move(socket));
+    Hello hello{hello_magic, sizeof(RingMemory), from.mac, from.session, to.session, from.endpoint, {}};
+    if (!link || !send_datagram(link.socket(), &hello, sizeof(hello), {file.get()}, MSG_DONTWAIT))
+        return nullptr;
+    return std::make_unique<Outgoing>(std::move(link), std::move(mapping), to.session);
+}
+
+bool Listener::open(const Identity &self)
+{
+    Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_un address;
+    const socklen_t length = address_of(self, address);
+    if (!socket || ::bind(socket.get(), reinterpret_cast<sockaddr *>(&address), length) != 0 ||
+        ::listen(socket.get(), backlog) != 0)
+        return false;
+    socket_ = std::move(socket);
+    return true;
+}
+
+std::shared_ptr<Incoming> Listener::accept(const Identity &self, bool &done)
+{
+    Fd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    done = !socket;
+    if (done)
+        return nullptr;
+    // The hello follows the connection at once; who is slower than that is not served.
+    pollfd entry{socket.get(), POLLIN, 0};
+    ::poll(&entry, 1, hello_patience_ms);
+    Hello hello{};
+    std::vector<Fd> fds;
+    const ssize_t got = receive_datagram(socket.get(), &hello, sizeof(hello), fds, MSG_DONTWAIT);
+    if (got != static_cast<ssize_t>(sizeof(hello)) || fds.size() != 1 || hello.magic != hello_magic ||
+        hello.bytes != sizeof(RingMemory) || hello.to_session != self.session)
+        return nullptr;
+    Link link(std::move(socket));
+    Mapping mapping = link ? Mapping::of(fds[0].get()) : Mapping{};
+    if (!mapping.get())
+        return nullptr;
+    const Identity from{hello.from_mac, hello.from_session, hello.from_endpoint};
+    return std::make_shared<Incoming>(std::move(link), std::move(mapping), from);
+}
+
+} // namespace emx::shm

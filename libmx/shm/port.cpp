@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Packets in, pulls, waiting, and what the channels' descriptors tell.
+#include "libmx/shm/port.hpp"
+
+#include "driver/engine/clock.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <sys/epoll.h>
+
+namespace emx::shm {
+namespace {
+
+constexpr uint32_t inner_share = 8; // in a stream from the rings, one look of so many goes to frames first
+constexpr uint32_t polls_per_clock = 16; // empty ones
+constexpr uint64_t service_period_ns = 1000000;
+constexpr std::size_t channels_max = 1024;
+
+} // namespace
+
+std::unique_ptr<Port> share(std::unique_ptr<Port> inner, const BoardInfo &board, uint32_t session)
+{
+    auto port = std::make_unique<ShmPort>(std::move(inner), board, session);
+    if (!port->begin())
+        return port->release();
+    return port;
+}
+
+ShmPort::ShmPort(std::unique_ptr<Port> inner, const BoardInfo &board, uint32_t session)
+    : inner_(std::move(inner)), self_{board.nic_id, session, static_cast<uint8_t>(inner_->number())}
+{
+    if (board.dialect != 'N' || fw_sizes_n(&sizes_, board.dialect_mtu) != 0)
+        fw_sizes_w(&sizes_);
+}
+
+bool ShmPort::begin()
+{
+    if (!inner_->watch(-1))
+        return false;
+    epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+    epoll_event event{EPOLLIN, {}};
+    event.data.u64 = 0;
+    return epoll_ && listener_.open(self_) && ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.fd(), &event) == 0 &&
+           inner_->watch(epoll_.get());
+}
+
+ShmPort::~ShmPort()
+{
+    if (!inner_)
+        return;
+    inner_->watch(-1);
+    for (const auto &in : in_)
+        end(*in);
+}
+
+bool ShmPort::add_link(const Link &link, uint32_t id)
+{
+    epoll_event event{EPOLLIN | EPOLLRDHUP, {}};
+    event.data.u64 = id;
+    return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link.socket(), &event) == 0 &&
+           ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link.process(), &event) == 0;
+}
+
+// Closing does not suffice: a forked child may hold the descriptors too, and then they would go on telling.
+void ShmPort::remove_link(const Link &link)
+{
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.socket(), nullptr);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.process(), nullptr);
+}
+
+// ---- events
+
+const emx_msg *ShmPort::peek()
+{
+    switch (source_) {
+    case Source::ring:
+        return &event_;
+    case Source::queue:
+        return &queue_.front();
+    case Source::inner:
+        return inner_->peek();
+    case Source::none:
+        break;
+    }
+    if (look_.load(std::memory_order_relaxed)) [[unlikely]]
+        service();
+    const bool frames_first = ++turn_ % inner_share == 0;
+    if (!frames_first)
+        if (const emx_msg *event = peek_rings())
+            return event;
+    if (const emx_msg *event = inner_->peek()) {
+        source_ = Source::inner;
+        look_for_sender(*event);
+        return event;
+    }
+    if (frames_first)
+        if (const emx_msg *event = peek_rings())
+            return event;
+    return idle();
+}
+
+void ShmPort::consume()
+{
+    if (source_ == Source::ring) {
+        current_->reader.release();
+        current_.reset();
+    } else if (source_ == Source::queue) {
+        queue_.pop_front();
+    } else if (source_ == Source::inner) {
+        inner_->consume();
+    }
+    source_ = Source::none;
+}
+
+const emx_msg *ShmPort::peek_rings()
+{
+    bool stale = false;
+    for (const auto &in : in_) {
+        if (const emx_msg *event = take(*in)) {
+            current_ = in;
+            source_ = Source::ring;
+            return event;
+        }
+        stale = stale || in->ended;
+    }
+    if (stale)
+        remove_ended();
+    return nullptr;
+}
+
+const emx_msg *ShmPort::take(Incoming &in)
+{
+    while (const emx_msg *msg = in.reader.front()) {
+        if (judge(in, *msg))
+            return &event_;
+        in.reader.release();
+    }
+    if (in.reader.broken() && !in.ended) [[unlikely]] {
+        inner_->counters().v[EMX_CNT_DROP_LENGTH]++;
+        end(in);
+    }
+    return nullptr;
+}
+
+/// What the core checks of a frame, on a record; who it is from is known and not believed.
+bool ShmPort::judge(Incoming &in, const emx_msg &msg)
+{
+    event_ = msg;
+    event_.peer = in.peer;
+    event_.remote_ep = in.from.endpoint;
+    event_.local_ep = self_.endpoint;
+    const bool eager = msg.type == EMX_TINY || msg.type == EMX_SMALL || msg.type == EMX_MEDIUM;
+    const bool bare = msg.type == EMX_RNDV || msg.type == EMX_NOTIFY || msg.type == EMX_TRUC;
+    pkt_.msg = event_;
+    pkt_.exponent = EMX_MEDIUM_EXPONENT_W;
+    int why = 0;
+    if (!eager && !bare)
+        why = EMX_CNT_DROP_TYPE;
+    else if (bare && msg.data_len != 0)
+        why = EMX_CNT_DROP_DATA_PART;
+    else if (msg.session != self_.session)
+        why = EMX_CNT_DROP_SESSION;
+    else
+        why = fw_check_fields(&sizes_, &pkt_);
+    if (why != 0)
+        inner_->counters().v[why]++;
+    return why == 0;
+}
+
+/// A packet that came as a frame from this host: its sender may have a channel that we have not taken yet.
+void ShmPort::look_for_sender(const emx_msg &msg)
+{
+    if (msg.type < EMX_EV_PULL_DONE && inner_->peer_is_local(msg.peer) && !find_incoming(msg.peer, msg.remote_ep))
+        accept_channels();
+}
+
+const emx_msg *ShmPort::idle()
+{
+    if (!pulls_.empty())
+        step_pulls();
+    if (!queue_.empty()) {
+        source_ = Source::queue;
+        return &queue_.front();
+    }
+    if (++empty_ >= polls_per_clock) {
+        empty_ = 0;
+        const uint64_t now = monotonic_ns();
+        if (now - serviced_ns_ >= service_period_ns)
+            service();
+    }
+    return nullptr;
+}
+
+// ---- pulls
+
+bool ShmPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory, uint64_t cookie)
+{
+    const auto found = std::find_if(in_.begin(), in_.end(), [&](const std::shared_ptr<Incoming> &in) {
+        return in->peer == rndv.peer && in->from.endpoint == rndv.remote_ep;
+    });
+    if (found != in_.end() && !(*found)->ended && (*found)->readable && (*found)->from.session == rndv.session) {
+        Pull pull;
+        if (pull.begin(*found, rndv, total, memory, cookie)) {
+            pulls_.push_back(std::move(pull));
+            return true;
+        }
+    }
+    return inner_->start_pull(rndv, total, memory, cookie);
+}
+
+void ShmPort::step_pulls()
+{
+    Pull &pull = pulls_.front();
+    const Pull::State state = pull.by_frames ? Pull::State::failed : pull.step();
+    if (state == Pull::State::running)
+        return;
+    if (state == Pull::State::failed) {
+        // By frames from the start: they get the data, or the reason why there is none.
+        pull.by_frames = true;
+        if (!inner_->start_pull(pull.rndv(), pull.total(), pull.memory(), pull.cookie()))
+            return;
+    } else {
+        emx_msg event{};
+        event.type = EMX_EV_PULL_DONE;
+        event.local_ep = self_.endpoint;
+        event.remote_ep = pull.rndv().remote_ep;
+        event.peer = pull.rndv().peer;
+        event.u.pull.cookie = pull.cookie();
+        event.u.pull.length = pull.total();
+        event.u.pull.status = EMX_PULL_OK;
+        queue_.push_back(event);
+    }
+    pulls_.pop_front();
+}
+
+void ShmPort::cancel_pull(uint64_t cookie)
+{
+    const auto found = std::find_if(pulls_.begin(), pulls_.end(), [&](const Pull &p) { return p.cookie() == cookie; });
+    if (found != pulls_.end())
+        pulls_.erase(found);
+    else
+        inner_->cancel_pull(cookie);
+}
+
+// ---- channels in
+
+Incoming *ShmPort::find_incoming(uint32_t peer, uint8_t endpoint)
+{
+    for (const auto &in : in_)
+        if (in->peer == peer && in->from.endpoint == endpoint && !in->ended)
+            return in.get();
+    return nullptr;
+}
+
+void ShmPort::accept_channels()
+{
+    for (bool done = false; !done;) {
+        std::shared_ptr<Incoming> in = listener_.accept(self_, done);
+        const std::optional<uint32_t> peer = in ? inner_->find_peer(in->from.mac) : std::nullopt;
+        if (!peer || !inner_->peer_is_local(*peer) || in_.size() >= channels_max)
+            continue;
+        in->peer = *peer;
+        in->id = next_id_++;
+        if (!add_link(in->link, in->id)) {
+            remove_link(in->link);
+            continue;
+        }
+        if (Incoming *old = find_incoming(*peer, in->from.endpoint))
+            end(*old);
+        const std::lock_guard lock(waiting_mutex_);
+        in->memory().sleeping.store(sleepers_ > 0, std::memory_order_relaxed);
+        in->memory().attached.store(1, std::memory_order_release);
+        in_.push_back(std::move(in));
+    }
+}
+
+void ShmPort::end(Incoming &in)
+{
+    if (in.ended)
+        return;
+    in.ended = true;
+    in.memory().closed.store(1, std::memory_order_relaxed);
+    remove_link(in.link);
+}
+
+void ShmPort::remove_ended()
+{
+    const std::lock_guard lock(waiting_mutex_);
+    std::erase_if(in_, [](const std::shared_ptr<Incoming> &in) { return in->ended && !in->reader.front(); });
+}
+
+// ---- waiting
+
+uint64_t ShmPort::deadline_ns() const
+{
+    if (source_ != Source::none || !queue_.empty() || !pulls_.empty())
+        return 0;
+    return inner_->deadline_ns();
+}
+
+void ShmPort::wait(uint64_t deadline)
+{
+    {
+        const std::lock_guard lock(waiting_mutex_);
+        sleepers_++;
+        for (const auto &in : in_)
+            in->memory().sleeping.store(1, std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_seq_cst); // as in RingWriter::must_wake
+        for (const auto &in : in_)
+            if (in->memory().head.load(std::memory_order_relaxed) != in->memory().tail.load(std::memory_order_relaxed))
+                deadline = 0;
+    }
+    if (deadline != 0)
+        inner_->wait(deadline);
+    look_.store(true, std::memory_order_relaxed);
+    const std::lock_guard lock(waiting_mutex_);
+    if (--sleepers_ > 0)
+        return;
+    for (const auto &in : in_)
+        in->memory().sleeping.store(0, std::memory_order_relaxed);
+}
+
+/// Asks the descriptors for news: channels to take, wake-ups to clear, other ends that went away.
+void ShmPort::service()
+{
+    look_.store(false, std::memory_order_relaxed);
+    serviced_ns_ = monotonic_ns();
+    std::array<epoll_event, 16> events;
+    const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+    for (int i = 0; i < count; ++i)
+        service(events[static_cast<std::size_t>(i)].data.u64);
+}
+
+void ShmPort::service(uint64_t id)
+{
+    if (id == 0)
+        return accept_channels();
+    for (const auto &in : in_)
+        if (in->id == id && !in->ended && !in->link.drain())
+            return end(*in);
+    for (const auto &[key, to] : out_)
+        if (to->id == id && !to->link.drain()) {
+            refused_[key] = to->session;
+            return drop(key);
+        }
+}
+
+} // namespace emx::shm

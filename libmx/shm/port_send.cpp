@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Packets and windows out, and the channels they go by.
+#include "libmx/shm/port.hpp"
+
+#include <cerrno>
+
+namespace emx::shm {
+namespace {
+
+uint64_t key_of(uint32_t peer, uint8_t endpoint) { return uint64_t{peer} << 8 | endpoint; }
+
+/// What carries the session of the endpoint it goes to. CONNECT finds that out, by frames.
+bool carried(uint8_t type)
+{
+    return type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM || type == EMX_RNDV || type == EMX_NOTIFY ||
+           type == EMX_TRUC;
+}
+
+bool begins_message(const emx_msg &msg)
+{
+    return msg.type == EMX_TINY || msg.type == EMX_SMALL || msg.type == EMX_RNDV ||
+           (msg.type == EMX_MEDIUM && msg.u.medium.frag == 0);
+}
+
+} // namespace
+
+bool ShmPort::send(const emx_msg &msg, std::byte *payload)
+{
+    if (!carried(msg.type) || !inner_->peer_is_local(msg.peer))
+        return inner_->send(msg, payload);
+    Outgoing *to = channel_to(msg.peer, msg.remote_ep, msg.session);
+    if (!to || !to->writer.write(msg, payload))
+        return inner_->send(msg, payload);
+    if (begins_message(msg))
+        inner_->counters().v[EMX_CNT_SHM_MESSAGE]++;
+    if (to->writer.must_wake())
+        to->link.wake();
+    return true;
+}
+
+Outgoing *ShmPort::channel_to(uint32_t peer, uint8_t endpoint, uint32_t session)
+{
+    const uint64_t key = key_of(peer, endpoint);
+    if (key != last_key_) {
+        const auto found = out_.find(key);
+        last_out_ = found == out_.end() ? nullptr : found->second.get();
+        last_key_ = key;
+    }
+    Outgoing *to = last_out_;
+    if (to && to->session != session) {
+        drop(key);
+        to = nullptr;
+    }
+    if (!to)
+        return connect(peer, endpoint, session);
+    // A receiver that takes nothing may be gone: asked at the second write, which may be a repeat, and then
+    // now and then.
+    if (to->closed() || (to->writer.stalled_writes() % 4 == 1 && !to->link.drain())) {
+        drop(key);
+        refused_[key] = session;
+        return nullptr;
+    }
+    return to->attached() ? to : nullptr;
+}
+
+/// Makes a channel, which serves once the receiver has taken it; nullptr.
+Outgoing *ShmPort::connect(uint32_t peer, uint8_t endpoint, uint32_t session)
+{
+    const uint64_t key = key_of(peer, endpoint);
+    const auto refused = refused_.find(key);
+    if (refused != refused_.end() && refused->second == session)
+        return nullptr;
+    auto channel = Outgoing::connect(self_, {inner_->peer_nic_id(peer), session, endpoint});
+    if (!channel) {
+        if (errno != EAGAIN)
+            refused_[key] = session;
+        return nullptr;
+    }
+    channel->id = next_id_++;
+    if (!add_link(channel->link, channel->id)) {
+        refused_[key] = session;
+        return nullptr;
+    }
+    last_out_ = channel.get();
+    last_key_ = key;
+    for (unsigned id = 0; id < windows_.size(); ++id)
+        if (windows_[id].used && windows_[id].key == key)
+            publish(*channel, static_cast<uint8_t>(id));
+    out_[key] = std::move(channel);
+    return nullptr;
+}
+
+void ShmPort::drop(uint64_t key)
+{
+    const auto found = out_.find(key);
+    if (found == out_.end())
+        return;
+    remove_link(found->second->link);
+    out_.erase(found);
+    last_key_ = ~uint64_t{0};
+    last_out_ = nullptr;
+}
+
+void ShmPort::publish(Outgoing &to, uint8_t id)
+{
+    const Window &window = windows_[id];
+    SharedWindow &shared = to.memory().window[id];
+    const bool single = window.pieces.size() == 1;
+    const void *address = single ? static_cast<const void *>(window.pieces[0].data) : window.pieces.data();
+    shared.stamp.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    shared.length.store(window.length, std::memory_order_relaxed);
+    shared.address.store(reinterpret_cast<uint64_t>(address), std::memory_order_relaxed);
+    shared.pieces.store(window.pieces.size(), std::memory_order_relaxed);
+    shared.stamp.store(++stamps_ << 8 | window.tag, std::memory_order_release);
+}
+
+void ShmPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep, std::span<const Segment> memory,
+                          uint64_t length)
+{
+    inner_->open_window(id, tag, peer, remote_ep, memory, length);
+    if (!inner_->peer_is_local(peer))
+        return;
+    Window &window = windows_[id];
+    window.key = key_of(peer, remote_ep);
+    window.length = length;
+    window.tag = tag;
+    window.used = true;
+    window.pieces.assign(memory.begin(), memory.end());
+    const auto found = out_.find(window.key);
+    if (found != out_.end())
+        publish(*found->second, id);
+}
+
+void ShmPort::close_window(uint8_t id)
+{
+    Window &window = windows_[id];
+    if (window.used) {
+        const auto found = out_.find(window.key);
+        if (found != out_.end())
+            found->second->memory().window[id].stamp.store(0, std::memory_order_seq_cst);
+        window.used = false;
+    }
+    inner_->close_window(id);
+}
+
+} // namespace emx::shm
