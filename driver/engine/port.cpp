@@ -163,8 +163,11 @@ uint64_t EnginePort::deadline_ns() const
 void EnginePort::wait(uint64_t deadline)
 {
     const Wake::Seat seat(wake_);
-    pollfd fds[5] = {{ring_.fd(), POLLIN, 0}, {lo_.fd(), POLLIN, 0}, {seat.fd(), POLLIN, 0},
-                     {watched_.load(std::memory_order_relaxed), POLLIN, 0}, {bulk_.fd(), POLLIN, 0}};
+    pollfd fds[5] = {{ring_.fd(), POLLIN, 0},
+                     {lo_.fd(), POLLIN, 0},
+                     {seat.fd(), POLLIN, 0},
+                     {watched_.load(std::memory_order_relaxed), POLLIN, 0},
+                     {bulk_.fd(), POLLIN, 0}};
     if (poll_output_.load(std::memory_order_relaxed))
         fds[0].events |= POLLOUT;
     const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? 5 : 4;

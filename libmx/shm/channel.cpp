@@ -46,7 +46,8 @@ Fd make_memory()
 {
     Fd file(::memfd_create("ethermx-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     // Allocated now, since a page that cannot be had later would be a signal.
-    if (!file || ::fallocate(file.get(), 0, 0, sizeof(RingMemory)) != 0 || ::fcntl(file.get(), F_ADD_SEALS, seals) != 0)
+    if (!file || ::fallocate(file.get(), 0, 0, sizeof(RingMemory)) != 0 ||
+        ::fcntl(file.get(), F_ADD_SEALS, seals) != 0)
         return Fd{};
     return file;
 }
@@ -56,7 +57,7 @@ Fd make_memory()
 Mapping Mapping::of(int file)
 {
     Mapping mapping;
-    struct stat facts{};
+    struct stat facts {};
     if (::fstat(file, &facts) != 0 || facts.st_size != static_cast<off_t>(sizeof(RingMemory)))
         return mapping;
     const int got = ::fcntl(file, F_GET_SEALS);
@@ -116,7 +117,8 @@ std::unique_ptr<Outgoing> Outgoing::connect(const Identity &from, const Identity
     Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_un address;
     const socklen_t length = address_of(to, address);
-    if (!mapping.get() || !socket || ::connect(socket.get(), reinterpret_cast<sockaddr *>(&address), length) != 0)
+    if (!mapping.get() || !socket ||
+        ::connect(socket.get(), reinterpret_cast<sockaddr *>(&address), length) != 0)
         return nullptr;
     Link link(std::move(socket));
     Hello hello{hello_magic, sizeof(RingMemory), from.mac, from.session, to.session, from.endpoint, {}};

@@ -40,7 +40,8 @@ bool ShmPort::begin()
     epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
     epoll_event event{EPOLLIN, {}};
     event.data.u64 = 0;
-    return epoll_ && listener_.open(self_) && ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.fd(), &event) == 0 &&
+    return epoll_ && listener_.open(self_) &&
+           ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.fd(), &event) == 0 &&
            inner_->watch(epoll_.get());
 }
 
@@ -73,14 +74,10 @@ void ShmPort::remove_link(const Link &link)
 const emx_msg *ShmPort::peek()
 {
     switch (source_) {
-    case Source::ring:
-        return &event_;
-    case Source::queue:
-        return &queue_.front();
-    case Source::inner:
-        return inner_->peek();
-    case Source::none:
-        break;
+    case Source::ring: return &event_;
+    case Source::queue: return &queue_.front();
+    case Source::inner: return inner_->peek();
+    case Source::none: break;
     }
     if (look_.load(std::memory_order_relaxed)) [[unlikely]]
         service();
@@ -170,7 +167,8 @@ bool ShmPort::judge(Incoming &in, const emx_msg &msg)
 /// A packet that came as a frame from this host: its sender may have a channel that we have not taken yet.
 void ShmPort::look_for_sender(const emx_msg &msg)
 {
-    if (msg.type < EMX_EV_PULL_DONE && inner_->peer_is_local(msg.peer) && !find_incoming(msg.peer, msg.remote_ep))
+    if (msg.type < EMX_EV_PULL_DONE && inner_->peer_is_local(msg.peer) &&
+        !find_incoming(msg.peer, msg.remote_ep))
         accept_channels();
 }
 
@@ -193,12 +191,14 @@ const emx_msg *ShmPort::idle()
 
 // ---- pulls
 
-bool ShmPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory, uint64_t cookie)
+bool ShmPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
+                         uint64_t cookie)
 {
     const auto found = std::find_if(in_.begin(), in_.end(), [&](const std::shared_ptr<Incoming> &in) {
         return in->peer == rndv.peer && in->from.endpoint == rndv.remote_ep;
     });
-    if (found != in_.end() && !(*found)->ended && (*found)->readable && (*found)->from.session == rndv.session) {
+    if (found != in_.end() && !(*found)->ended && (*found)->readable &&
+        (*found)->from.session == rndv.session) {
         Pull pull;
         if (pull.begin(*found, rndv, total, memory, cookie)) {
             pulls_.push_back(std::move(pull));
@@ -235,7 +235,8 @@ void ShmPort::step_pulls()
 
 void ShmPort::cancel_pull(uint64_t cookie)
 {
-    const auto found = std::find_if(pulls_.begin(), pulls_.end(), [&](const Pull &p) { return p.cookie() == cookie; });
+    const auto found =
+        std::find_if(pulls_.begin(), pulls_.end(), [&](const Pull &p) { return p.cookie() == cookie; });
     if (found != pulls_.end())
         pulls_.erase(found);
     else
@@ -307,7 +308,8 @@ void ShmPort::wait(uint64_t deadline)
             in->memory().sleeping.store(1, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_seq_cst); // as in RingWriter::must_wake
         for (const auto &in : in_)
-            if (in->memory().head.load(std::memory_order_relaxed) != in->memory().tail.load(std::memory_order_relaxed))
+            if (in->memory().head.load(std::memory_order_relaxed) !=
+                in->memory().tail.load(std::memory_order_relaxed))
                 deadline = 0;
     }
     if (deadline != 0)

@@ -39,10 +39,11 @@ public:
     void consume() override;
     bool send(const emx_msg &msg, std::byte *payload) override;
     void flush() override { inner_->flush(); }
-    void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep, std::span<const Segment> memory,
-                     uint64_t length) override;
+    void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
+                     std::span<const Segment> memory, uint64_t length) override;
     void close_window(uint8_t id) override;
-    bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory, uint64_t cookie) override;
+    bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
+                    uint64_t cookie) override;
     void cancel_pull(uint64_t cookie) override;
     std::optional<uint32_t> find_peer(uint64_t nic_id) override { return inner_->find_peer(nic_id); }
     uint64_t peer_nic_id(uint32_t peer) const override { return inner_->peer_nic_id(peer); }

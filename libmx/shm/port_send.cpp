@@ -12,8 +12,8 @@ uint64_t key_of(uint32_t peer, uint8_t endpoint) { return uint64_t{peer} << 8 | 
 /// What carries the session of the endpoint it goes to. CONNECT finds that out, by frames.
 bool carried(uint8_t type)
 {
-    return type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM || type == EMX_RNDV || type == EMX_NOTIFY ||
-           type == EMX_TRUC;
+    return type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM || type == EMX_RNDV ||
+           type == EMX_NOTIFY || type == EMX_TRUC;
 }
 
 bool begins_message(const emx_msg &msg)
@@ -115,8 +115,8 @@ void ShmPort::publish(Outgoing &to, uint8_t id)
     shared.stamp.store(++stamps_ << 8 | window.tag, std::memory_order_release);
 }
 
-void ShmPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep, std::span<const Segment> memory,
-                          uint64_t length)
+void ShmPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
+                          std::span<const Segment> memory, uint64_t length)
 {
     inner_->open_window(id, tag, peer, remote_ep, memory, length);
     if (!inner_->peer_is_local(peer))

@@ -25,8 +25,8 @@ uint32_t describe(const PieceList &list, uint64_t position, uint32_t &length, io
 
 } // namespace
 
-bool Pull::begin(std::shared_ptr<Incoming> from, const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
-                 uint64_t cookie)
+bool Pull::begin(std::shared_ptr<Incoming> from, const emx_msg &rndv, uint32_t total,
+                 std::span<const Segment> memory, uint64_t cookie)
 {
     SharedWindow &window = from->memory().window[rndv.u.window.id];
     from_ = std::move(from);
@@ -56,7 +56,8 @@ bool Pull::read_window(SharedWindow &window, uint64_t stamp)
     } else {
         const iovec here = {list.data(), list.size() * sizeof(Segment)};
         const iovec there = {reinterpret_cast<void *>(address), here.iov_len};
-        if (::process_vm_readv(from_->link.pid(), &here, 1, &there, 1, 0) != static_cast<ssize_t>(here.iov_len))
+        if (::process_vm_readv(from_->link.pid(), &here, 1, &there, 1, 0) !=
+            static_cast<ssize_t>(here.iov_len))
             return false;
     }
     source_.assign(list);
