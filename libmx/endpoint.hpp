@@ -210,7 +210,6 @@ private:
 
     // progress
     bool poll_device(unsigned looks);
-    bool application_away() const;
     void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);
     void sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns);
@@ -256,7 +255,6 @@ private:
     bool closing_ = false;
     bool lingering_ = false;
     bool sleeper_ = false; ///< a thread waits on the device
-    uint32_t waiters_ = 0;
     uint32_t wake_epoch_ = 0;
     uint32_t empty_calls_ = 0;
     uint32_t posts_ = 0;

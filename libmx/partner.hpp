@@ -32,7 +32,6 @@ struct TxMessage {
     uint32_t frame_data = 0; ///< payload bytes of a full frame
     uint16_t frames = 1;
     uint16_t resends = 0;
-    bool sent = false;
     bool acked = false;
     bool notified = false; ///< RNDV: NOTIFY seen
     bool has_window = false;

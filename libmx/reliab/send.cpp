@@ -62,7 +62,6 @@ void Endpoint::number_and_send(TxMessage *tx)
         partner->frames_out += tx->frames;
     (partner->unacked_tail ? partner->unacked_tail->next : partner->unacked) = tx;
     partner->unacked_tail = tx;
-    tx->sent = true;
     if (tx->header.type == EMX_RNDV) {
         tx->rndv_next = partner->rndv;
         if (partner->rndv)
