@@ -10,6 +10,7 @@
 #include "libmx/context.hpp"
 #include "libmx/match/indexed_fifo.hpp"
 #include "libmx/match/posted_queue.hpp"
+#include "libmx/match/unexp_handler.hpp"
 #include "libmx/partner.hpp"
 #include "libmx/reliab/tx_pool.hpp"
 #include "libmx/request.hpp"
@@ -103,8 +104,8 @@ public:
     }
     void set_context_ids(unsigned bits, unsigned shift) { context_bits_ = bits, context_shift_ = shift; }
     uint64_t context_mask() const;
-    void set_unexp_handler(mx_unexp_handler_t handler, void *context);
-    void set_unexp_callback(mx_matching_callback_t callback, void *context);
+    /// The one handler of unexpected messages, of whichever layer; empty: none.
+    void set_unexp_handler(UnexpHandler handler) { unexp_handler_ = std::move(handler); }
     bool closing() const { return closing_; }
     bool disabled() const { return progression_disabled_; }
     uint32_t eager_max() const { return eager_max_; }
@@ -245,9 +246,7 @@ private:
     uint32_t windows_used_ = 0;
     uint32_t next_window_ = 0;
 
-    mx_unexp_handler_t unexp_handler_ = nullptr;
-    mx_matching_callback_t unexp_callback_ = nullptr;
-    void *unexp_context_ = nullptr;
+    UnexpHandler unexp_handler_;
     bool in_handler_ = false;
     std::thread::id handler_thread_;
     bool progression_disabled_ = false;

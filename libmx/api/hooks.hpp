@@ -3,6 +3,7 @@
 #pragma once
 
 #include "libmx/device.hpp"
+#include "libmx/match/unexp_handler.hpp"
 
 #include "myriexpress.h"
 
@@ -19,6 +20,9 @@ mx_return_t fail(mx_return_t code, const char *text);
 /// Installs the handler of one endpoint (nullptr: the global one again) and returns its previous own
 /// one, nullptr when it had none or `endpoint` is not open.
 mx_error_handler_t set_endpoint_error_handler(mx_endpoint_t endpoint, mx_error_handler_t handler);
+
+/// Installs the endpoint's handler of unexpected messages (empty: none); `function` names the call in errors.
+mx_return_t set_unexp_handler(const char *function, mx_endpoint_t endpoint, UnexpHandler handler);
 
 /// mx_cancel, except that on result 1 the request stays and completes with MX_STATUS_CANCELLED.
 mx_return_t cancel_notest(mx_endpoint_t endpoint, mx_request_t *request, uint32_t *result);

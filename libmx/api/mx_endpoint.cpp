@@ -109,20 +109,33 @@ mx_return_t mx_progress(mx_endpoint_t ep)
     });
 }
 
-mx_return_t mx_register_unexp_handler(mx_endpoint_t ep, mx_unexp_handler_t handler, void *context)
+mx_return_t emx::api::set_unexp_handler(const char *function, mx_endpoint_t endpoint, UnexpHandler handler)
 {
-    return on_endpoint("mx_register_unexp_handler", ep, [&](Call &call) {
-        call->set_unexp_handler(handler, context);
+    return on_endpoint(function, endpoint, [&](Call &call) {
+        call->set_unexp_handler(std::move(handler));
         return MX_SUCCESS;
     });
 }
 
+mx_return_t mx_register_unexp_handler(mx_endpoint_t ep, mx_unexp_handler_t handler, void *context)
+{
+    emx::UnexpHandler call;
+    if (handler)
+        call = [handler, context](mx_endpoint_addr_t source, uint64_t match, uint32_t length, void *data) {
+            return handler(context, source, match, length, data);
+        };
+    return emx::api::set_unexp_handler("mx_register_unexp_handler", ep, std::move(call));
+}
+
 mx_return_t mx_register_unexp_callback(mx_endpoint_t ep, mx_matching_callback_t callback, void *context)
 {
-    return on_endpoint("mx_register_unexp_callback", ep, [&](Call &call) {
-        call->set_unexp_callback(callback, context);
-        return MX_SUCCESS;
-    });
+    emx::UnexpHandler call;
+    if (callback)
+        call = [callback, context](mx_endpoint_addr_t, uint64_t match, uint32_t length, void *) {
+            callback(context, match, static_cast<int>(length));
+            return MX_RECV_CONTINUE;
+        };
+    return emx::api::set_unexp_handler("mx_register_unexp_callback", ep, std::move(call));
 }
 
 mx_error_handler_t emx::api::set_endpoint_error_handler(mx_endpoint_t ep, mx_error_handler_t handler)

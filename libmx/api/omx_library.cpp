@@ -104,5 +104,11 @@ omx_return_t omx_disconnect(omx_endpoint_t ep, omx_endpoint_addr_t addr)
 
 omx_return_t omx_register_unexp_handler(omx_endpoint_t ep, omx_unexp_handler_t handler, void *context)
 {
-    return code(mx_register_unexp_handler(mx(ep), handler_cast<mx_unexp_handler_t>(handler), context));
+    emx::UnexpHandler call;
+    if (handler)
+        call = [handler, context](mx_endpoint_addr_t source, uint64_t match, uint32_t length, void *data) {
+            return static_cast<mx_unexp_handler_action_t>(
+                handler(context, std::bit_cast<omx_endpoint_addr_t>(source), match, length, data));
+        };
+    return code(emx::api::set_unexp_handler("omx_register_unexp_handler", mx(ep), std::move(call)));
 }

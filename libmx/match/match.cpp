@@ -53,7 +53,7 @@ void Endpoint::match_accepted()
 void Endpoint::match(Incoming *in)
 {
     Request *recv = posted_.find(in->match);
-    if (!recv && (unexp_handler_ || unexp_callback_)) {
+    if (!recv && unexp_handler_) {
         if (!ask_handler(in))
             return;
         recv = posted_.find(in->match); // the handler may have posted it
@@ -77,19 +77,13 @@ bool Endpoint::ask_handler(Incoming *in)
         whole = &nothing; // an empty eager message has a place, too
     auto *data = const_cast<void *>(static_cast<const void *>(whole));
     mx_endpoint_addr_t source = address_of(in->partner);
-    auto handler = unexp_handler_;
-    auto callback = unexp_callback_;
-    void *context = unexp_context_;
+    const UnexpHandler handler = unexp_handler_; // may be replaced while it runs
     in->busy = true;
     in_handler_ = true;
     handler_thread_ = std::this_thread::get_id();
     ++slot_.users;
     slot_.mutex.unlock();
-    mx_unexp_handler_action_t action = MX_RECV_CONTINUE;
-    if (handler)
-        action = handler(context, source, in->match, in->msg.msg_len, data);
-    else
-        callback(context, in->match, static_cast<int>(in->msg.msg_len));
+    const mx_unexp_handler_action_t action = handler(source, in->match, in->msg.msg_len, data);
     slot_.mutex.lock();
     --slot_.users;
     in_handler_ = false;
@@ -190,20 +184,6 @@ void Endpoint::complete_receive(Request *recv, const emx_msg &msg, Partner *part
     recv->msg_length = msg.msg_len;
     recv->xfer_length = xfer_length;
     complete(recv, code);
-}
-
-void Endpoint::set_unexp_handler(mx_unexp_handler_t handler, void *context)
-{
-    unexp_handler_ = handler;
-    unexp_callback_ = nullptr;
-    unexp_context_ = context;
-}
-
-void Endpoint::set_unexp_callback(mx_matching_callback_t callback, void *context)
-{
-    unexp_callback_ = callback;
-    unexp_handler_ = nullptr;
-    unexp_context_ = context;
 }
 
 } // namespace emx
