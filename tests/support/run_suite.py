@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Runs the tests that meson.build files put into a suite, and counts what ran inside them.
 
-usage: run_suite.py BUILD SUITE    BUILD is a folder below $EMX_BUILD
+usage: run_suite.py BUILD SUITE               runs it; BUILD is a folder below $EMX_BUILD
+       run_suite.py --targets BUILD SUITE...  prints what ninja must build for these suites
 
 A test that prints "N passed, N failed, N skipped" is counted so; a Catch2 program by its test
 cases; exit status 77 is a skip; anything else is one test. Output of tests is passed through.
@@ -64,20 +65,40 @@ def run(test):
     return result
 
 
+def introspect(build, what):
+    return json.loads(subprocess.check_output(["meson", "introspect", "--" + what, build]))
+
+
+def tests_of(build, suites):
+    """The tests of a build folder that are in one of the suites; an unknown suite ends the program."""
+    listed = introspect(build, "tests")
+    found = {s: [t for t in listed if any(n == s or n.endswith(":" + s) for n in t["suite"])] for s in suites}
+    for suite, tests in found.items():
+        if not tests:
+            sys.exit(f"no test of {build} is in suite {suite}")
+    return [test for tests in found.values() for test in tests]
+
+
+def print_targets(build, suites):
+    wanted = {target for test in tests_of(build, suites) for target in test["depends"]}
+    for target in introspect(build, "targets"):
+        if target["id"] in wanted:
+            for name in target["filename"]:
+                print(os.path.relpath(name, build))
+
+
 def main():
-    if len(sys.argv) != 3:
+    args = [a for a in sys.argv[1:] if a != "--targets"]
+    if len(args) < 2 or (len(args) > 2 and len(args) == len(sys.argv) - 1):
         sys.exit(__doc__)
-    build = os.path.join(os.environ.get("EMX_BUILD", "build"), sys.argv[1])
-    listed = json.loads(subprocess.check_output(["meson", "introspect", "--tests", build]))
-    suite = sys.argv[2]
-    tests = [t for t in listed if any(s == suite or s.endswith(":" + suite) for s in t["suite"])]
-    if not tests:
-        print(f"no test of {build} is in suite {suite}")
+    build = os.path.join(os.environ.get("EMX_BUILD", "build"), args[0])
+    if len(args) < len(sys.argv) - 1:
+        return print_targets(build, args[1:])
     total = [0, 0, 0]
-    for test in tests:
+    for test in tests_of(build, args[1:]):
         total = [a + b for a, b in zip(total, run(test))]
     print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
-    sys.exit(1 if total[1] or not tests else 0)
+    sys.exit(1 if total[1] else 0)
 
 
 if __name__ == "__main__":
