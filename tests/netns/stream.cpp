@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One of two processes: rank 0 streams messages of one length after the other to rank 1, and both
+// count what was repeated meanwhile. Without loss nothing may be.
+//
+//   stream --rank 0|1 --meeting FILE --peer MAC [--lengths LIST] [--compute MS] [--time MS]
+//
+// With --compute the receiver looks for messages, then computes for that long, and so on.
+//
+// A process that got no processor for tens of milliseconds acknowledges late, and its peer rightly
+// repeats: such a measurement is void and made again, a few times.
+#include "../../tools/cli.hpp"
+#include "meeting.hpp"
+
+#include <emx/abi.h>
+#include <mx_extensions.h>
+#include <myriexpress.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+#include <vector>
+
+namespace emx::test {
+namespace {
+
+using cli::Failure;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr uint32_t key = 0x57e4;
+constexpr uint64_t data_match = 1, end_match = 2, kind_mask = 0xff;
+constexpr unsigned count_shift = 8; ///< the end tells how many messages there were
+constexpr uint32_t in_flight = 64;
+constexpr uint32_t wait_ms = 20000;
+constexpr uint64_t gap_max = 10; ///< ms without a processor that void a measurement
+constexpr int attempts_max = 12;
+
+struct Options {
+    uint32_t rank = 0, compute = 0, time = 400;
+    std::string meeting, peer;
+    std::vector<uint32_t> lengths = {0, 64, 1024, 4096, 8192, 16384, 32768};
+};
+
+void check(mx_return_t code, const char *what)
+{
+    if (code != MX_SUCCESS)
+        throw Failure(std::string(what) + ": " + mx_strerror(code));
+}
+
+using Counters = std::array<uint32_t, EMX_CNT_COUNT>;
+
+/// Of board 0, all processes of the host.
+Counters counters()
+{
+    Counters values;
+    uint32_t board = 0;
+    check(mx_get_info(nullptr, MX_COUNTERS_VALUES, &board, sizeof board, values.data(), sizeof values),
+          "mx_get_info of the counters");
+    return values;
+}
+
+/// Packets that this host repeated, or got a second time.
+uint32_t repeats(const Counters &before, const Counters &now)
+{
+    uint32_t sum = 0;
+    for (emx_counter c : {EMX_CNT_RESEND_MESSAGE, EMX_CNT_RESEND_CONNECT, EMX_CNT_RESEND_PULL,
+                          EMX_CNT_DROP_SEQUENCE, EMX_CNT_DROP_REPLY_DUPLICATE, EMX_CNT_DROP_REPLY_UNKNOWN})
+        sum += now[c] - before[c];
+    return sum;
+}
+
+/// Milliseconds that the threads of this process but the first were ready and had no processor.
+uint64_t helpers_delay()
+{
+    uint64_t sum = 0, ran = 0, delayed = 0;
+    for (auto &task : std::filesystem::directory_iterator("/proc/self/task"))
+        if (task.path().filename() != std::to_string(::getpid()))
+            if (std::ifstream(task.path() / "schedstat") >> ran >> delayed)
+                sum += delayed / 1000000;
+    return sum;
+}
+
+/// The longest time between two ticks.
+class Gaps {
+public:
+    void tick()
+    {
+        const auto now = Clock::now();
+        longest_ = std::max(longest_, now - last_);
+        last_ = now;
+    }
+    /// This time was meant to pass.
+    void skip() { last_ = Clock::now(); }
+    uint64_t longest_ms() const
+    {
+        return static_cast<uint64_t>(std::chrono::duration_cast<milliseconds>(longest_).count());
+    }
+
+private:
+    Clock::time_point last_ = Clock::now();
+    Clock::duration longest_{};
+};
+
+class Stream {
+public:
+    explicit Stream(const Options &options) : options_(options), meeting_(options.meeting, options.rank)
+    {
+        check(mx_open_endpoint(0, 0, key, nullptr, 0, &endpoint_), "mx_open_endpoint");
+        meet();
+        check(mx_connect(endpoint_, cli::parse_mac(options.peer), 0, key, wait_ms, &partner_), "mx_connect");
+        meet();
+    }
+    ~Stream() { mx_close_endpoint(endpoint_); }
+    Stream(const Stream &) = delete;
+    Stream &operator=(const Stream &) = delete;
+
+    /// False when something was repeated.
+    bool run()
+    {
+        bool good = true;
+        for (uint32_t length : options_.lengths)
+            good &= step(length);
+        meet();
+        meeting_.end();
+        return good;
+    }
+
+private:
+    bool step(uint32_t length)
+    {
+        uint64_t repeated = 0, disturbed = 0;
+        int attempt = 0;
+        do {
+            meet(); // both sides' acks are through
+            const Counters before = counters();
+            const uint64_t delay = helpers_delay();
+            gaps_ = Gaps();
+            count_ = 0;
+            options_.rank == 0 ? send_all(length) : receive_all(length);
+            settle();
+            const uint64_t own = repeats(before, counters());
+            repeated = own + meeting_.exchange(own, [this] { progress(); });
+            const uint64_t late = std::max(gaps_.longest_ms(), helpers_delay() - delay);
+            disturbed = std::max(late, meeting_.exchange(late, [this] { progress(); }));
+        } while (repeated && disturbed > gap_max && ++attempt < attempts_max);
+        std::printf("%u bytes, receiver %s: %llu messages, %llu repeats%s\n", length,
+                    options_.compute ? "computing" : "present", static_cast<unsigned long long>(count_),
+                    static_cast<unsigned long long>(repeated),
+                    repeated && disturbed > gap_max ? ", and never enough processor to judge" : "");
+        return repeated == 0;
+    }
+
+    /// Time for an ack that is still due, and for a repeat of what it did not acknowledge.
+    void settle()
+    {
+        meet();
+        for (const auto end = Clock::now() + milliseconds(60); Clock::now() < end;)
+            progress();
+        meet();
+    }
+
+    void progress()
+    {
+        check(mx_progress(endpoint_), "mx_progress");
+        gaps_.tick();
+    }
+    void meet()
+    {
+        meeting_.meet([this] { progress(); });
+        gaps_.skip();
+    }
+
+    mx_request_t post_send(uint32_t length, uint64_t match)
+    {
+        mx_segment_t segment{buffer_.data(), length};
+        mx_request_t request;
+        check(mx_isend(endpoint_, &segment, 1, partner_, match, nullptr, &request), "mx_isend");
+        return request;
+    }
+    void finish(mx_request_t request)
+    {
+        mx_status_t status;
+        for (uint32_t done = 0; !done; gaps_.tick())
+            check(mx_test(endpoint_, &request, &status, &done), "mx_test");
+        if (status.code != MX_STATUS_SUCCESS)
+            throw Failure(std::string("a message fails: ") + mx_strstatus(status.code));
+    }
+
+    void send_all(uint32_t length)
+    {
+        buffer_.resize(length);
+        std::vector<mx_request_t> ring(in_flight);
+        const auto end = Clock::now() + milliseconds(options_.time);
+        for (gaps_.skip(); Clock::now() < end; count_++) {
+            if (count_ >= in_flight)
+                finish(ring[count_ % in_flight]);
+            ring[count_ % in_flight] = post_send(length, data_match);
+        }
+        for (uint64_t i = count_ - std::min<uint64_t>(count_, in_flight); i < count_; i++)
+            finish(ring[i % in_flight]);
+        finish(post_send(0, end_match | count_ << count_shift));
+    }
+
+    /// All into the same buffer: what is in it is another suite's business.
+    void post_receive(size_t slot, uint32_t length, uint64_t match)
+    {
+        mx_segment_t segment{buffer_.data(), length};
+        check(mx_irecv(endpoint_, &segment, 1, match, kind_mask, &receives_[slot], &receives_[slot]),
+              "mx_irecv");
+    }
+
+    void receive_all(uint32_t length)
+    {
+        buffer_.resize(length);
+        post_receive(in_flight, 0, end_match);
+        for (size_t i = 0; i < in_flight; i++)
+            post_receive(i, length, data_match);
+        uint64_t total = ~uint64_t{0};
+        for (gaps_.skip(); count_ < total;) {
+            mx_status_t status;
+            uint32_t done = 0;
+            check(mx_test_any(endpoint_, 0, 0, &status, &done), "mx_test_any");
+            gaps_.tick();
+            if (!done) {
+                compute();
+                continue;
+            }
+            if (status.code != MX_STATUS_SUCCESS || status.xfer_length != status.msg_length)
+                throw Failure(std::string("a message fails: ") + mx_strstatus(status.code));
+            if (status.match_info != data_match) {
+                total = status.match_info >> count_shift;
+                continue;
+            }
+            count_++;
+            post_receive(static_cast<size_t>(static_cast<mx_request_t *>(status.context) - receives_.data()),
+                         length, data_match);
+        }
+        for (size_t i = 0; i < in_flight; i++) {
+            uint32_t cancelled = 0;
+            check(mx_cancel(endpoint_, &receives_[i], &cancelled), "mx_cancel");
+            if (!cancelled)
+                throw Failure("a message after the last");
+        }
+    }
+
+    void compute()
+    {
+        if (!options_.compute)
+            return;
+        for (const auto end = Clock::now() + milliseconds(options_.compute); Clock::now() < end;) {
+        }
+        gaps_.skip();
+    }
+
+    const Options &options_;
+    Meeting meeting_;
+    mx_endpoint_t endpoint_{};
+    mx_endpoint_addr_t partner_{};
+    std::vector<std::byte> buffer_;
+    std::array<mx_request_t, in_flight + 1> receives_{};
+    Gaps gaps_;
+    uint64_t count_ = 0; ///< messages of this step
+};
+
+std::vector<uint32_t> parse_lengths(std::string_view list)
+{
+    std::vector<uint32_t> lengths;
+    for (size_t at = 0; at <= list.size();) {
+        const size_t comma = std::min(list.find(',', at), list.size());
+        lengths.push_back(
+            static_cast<uint32_t>(cli::parse_size("--lengths", list.substr(at, comma - at), UINT32_MAX)));
+        at = comma + 1;
+    }
+    return lengths;
+}
+
+int body(int argc, char **argv)
+{
+    Options o;
+    cli::Parser parser("--rank 0|1 --meeting FILE --peer MAC [options]",
+                       "Streams messages from rank 0 to rank 1; status 1 when anything was repeated.");
+    parser.number('r', "rank", "which of the two", o.rank, 1);
+    parser.text('m', "meeting", "empty file of both ranks", o.meeting);
+    parser.text('p', "peer", "MAC of the other's board 0", o.peer);
+    parser.number('c', "compute", "ms between the receiver's looks for messages (0)", o.compute);
+    parser.number('t', "time", "ms per length (400)", o.time);
+    parser.option('l', "lengths", "LIST", "separated by commas (0,64,1K,4K,8K,16K,32K)",
+                  [&](std::string_view list) { o.lengths = parse_lengths(list); });
+    parser.parse(argc, argv);
+    if (cli::parse_mac(o.peer) == 0)
+        throw Failure("--peer needs a MAC address");
+    mx_set_error_handler(MX_ERRORS_RETURN);
+    check(mx_init(), "mx_init");
+    const bool good = Stream(o).run();
+    mx_finalize();
+    return good ? 0 : 1;
+}
+
+} // namespace
+} // namespace emx::test
+
+int main(int argc, char **argv) { return emx::cli::run(argc, argv, emx::test::body); }
