@@ -66,10 +66,15 @@ bool AgentConnection::request(const AgentRequest &request, AgentReply &reply, st
     // An agent that refuses a client says so and closes at once: its reply may wait although sending fails.
     const bool sent = fd_ && (send_datagram(fd_.get(), &request, sizeof(request), {}) || closed_on_us());
     if (!sent || !wait_readable(fd_.get()) || !receive_reply(fd_.get(), reply, fds)) {
-        // A late reply must not answer the next request.
-        fd_.reset();
+        // A late reply must not answer the next request. Not closed: whoever waits for its end shall see it.
+        ::shutdown(fd_.get(), SHUT_RDWR);
         return lost(error);
     }
+    return judge_reply(reply, error);
+}
+
+bool judge_reply(const AgentReply &reply, DeviceError &error)
+{
     if (reply.magic != agent_protocol_magic || reply.version != agent_protocol_version) {
         error = {mx_no_driver,
                  "the running omxd is of another build of EtherMX: stop it, so that the next open "

@@ -31,10 +31,22 @@ public:
 
     AgentConnection(AgentConnection &&other) noexcept : fd_(std::move(other.fd_)) {}
 
+    int fd() const { return fd_.get(); }
+    Fd release() { return std::move(fd_); }
+    /// Goes on with another connection; a request under way ends first.
+    void replace(Fd fd)
+    {
+        const std::lock_guard lock(mutex_);
+        fd_ = std::move(fd);
+    }
+
 private:
     std::mutex mutex_;
     Fd fd_;
 };
+
+/// What a reply says by itself: false with error filled for a refusal, or one of another build.
+bool judge_reply(const AgentReply &reply, DeviceError &error);
 
 /// How to start an agent.
 struct AgentStart {

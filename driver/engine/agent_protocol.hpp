@@ -4,7 +4,8 @@
 //
 // Every request is one AgentRequest and draws one AgentReply; descriptors ride on some replies. A
 // connection holds at most one claim, and the claim lives as long as the connection and the
-// process that made it.
+// process that made it. After the death of an agent the process takes its claim to the next one,
+// with the board file on the request (docs/decisions/0003).
 #pragma once
 
 #include <emx/wire.h>
@@ -15,7 +16,7 @@ namespace emx {
 
 inline constexpr char agent_socket_name[] = "ethermx-omxd"; ///< after the leading NUL
 inline constexpr uint32_t agent_protocol_magic = 0x6f6d7864; // "omxd"
-inline constexpr uint32_t agent_protocol_version = 1;
+inline constexpr uint32_t agent_protocol_version = 2;
 
 enum class AgentOp : uint32_t {
     hello = 1, ///< -> board file (1 descriptor)
@@ -27,6 +28,7 @@ enum class AgentOp : uint32_t {
     peers_complete = 7, ///< closes the tables: unknown boards are refused from now on
     clear_counters = 8, ///< board
     forget_names = 9, ///< names of other hosts' boards are asked for again
+    reclaim = 10, ///< board, endpoint, session, board file (1 descriptor): a claim on an agent that ended
 };
 
 struct AgentRequest {

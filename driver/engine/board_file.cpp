@@ -119,6 +119,14 @@ std::unique_ptr<BoardFile> BoardFile::map(Fd fd, std::string &error)
     return file;
 }
 
+bool BoardFile::same(int fd) const
+{
+    struct stat ours {
+    }, theirs{};
+    return ::fstat(fd_.get(), &ours) == 0 && ::fstat(fd, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
+           ours.st_ino == theirs.st_ino;
+}
+
 BoardFile::~BoardFile() { ::munmap(base_, bytes_); }
 
 BoardRecord &BoardFile::board(uint32_t i)
@@ -170,6 +178,7 @@ LinkState read_link(BoardRecord &board)
     LinkState link{};
     link.serial = std::atomic_ref(board.link_serial).load(std::memory_order_acquire);
     link.state = std::atomic_ref(board.link_state).load(std::memory_order_acquire);
+    link.life = std::atomic_ref(board.lives).load(std::memory_order_relaxed);
     return link;
 }
 

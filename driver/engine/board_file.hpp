@@ -25,7 +25,7 @@ extern "C" {
 namespace emx {
 
 inline constexpr uint64_t board_file_magic = 0x6d78426f61726431; // "mxBoard1"
-inline constexpr uint32_t board_file_version = 1; ///< raised when any layout below changes
+inline constexpr uint32_t board_file_version = 2; ///< raised when any layout below changes
 inline constexpr uint32_t boards_max = 32;
 
 struct BoardFileHeader {
@@ -46,7 +46,7 @@ struct BoardRecord {
     uint32_t numa_node;
     uint32_t link_state; ///< enum emx_link_state; written before link_serial moves
     uint32_t link_serial; ///< counts changes of link_state
-    uint32_t peers_complete; ///< nonzero: a peers file closed the table
+    uint32_t lives; ///< counts returns of a vanished interface: sockets of an earlier life are dead
     char interface[16];
     char driver[32];
     fw_sizes sizes;
@@ -85,6 +85,8 @@ public:
     BoardFile &operator=(const BoardFile &) = delete;
 
     int fd() const { return fd_.get(); }
+    /// Whether the descriptor is of this very file.
+    bool same(int fd) const;
     BoardFileHeader &header() { return *reinterpret_cast<BoardFileHeader *>(base_); }
     uint32_t board_count() const { return board_count_; }
     BoardRecord &board(uint32_t i);
@@ -114,6 +116,7 @@ private:
 struct LinkState {
     uint32_t serial;
     uint32_t state;
+    uint32_t life;
 };
 LinkState read_link(BoardRecord &board);
 void write_link(BoardRecord &board, uint32_t state);

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include <cstring>
+#include <mutex>
 
 namespace emx {
 namespace {
@@ -86,7 +87,8 @@ std::optional<Contact> reach_agent(const AgentStart &start, DeviceError &error)
 class Engine final : public Device {
 public:
     Engine(AgentStart start, Contact contact)
-        : start_(std::move(start)), agent_(std::move(contact.agent)), file_(std::move(contact.file))
+        : start_(std::move(start)), agent_(std::move(contact.agent)), file_(std::move(contact.file)),
+          keeper_(std::make_shared<ClaimKeeper>())
     {
     }
 
@@ -104,23 +106,58 @@ public:
     void yield() override { ::sched_yield(); }
 
 private:
-    BoardInfo describe(uint32_t board);
-    bool known(uint32_t board, DeviceError &error) const;
-    bool ask(AgentRequest &request, DeviceError &error);
+    std::shared_ptr<BoardFile> file() const;
+    bool follow(const Contact &contact, DeviceError &error);
+    bool known(BoardFile &file, uint32_t board, DeviceError &error) const;
+    bool ask(const AgentRequest &request, DeviceError &error);
 
-    AgentStart start_;
+    const AgentStart start_;
     AgentConnection agent_;
+    mutable std::mutex mutex_; ///< of file_
     std::shared_ptr<BoardFile> file_;
+    std::shared_ptr<ClaimKeeper> keeper_;
 };
 
-BoardInfo Engine::describe(uint32_t i)
+std::shared_ptr<BoardFile> Engine::file() const
 {
-    const BoardRecord &record = file_->board(i);
+    const std::lock_guard lock(mutex_);
+    return file_;
+}
+
+bool same_boards(BoardFile &a, BoardFile &b)
+{
+    bool same = a.board_count() == b.board_count();
+    for (uint32_t i = 0; same && i < a.board_count(); i++)
+        same = text_of(a.board(i).interface, sizeof(a.board(i).interface)) ==
+                   text_of(b.board(i).interface, sizeof(b.board(i).interface)) &&
+               std::memcmp(&a.board(i).sizes, &b.board(i).sizes, sizeof(fw_sizes)) == 0;
+    return same;
+}
+
+/// Takes the board file of an agent that has come since. Boards keep their numbers during the life of a
+/// process: an agent with other boards is of no use to it.
+bool Engine::follow(const Contact &contact, DeviceError &error)
+{
+    const std::lock_guard lock(mutex_);
+    if (contact.file->same(file_->fd()))
+        return true;
+    if (!same_boards(*contact.file, *file_)) {
+        error = {mx_no_driver, "omxd, the board agent, was restarted with other boards since this program "
+                               "started: start the program again"};
+        return false;
+    }
+    file_ = contact.file;
+    return true;
+}
+
+BoardInfo describe(BoardFile &file, uint32_t i)
+{
+    const BoardRecord &record = file.board(i);
     BoardInfo info;
     info.number = i;
     info.nic_id = record.mac;
     info.interface = text_of(record.interface, sizeof(record.interface));
-    info.host_name = name_in(file_->peers(i), i);
+    info.host_name = name_in(file.peers(i), i);
     info.driver = text_of(record.driver, sizeof(record.driver));
     info.mtu = record.mtu;
     info.numa_node = record.numa_node;
@@ -129,42 +166,44 @@ BoardInfo Engine::describe(uint32_t i)
     info.frag = record.sizes.frag;
     info.medium_max = record.sizes.medium_max;
     info.reply = record.sizes.reply;
-    info.endpoint_max = file_->header().endpoint_max;
-    info.up = read_link(file_->board(i)).state == EMX_LINK_UP;
+    info.endpoint_max = file.header().endpoint_max;
+    info.up = read_link(file.board(i)).state == EMX_LINK_UP;
     return info;
 }
 
 std::vector<BoardInfo> Engine::boards()
 {
     std::vector<BoardInfo> all;
-    for (uint32_t i = 0; i < file_->board_count(); i++)
-        all.push_back(describe(i));
+    const auto file = this->file();
+    for (uint32_t i = 0; i < file->board_count(); i++)
+        all.push_back(describe(*file, i));
     return all;
 }
 
-bool Engine::known(uint32_t board, DeviceError &error) const
+bool Engine::known(BoardFile &file, uint32_t board, DeviceError &error) const
 {
-    if (board < file_->board_count())
+    if (board < file.board_count())
         return true;
     error = {mx_board_unknown, "board " + std::to_string(board) +
                                    " does not exist: omxd serves boards 0 to " +
-                                   std::to_string(file_->board_count() - 1)};
+                                   std::to_string(file.board_count() - 1)};
     return false;
 }
 
 std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t session, DeviceError &error)
 {
-    const uint32_t limit = file_->header().endpoint_max;
-    if (!known(board, error))
+    auto contact = reach_agent(start_, error);
+    if (!contact || !follow(*contact, error))
+        return nullptr;
+    const auto file = this->file();
+    const uint32_t limit = file->header().endpoint_max;
+    if (!known(*file, board, error))
         return nullptr;
     if (number >= limit) {
         error = {mx_bad_endpoint, "endpoint " + std::to_string(number) + " is out of range: 0 to " +
                                       std::to_string(limit - 1) + " (omxd --endpoints raises it)"};
         return nullptr;
     }
-    auto contact = reach_agent(start_, error);
-    if (!contact)
-        return nullptr;
     AgentRequest request;
     request.op = AgentOp::claim;
     request.board = board;
@@ -174,14 +213,17 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
     std::vector<Fd> fds;
     if (!contact->agent.request(request, reply, fds, error))
         return nullptr;
-    if (reply.value != file_->header().agent_pid || fds.size() != agent_fds_max) {
+    if (fds.size() != agent_fds_max) {
         error = {mx_no_driver,
-                 "omxd, the board agent, was restarted since this program started: start the program again"};
+                 "omxd, the board agent, sent no sockets: stop it, so that the next open starts it anew"};
         return nullptr;
     }
+    auto claim = keeper_->hold(std::move(contact->agent), file, {board, number, session}, error);
+    if (!claim)
+        return nullptr;
     const auto secret = static_cast<uint32_t>(random_bits());
-    return EnginePort::make({file_,
-                             std::move(contact->agent),
+    return EnginePort::make({file,
+                             std::move(claim),
                              board,
                              static_cast<uint8_t>(number),
                              session,
@@ -199,9 +241,10 @@ std::vector<PeerInfo> Engine::peers(uint32_t board)
 {
     std::vector<PeerInfo> all;
     DeviceError ignored;
-    if (!known(board, ignored))
+    const auto file = this->file();
+    if (!known(*file, board, ignored))
         return all;
-    fw_peers *table = file_->peers(board);
+    fw_peers *table = file->peers(board);
     for (uint32_t i = 0; const struct fw_peer *peer = fw_peer(table, i); i++) {
         PeerInfo info{i, peer->mac, {}};
         info.name = name_in(table, i);
@@ -212,7 +255,8 @@ std::vector<PeerInfo> Engine::peers(uint32_t board)
 
 std::optional<uint64_t> Engine::nic_id_of(const std::string &host_name)
 {
-    for (uint32_t board = 0; board < file_->board_count(); board++)
+    const uint32_t boards = file()->board_count();
+    for (uint32_t board = 0; board < boards; board++)
         for (const PeerInfo &peer : peers(board))
             if (!peer.name.empty() && peer.name == host_name)
                 return peer.nic_id;
@@ -221,8 +265,9 @@ std::optional<uint64_t> Engine::nic_id_of(const std::string &host_name)
 
 std::optional<std::string> Engine::name_of(uint64_t nic_id)
 {
-    for (uint32_t board = 0; board < file_->board_count(); board++) {
-        fw_peers *table = file_->peers(board);
+    const auto file = this->file();
+    for (uint32_t board = 0; board < file->board_count(); board++) {
+        fw_peers *table = file->peers(board);
         const int index = fw_peer_find(table, nic_id, 0);
         const std::string name = index < 0 ? std::string{} : name_in(table, static_cast<uint32_t>(index));
         if (!name.empty())
@@ -231,16 +276,24 @@ std::optional<std::string> Engine::name_of(uint64_t nic_id)
     return std::nullopt;
 }
 
-bool Engine::ask(AgentRequest &request, DeviceError &error)
+bool Engine::ask(const AgentRequest &request, DeviceError &error)
 {
     AgentReply reply;
     std::vector<Fd> fds;
+    if (agent_.request(request, reply, fds, error))
+        return true;
+    if (!AgentConnection::was_lost(error))
+        return false;
+    auto contact = reach_agent(start_, error);
+    if (!contact || !follow(*contact, error))
+        return false;
+    agent_.replace(contact->agent.release());
     return agent_.request(request, reply, fds, error);
 }
 
 bool Engine::set_host_name(uint32_t board, const std::string &name, DeviceError &error)
 {
-    if (!known(board, error))
+    if (!known(*file(), board, error))
         return false;
     AgentRequest request;
     request.op = AgentOp::set_name;
@@ -256,7 +309,8 @@ bool Engine::set_host_name(uint32_t board, const std::string &name, DeviceError 
 emx_counters Engine::counters(uint32_t board)
 {
     DeviceError ignored;
-    return known(board, ignored) ? file_->sum_counters(board) : emx_counters{};
+    const auto file = this->file();
+    return known(*file, board, ignored) ? file->sum_counters(board) : emx_counters{};
 }
 
 bool Engine::clear_counters(uint32_t board, DeviceError &error)
@@ -264,7 +318,7 @@ bool Engine::clear_counters(uint32_t board, DeviceError &error)
     AgentRequest request;
     request.op = AgentOp::clear_counters;
     request.board = board;
-    return known(board, error) && ask(request, error);
+    return known(*file(), board, error) && ask(request, error);
 }
 
 /// The running agent may serve other boards than the user now asks for: say so instead of using them.

@@ -5,6 +5,7 @@
 #include "driver/engine/fd.hpp"
 
 #include <linux/ethtool.h>
+#include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
@@ -75,6 +76,20 @@ bool query_interface(const std::string &name, InterfaceFacts &facts)
     facts.driver = driver_name(fd.get(), name);
     facts.numa_node = numa_node(name);
     return true;
+}
+
+BoundInterface bound_interface(int packet_socket)
+{
+    sockaddr_ll bound{};
+    socklen_t size = sizeof(bound);
+    ifreq reply{};
+    if (::getsockname(packet_socket, reinterpret_cast<sockaddr *>(&bound), &size) != 0)
+        return BoundInterface::gone;
+    reply.ifr_ifindex = bound.sll_ifindex; // below 0 since the interface vanished
+    if (::ioctl(packet_socket, SIOCGIFNAME, &reply) != 0 || ::ioctl(packet_socket, SIOCGIFFLAGS, &reply) != 0)
+        return BoundInterface::gone;
+    const bool up = (reply.ifr_flags & IFF_UP) && (reply.ifr_flags & IFF_RUNNING);
+    return up ? BoundInterface::up : BoundInterface::down;
 }
 
 } // namespace emx

@@ -22,4 +22,8 @@ struct InterfaceFacts {
 /// none of that name.
 bool query_interface(const std::string &name, InterfaceFacts &facts);
 
+enum class BoundInterface { up, down, gone };
+/// State of the interface that a packet socket was bound to, in the socket's network namespace.
+BoundInterface bound_interface(int packet_socket);
+
 } // namespace emx

@@ -28,7 +28,8 @@ EnginePort::EnginePort(PortParts &parts)
     : file_(parts.file), record_(file_->board(parts.board)),
       counters_(file_->counters(parts.board, parts.endpoint)), peers_(file_->peers(parts.board)),
       local_peers_(file_->board_count()), bulk_(record_.sizes, std::move(parts.bulk)),
-      replies_(record_.sizes, counters_), board_number_(parts.board), agent_(std::move(parts.agent))
+      replies_(record_.sizes, counters_), life_(read_link(record_).life), board_number_(parts.board),
+      claim_(std::move(parts.claim))
 {
     board_.mac = record_.mac;
     board_.sizes = record_.sizes;
@@ -142,9 +143,8 @@ void EnginePort::add_peer(uint64_t mac)
     request.board = board_number_;
     request.mac = mac;
     AgentReply reply;
-    std::vector<Fd> fds;
     DeviceError error;
-    agent_.request(request, reply, fds, error);
+    claim_->request(request, reply, error);
 }
 
 uint64_t EnginePort::peer_nic_id(uint32_t peer) const
@@ -195,9 +195,10 @@ void EnginePort::wait(uint64_t deadline)
     }
 }
 
+// What is gone stays gone for this port: a new interface, or the next holder of the number, is not its own.
 void EnginePort::set_link(uint32_t state)
 {
-    if (state == link_state_)
+    if (state == link_state_ || link_state_ == EMX_LINK_GONE)
         return;
     link_state_ = state;
     emx_msg event{};
@@ -212,18 +213,20 @@ void EnginePort::check_link()
     const LinkState link = read_link(record_);
     if (link.serial != link_serial_) {
         link_serial_ = link.serial;
-        set_link(link.state);
+        set_link(link.life == life_ ? link.state : uint32_t{EMX_LINK_GONE});
     }
+    if (claim_->refused())
+        set_link(EMX_LINK_GONE);
 }
 
 /// After an error of unknown age: the interface itself tells.
 void EnginePort::ask_link()
 {
-    InterfaceFacts facts;
-    if (!query_interface(record_.interface, facts))
-        set_link(EMX_LINK_GONE);
-    else
-        set_link(facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);
+    switch (bound_interface(ring_.fd())) {
+    case BoundInterface::up: return set_link(EMX_LINK_UP);
+    case BoundInterface::down: return set_link(EMX_LINK_DOWN);
+    case BoundInterface::gone: return set_link(EMX_LINK_GONE);
+    }
 }
 
 // For wait(), which must not look at the core's state.

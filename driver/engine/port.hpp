@@ -6,9 +6,9 @@
 // host travel over the loopback interface.
 #pragma once
 
-#include "driver/engine/agent_client.hpp"
 #include "driver/engine/board_file.hpp"
 #include "driver/engine/bulk_receiver.hpp"
+#include "driver/engine/claim_keeper.hpp"
 #include "driver/engine/packet_socket.hpp"
 #include "driver/engine/reply_sender.hpp"
 #include "driver/engine/wake.hpp"
@@ -24,7 +24,7 @@ namespace emx {
 /// What a claim on the agent brings; consumed by the port.
 struct PortParts {
     std::shared_ptr<BoardFile> file;
-    AgentConnection agent; ///< holds the claim while it lives
+    std::unique_ptr<Claim> claim;
     uint32_t board = 0;
     uint8_t endpoint = 0;
     uint32_t session = 0;
@@ -136,6 +136,7 @@ private:
     ReplySender replies_;
 
     uint32_t link_serial_ = 0;
+    const uint32_t life_; ///< of the interface; its sockets are dead in the next
     uint32_t link_state_ = EMX_LINK_UP;
     std::atomic<bool> poll_bulk_{false}; ///< for wait(), which runs without the lock
     std::atomic<bool> poll_output_{false};
@@ -143,7 +144,7 @@ private:
     std::atomic<int> watched_{-1}; ///< the library's, in wait()
     Wake wake_;
     uint32_t board_number_;
-    AgentConnection agent_;
+    std::unique_ptr<Claim> claim_;
 };
 
 } // namespace emx

@@ -122,15 +122,21 @@ int TwoHosts::agent_pid(int host) const
     return agent.pid;
 }
 
-void TwoHosts::stop_agent(int host) const
+void TwoHosts::end_agent(int host, int signal) const
 {
     const int pid = agent_pid(host);
     if (pid <= 0)
         return;
     const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    ::kill(pid, SIGTERM);
+    ::kill(pid, signal);
     pollfd ended = {process.get(), POLLIN, 0};
     ::poll(&ended, 1, 5000);
+}
+
+void TwoHosts::start_agent(int host, const std::string &options) const
+{
+    const char *program = std::getenv("EMX_OMXD");
+    run(host, std::string(program ? program : "omxd") + " " + options);
 }
 
 } // namespace emx::test

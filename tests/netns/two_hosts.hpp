@@ -7,6 +7,8 @@
 
 #include "driver/engine/fd.hpp"
 
+#include <signal.h>
+
 #include <cstdint>
 #include <string>
 
@@ -28,9 +30,16 @@ public:
     /// Process id of the host's agent, 0 when none runs.
     int agent_pid(int host) const;
     /// Ends the host's agent and waits until it is gone.
-    void stop_agent(int host) const;
+    void stop_agent(int host) const { end_agent(host, SIGTERM); }
+    /// As a crash would: it leaves nothing behind and says nothing.
+    void kill_agent(int host) const { end_agent(host, SIGKILL); }
+    /// Starts omxd (EMX_OMXD) with these options as a daemon; returns when it serves. Throws when it does
+    /// not.
+    void start_agent(int host, const std::string &options) const;
 
 private:
+    void end_agent(int host, int signal) const;
+
     Fd before_;
     Fd hosts_[2];
 };

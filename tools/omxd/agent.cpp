@@ -75,9 +75,14 @@ Fd watch_signals()
 
 bool Agent::start(StartError &error)
 {
-    std::vector<BoardPlan> plans;
     raise_descriptor_limit();
-    if (!take_name(error) || !plan_boards(plans, error) || !open_boards(plans, error) || !load_peers(error))
+    if (!take_name(error) || !plan_boards(error))
+        return false;
+    look_for_orphans();
+    file_ = BoardFile::create(static_cast<uint32_t>(plans_.size()), options_.endpoint_max, peers_capacity);
+    if (!file_)
+        return fail_errno(error, "creating the board file");
+    if (!open_boards(*file_, boards_, error) || !load_peers(error))
         return false;
     signals_ = watch_signals();
     if (!signals_ || !links_.open())
@@ -91,6 +96,8 @@ void Agent::settle()
 {
     file_->header().agent_pid = static_cast<uint32_t>(::getpid());
     alone_since_ = monotonic_ns();
+    // The kernel names to clients the process that listened last: not the one that forked us.
+    ::listen(listener_.get(), backlog);
     std::string text = "serving";
     for (const auto &board : boards_)
         text += " " + describe_board(board->interface(), board->record().sizes);
@@ -114,7 +121,7 @@ bool Agent::take_name(StartError &error)
     return true;
 }
 
-bool Agent::plan_boards(std::vector<BoardPlan> &plans, StartError &error)
+bool Agent::plan_boards(StartError &error)
 {
     const std::string config = options_.config.empty() ? default_config_path : options_.config;
     std::string text = options_.boards, why;
@@ -130,15 +137,14 @@ bool Agent::plan_boards(std::vector<BoardPlan> &plans, StartError &error)
         return fail(error, mx_no_dev, "at most " + std::to_string(boards_max) + " boards can be configured");
     for (const BoardSpec &spec : specs) {
         BoardPlan plan;
-        if (!plan_board(spec, plans, plan, error))
+        if (!plan_board(spec, plan, error))
             return false;
-        plans.push_back(plan);
+        plans_.push_back(plan);
     }
     return true;
 }
 
-bool Agent::plan_board(const BoardSpec &spec, const std::vector<BoardPlan> &others, BoardPlan &plan,
-                       StartError &error)
+bool Agent::plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error) const
 {
     std::string why;
     plan.spec = spec;
@@ -150,8 +156,8 @@ bool Agent::plan_board(const BoardSpec &spec, const std::vector<BoardPlan> &othe
     if (!plan.facts.ethernet || plan.facts.mac == 0)
         return fail(error, mx_no_dev,
                     "interface " + spec.interface + " is not an Ethernet interface: choose another one");
-    for (const BoardPlan &other : others)
-        if (other.facts.mac == plan.facts.mac)
+    for (const BoardPlan &other : plans_)
+        if (other.spec.interface != spec.interface && other.facts.mac == plan.facts.mac)
             return fail(error, mx_no_dev,
                         "interfaces " + other.spec.interface + " and " + spec.interface +
                             " have the same address: configure one of them");
@@ -160,24 +166,25 @@ bool Agent::plan_board(const BoardSpec &spec, const std::vector<BoardPlan> &othe
     return true;
 }
 
-bool Agent::open_boards(const std::vector<BoardPlan> &plans, StartError &error)
+bool Agent::open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>> &boards, StartError &error)
 {
-    file_ = BoardFile::create(static_cast<uint32_t>(plans.size()), options_.endpoint_max, peers_capacity);
-    if (!file_)
-        return fail_errno(error, "creating the board file");
-    for (uint32_t i = 0; i < plans.size(); i++) {
-        boards_.push_back(std::make_unique<AgentBoard>(*file_, i, plans[i], board_name(i)));
-        if (!boards_.back()->open_sockets())
-            return fail_errno(error, "opening a raw socket on " + plans[i].spec.interface);
+    for (uint32_t i = 0; i < plans_.size(); i++) {
+        char name[EMX_NAME_MAX];
+        const bool named = fw_peer_name_get(file.peers(i), i, name) == 0; // by the agent before
+        boards.push_back(std::make_unique<AgentBoard>(file, i, plans_[i], named ? name : board_name(i)));
+        if (recovering())
+            boards.back()->refuse_nobody();
+        if (!boards.back()->open_sockets())
+            return fail_errno(error, "opening a raw socket on " + plans_[i].spec.interface);
     }
     // This host's boards come first in every table, so that an index tells whether a peer is local.
-    for (uint32_t table = 0; table < plans.size(); table++) {
-        for (uint32_t i = 0; i < plans.size(); i++) {
-            const int index = fw_peer_add(file_->peers(table), plans[i].facts.mac);
+    for (uint32_t table = 0; table < plans_.size(); table++) {
+        for (uint32_t i = 0; i < plans_.size(); i++) {
+            const int index = fw_peer_add(file.peers(table), plans_[i].facts.mac);
             if (index != static_cast<int>(i))
                 return fail(error, mx_no_dev,
-                            "the address of interface " + plans[i].spec.interface + " is not a unicast one");
-            fw_peer_name(file_->peers(table), i, boards_[i]->name().c_str());
+                            "the address of interface " + plans_[i].spec.interface + " is not a unicast one");
+            fw_peer_name(file.peers(table), i, boards[i]->name().c_str());
         }
     }
     return true;

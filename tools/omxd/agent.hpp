@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,14 +57,14 @@ private:
         bool admitted = false;
         int board = -1; ///< of its claim
         uint32_t endpoint = 0;
+        std::optional<AgentRequest> deferred; ///< asked during the recovery; nothing more is read until then
     };
 
     // Start (agent.cpp)
     bool take_name(StartError &error);
-    bool plan_boards(std::vector<BoardPlan> &plans, StartError &error);
-    bool plan_board(const BoardSpec &spec, const std::vector<BoardPlan> &others, BoardPlan &plan,
-                    StartError &error);
-    bool open_boards(const std::vector<BoardPlan> &plans, StartError &error);
+    bool plan_boards(StartError &error);
+    bool plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error) const;
+    bool open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>> &boards, StartError &error);
     bool load_peers(StartError &error);
 
     // Loop (loop.cpp)
@@ -78,9 +79,10 @@ private:
     void link_changed(int index, uint32_t state);
 
     // Requests (requests.cpp)
-    bool answer(Client &client, const AgentRequest &request);
+    bool answer(Client &client, const AgentRequest &request, std::vector<Fd> fds);
     void refuse(AgentReply &reply, int code, const std::string &text) const;
     void claim(Client &client, const AgentRequest &request, AgentReply &reply, EndpointSockets &sockets);
+    bool take_number(Client &client, const AgentRequest &request, AgentReply &reply);
     void turn_away(const Client &client) const;
     bool check_board(const AgentRequest &request, AgentReply &reply);
     void perform(const AgentRequest &request, AgentReply &reply);
@@ -88,16 +90,28 @@ private:
     void append_peer(uint64_t mac, const std::string &name, AgentReply &reply);
     void rename(uint32_t board, const std::string &name);
 
+    // The claims of the agent before (recovery.cpp)
+    bool recovering() const { return recovery_until_ != 0; }
+    void look_for_orphans();
+    unsigned orphans() const;
+    void check_recovery(uint64_t now);
+    bool adopt(Fd fd, std::string &why);
+    void reclaim(Client &client, const AgentRequest &request, Fd file, AgentReply &reply);
+
     const AgentOptions options_;
     Log &log_;
     Fd listener_;
     Fd signals_;
     LinkWatch links_;
+    std::vector<BoardPlan> plans_;
     std::unique_ptr<BoardFile> file_;
     std::vector<std::unique_ptr<AgentBoard>> boards_;
     std::vector<Client> clients_;
     uint64_t next_query_ = 0;
     uint64_t alone_since_ = 0;
+    uint64_t recovery_until_ = 0; ///< 0: over
+    unsigned turned_down_ = 0; ///< claims that could not be taken over
+    bool adopted_ = false; ///< file_ is that of the agent before
 };
 
 } // namespace emx

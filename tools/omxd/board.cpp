@@ -42,14 +42,17 @@ AgentBoard::AgentBoard(BoardFile &file, uint32_t number, const BoardPlan &plan, 
       counters_(file.counters(number, agent_counters)), peers_(file.peers(number))
 {
     BoardRecord &r = record();
+    // In the file of an agent before, with an interface that vanished and came back since.
+    if (r.ifindex != 0 && r.ifindex != static_cast<uint32_t>(plan.facts.index))
+        r.lives++;
     r.mac = plan.facts.mac;
     r.ifindex = static_cast<uint32_t>(plan.facts.index);
     r.mtu = plan.facts.mtu;
     r.numa_node = plan.facts.numa_node;
-    r.link_state = plan.facts.up ? EMX_LINK_UP : EMX_LINK_DOWN;
     r.sizes = plan.sizes;
     copy_text(r.interface, sizeof(r.interface), plan.spec.interface);
     copy_text(r.driver, sizeof(r.driver), plan.facts.driver);
+    write_link(r, plan.facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);
     board_.mac = r.mac;
     board_.sizes = r.sizes;
     board_.peers = peers_;
@@ -102,6 +105,15 @@ void AgentBoard::release(uint32_t endpoint)
     claimed_.reset(endpoint);
     board_.ep_state[endpoint] = FW_EP_CLOSED;
     update_filters();
+}
+
+void AgentBoard::refuse_nobody() { std::memset(board_.ep_state, FW_EP_FOREIGN, sizeof(board_.ep_state)); }
+
+void AgentBoard::refuse_unclaimed()
+{
+    for (uint32_t endpoint = 0; endpoint < EMX_ENDPOINTS_MAX; endpoint++)
+        if (!claimed_[endpoint])
+            board_.ep_state[endpoint] = FW_EP_CLOSED;
 }
 
 bool AgentBoard::make_sockets(uint32_t endpoint, EndpointSockets &sockets) const

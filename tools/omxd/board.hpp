@@ -59,6 +59,11 @@ public:
     /// Sockets for a claimed endpoint; false with errno set.
     bool make_sockets(uint32_t endpoint, EndpointSockets &sockets) const;
 
+    /// Drops packets for all endpoints that nobody claimed, instead of refusing them.
+    void refuse_nobody();
+    /// Refuses them from now on.
+    void refuse_unclaimed();
+
     void set_link(uint32_t state);
 
 private:

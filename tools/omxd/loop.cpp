@@ -22,6 +22,7 @@ namespace {
 
 constexpr uint64_t second = 1000000000;
 constexpr uint64_t query_interval = 5 * second; // wire specification, 14
+constexpr uint64_t recovery_look = second / 50;
 constexpr const char *group_name = "ethermx";
 constexpr std::size_t fixed_fds = 3; // listener, signals, links
 
@@ -67,6 +68,7 @@ int Agent::run()
             return 0;
         }
         const uint64_t now = monotonic_ns();
+        check_recovery(now);
         if (now >= next_query_) {
             next_query_ = now + query_interval;
             for (const auto &board : boards_)
@@ -90,9 +92,11 @@ void Agent::collect(std::vector<pollfd> &fds) const
     for (const auto &board : boards_)
         for (int fd : {board->interface_socket(), board->lo_socket()})
             fds.push_back({fd, POLLIN, 0});
-    for (const Client &client : clients_)
-        for (int fd : {client.connection.get(), client.process.get()}) // poll passes over -1
-            fds.push_back({fd, POLLIN, 0});
+    for (const Client &client : clients_) {
+        const short events = client.deferred ? 0 : POLLIN;
+        fds.push_back({client.connection.get(), events, 0});
+        fds.push_back({client.process.get(), POLLIN, 0}); // poll passes over -1
+    }
 }
 
 int Agent::timeout_ms(uint64_t now) const
@@ -100,6 +104,8 @@ int Agent::timeout_ms(uint64_t now) const
     uint64_t next = next_query_;
     if (clients_.empty() && options_.linger_s >= 0)
         next = std::min(next, alone_since_ + static_cast<uint64_t>(options_.linger_s) * second);
+    if (recovering())
+        next = std::min(next, now + recovery_look);
     return next <= now ? 0 : static_cast<int>((next - now) / 1000000 + 1);
 }
 
@@ -148,9 +154,14 @@ bool Agent::serve_client(Client &client)
         receive_datagram(client.connection.get(), &request, sizeof(request), fds, MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN)
         return true;
-    if (got != static_cast<ssize_t>(sizeof(request)) || !fds.empty())
+    const std::size_t fds_wanted = request.op == AgentOp::reclaim ? 1 : 0;
+    if (got != static_cast<ssize_t>(sizeof(request)) || client.deferred || fds.size() != fds_wanted)
         return false;
-    return answer(client, request);
+    if (recovering() && request.op != AgentOp::reclaim) {
+        client.deferred = request;
+        return true;
+    }
+    return answer(client, request, std::move(fds));
 }
 
 void Agent::drop(Client &client)

@@ -48,7 +48,7 @@ void Agent::refuse(AgentReply &reply, int code, const std::string &text) const
 }
 
 /// False: the client is to be dropped.
-bool Agent::answer(Client &client, const AgentRequest &request)
+bool Agent::answer(Client &client, const AgentRequest &request, std::vector<Fd> received)
 {
     AgentReply reply;
     EndpointSockets sockets;
@@ -62,6 +62,8 @@ bool Agent::answer(Client &client, const AgentRequest &request)
         claim(client, request, reply, sockets);
         if (reply.code == 0)
             fds = {sockets.ring.get(), sockets.bulk.get(), sockets.lo.get()};
+    } else if (request.op == AgentOp::reclaim) {
+        reclaim(client, request, received.empty() ? Fd() : std::move(received[0]), reply);
     } else {
         perform(request, reply);
     }
@@ -86,42 +88,54 @@ bool Agent::check_board(const AgentRequest &request, AgentReply &reply)
     return false;
 }
 
+/// Gives a number to a client; false with the reply filled when that cannot be.
+bool Agent::take_number(Client &client, const AgentRequest &request, AgentReply &reply)
+{
+    AgentBoard &board = *boards_[request.board];
+    const std::string what =
+        "endpoint " + std::to_string(request.endpoint) + " of board " + std::to_string(request.board);
+    if (request.endpoint >= options_.endpoint_max)
+        return refuse(reply, mx_bad_endpoint, what + " is out of range (omxd --endpoints raises it)"), false;
+    if (client.board >= 0)
+        return refuse(reply, mx_no_resources, "a connection holds one endpoint only"), false;
+    if (board.claimed(request.endpoint)) {
+        const ClaimRecord &owner = file_->claim(request.board, request.endpoint);
+        const std::string command(owner.command, ::strnlen(owner.command, sizeof(owner.command)));
+        return refuse(reply, mx_busy,
+                      what + " is open in process " + std::to_string(owner.pid) + " (" + command + ")"),
+               false;
+    }
+    ClaimRecord owner{client.pid, client.uid, request.session, 0, {}};
+    command_of(client.pid, owner);
+    board.claim(request.endpoint, owner);
+    client.board = static_cast<int>(request.board);
+    client.endpoint = request.endpoint;
+    log_.line(what + ": process " + std::to_string(client.pid) + " (" + owner.command + ")");
+    return true;
+}
+
 void Agent::claim(Client &client, const AgentRequest &request, AgentReply &reply, EndpointSockets &sockets)
 {
     if (!check_board(request, reply))
         return;
     AgentBoard &board = *boards_[request.board];
-    const std::string what =
-        "endpoint " + std::to_string(request.endpoint) + " of board " + std::to_string(request.board);
-    if (request.endpoint >= options_.endpoint_max)
-        return refuse(reply, mx_bad_endpoint, what + " is out of range (omxd --endpoints raises it)");
-    if (client.board >= 0)
-        return refuse(reply, mx_no_resources, "a connection holds one endpoint only");
-    if (board.claimed(request.endpoint)) {
-        const ClaimRecord &owner = file_->claim(request.board, request.endpoint);
-        return refuse(reply, mx_busy,
-                      what + " is open in process " + std::to_string(owner.pid) + " (" +
-                          std::string(owner.command, ::strnlen(owner.command, sizeof(owner.command))) + ")");
-    }
     if (read_link(board.record()).state == EMX_LINK_GONE)
         return refuse(reply, mx_no_dev,
                       "interface " + board.interface() + " vanished: restart omxd when it is back");
     if (!loopback_up())
         return refuse(reply, mx_no_dev,
                       "interface lo is down, which endpoints of one host need: ip link set lo up");
-    ClaimRecord owner{client.pid, client.uid, request.session, 0, {}};
-    command_of(client.pid, owner);
-    board.claim(request.endpoint, owner);
+    if (!take_number(client, request, reply))
+        return;
     if (!board.make_sockets(request.endpoint, sockets)) {
         const int why = errno;
         board.release(request.endpoint);
-        return refuse(reply, mx_no_resources, "opening the sockets of " + what + ": " + std::strerror(why));
+        client.board = -1;
+        return refuse(reply, mx_no_resources,
+                      "opening the sockets of endpoint " + std::to_string(request.endpoint) + ": " +
+                          std::strerror(why));
     }
-    client.board = static_cast<int>(request.board);
-    client.endpoint = request.endpoint;
-    sockets.shape.value = file_->header().agent_pid;
     reply = sockets.shape;
-    log_.line(what + ": process " + std::to_string(client.pid) + " (" + owner.command + ")");
 }
 
 void Agent::perform(const AgentRequest &request, AgentReply &reply)

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The thread that takes claims from a board agent that ended to the next one.
+#include "driver/engine/claim_keeper.hpp"
+
+#include "driver/engine/control_socket.hpp"
+#include "driver/engine/mx_codes.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace emx {
+namespace {
+
+// Below the time that a new agent waits for the claims of its predecessor (tools/omxd/recovery.cpp).
+constexpr int retry_first_ms = 20, retry_last_ms = 500;
+
+/// No signal of the program is handled on the thread that is started meanwhile.
+class SignalsBlocked {
+public:
+    SignalsBlocked()
+    {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked &) = delete;
+    SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+
+private:
+    sigset_t before_;
+};
+
+} // namespace
+
+Claim::Claim(AgentConnection agent, std::shared_ptr<BoardFile> file, const ClaimOf &what)
+    : agent_(std::move(agent)), file_(std::move(file))
+{
+    again_.op = AgentOp::reclaim;
+    again_.board = what.board;
+    again_.endpoint = what.endpoint;
+    again_.session = what.session;
+}
+
+Claim::~Claim()
+{
+    if (keeper_)
+        keeper_->drop(*this);
+}
+
+bool Claim::request(const AgentRequest &request, AgentReply &reply, DeviceError &error)
+{
+    std::vector<Fd> none;
+    return agent_.request(request, reply, none, error);
+}
+
+ClaimKeeper::ClaimKeeper() : owner_(::getpid()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+ClaimKeeper::~ClaimKeeper()
+{
+    if (!thread_)
+        return;
+    if (owner_ != ::getpid()) {
+        [[maybe_unused]] std::thread *const parents = thread_.release();
+        return;
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        stop_ = true;
+    }
+    nudge();
+    thread_->join();
+}
+
+std::unique_ptr<Claim> ClaimKeeper::hold(AgentConnection agent, std::shared_ptr<BoardFile> file,
+                                         const ClaimOf &what, DeviceError &error)
+{
+    std::unique_ptr<Claim> claim(new Claim(std::move(agent), std::move(file), what));
+    if (owner_ != ::getpid())
+        return claim; // a child without exec: it holds the number, as long as this agent lives
+    const std::lock_guard lock(mutex_);
+    if (!start(error))
+        return nullptr;
+    claim->id_ = next_id_++;
+    claim->keeper_ = shared_from_this();
+    claims_[claim->id_] = claim.get();
+    nudge();
+    return claim;
+}
+
+bool ClaimKeeper::start(DeviceError &error)
+{
+    if (thread_)
+        return true;
+    try {
+        const SignalsBlocked blocked;
+        if (wake_)
+            thread_ = std::make_unique<std::thread>([this] { run(); });
+    } catch (const std::system_error &) {
+        thread_.reset();
+    }
+    if (!thread_)
+        error = {mx_no_resources, "starting the thread that keeps the endpoint's claim: no more threads or "
+                                  "descriptors; raise the limits (ulimit -u, ulimit -n)"};
+    return thread_ != nullptr;
+}
+
+void ClaimKeeper::drop(Claim &claim)
+{
+    const std::lock_guard lock(mutex_);
+    claims_.erase(claim.id_);
+    // The thread may sleep on these descriptors, which keeps them from being closed until it wakes up.
+    if (owner_ == ::getpid())
+        for (const int fd : {claim.agent_.fd(), claim.asked_ ? claim.asked_->fd() : -1})
+            ::shutdown(fd, SHUT_RDWR);
+}
+
+void ClaimKeeper::nudge() const
+{
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof(one));
+}
+
+void ClaimKeeper::run()
+{
+    std::vector<pollfd> fds;
+    std::vector<Watched> watched;
+    for (;;) {
+        const int timeout = collect(fds, watched);
+        if (timeout < -1)
+            return;
+        if (::poll(fds.data(), fds.size(), timeout) >= 0)
+            serve(fds, watched);
+    }
+}
+
+/// Lists what to wait for; returns for how long in ms, -1 for ever, -2 to end.
+int ClaimKeeper::collect(std::vector<pollfd> &fds, std::vector<Watched> &watched)
+{
+    const std::lock_guard lock(mutex_);
+    fds = {{wake_.get(), POLLIN, 0}};
+    watched = {{}};
+    bool looking = false;
+    for (auto &[id, claim] : claims_) {
+        if (claim->refused())
+            continue;
+        looking = looking || (claim->lost_ && !claim->asked_);
+        if (claim->asked_)
+            fds.push_back({claim->asked_->fd(), POLLIN, 0});
+        else if (!claim->lost_)
+            fds.push_back({claim->agent_.fd(), 0, 0}); // only its end
+        else
+            continue;
+        watched.push_back({id, claim->asked_.has_value()});
+    }
+    if (stop_)
+        return -2;
+    retry_ms_ = looking ? std::clamp(retry_ms_ * 2, retry_first_ms, retry_last_ms) : 0;
+    return looking ? retry_ms_ : -1;
+}
+
+void ClaimKeeper::serve(const std::vector<pollfd> &fds, const std::vector<Watched> &watched)
+{
+    const std::lock_guard lock(mutex_);
+    uint64_t count;
+    [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &count, sizeof(count));
+    for (std::size_t i = 1; i < fds.size(); i++) {
+        const auto found = claims_.find(watched[i].id);
+        if (!fds[i].revents || found == claims_.end())
+            continue;
+        if (watched[i].answer)
+            take_answer(*found->second);
+        else
+            found->second->lost_ = true;
+    }
+    for (auto &[id, claim] : claims_)
+        if (claim->lost_ && !claim->asked_ && !claim->refused())
+            ask_again(*claim);
+}
+
+void ClaimKeeper::ask_again(Claim &claim)
+{
+    DeviceError error;
+    auto agent = AgentConnection::connect(error);
+    if (agent && send_datagram(agent->fd(), &claim.again_, sizeof(claim.again_), {claim.file_->fd()}))
+        claim.asked_.emplace(std::move(*agent));
+}
+
+void ClaimKeeper::take_answer(Claim &claim)
+{
+    AgentReply reply;
+    std::vector<Fd> none;
+    ssize_t got = receive_datagram(claim.asked_->fd(), &reply, sizeof(reply), none, MSG_DONTWAIT);
+    if (got < 0 && errno == ECONNRESET) // our request was left unread: the reply comes next
+        got = receive_datagram(claim.asked_->fd(), &reply, sizeof(reply), none, MSG_DONTWAIT);
+    if (got < 0 && errno == EAGAIN)
+        return;
+    DeviceError error;
+    if (got == static_cast<ssize_t>(sizeof(reply))) {
+        if (judge_reply(reply, error))
+            claim.agent_.replace(claim.asked_->release());
+        else
+            claim.refused_.store(true, std::memory_order_relaxed);
+        claim.lost_ = false;
+    }
+    claim.asked_.reset(); // without an answer: that agent ended, too
+}
+
+} // namespace emx

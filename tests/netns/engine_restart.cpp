@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Board agents that are killed and started again while endpoints are open.
+#include "driver/engine/clock.hpp"
+#include "driver/engine/mx_codes.hpp"
+#include "tests/netns/engine_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <sys/wait.h>
+
+using namespace emx;
+using namespace emx::test;
+using Catch::Contains;
+
+namespace {
+
+/// Small messages there and back; whatever else than a message arrives fails the test.
+void talk(Pair &pair, int rounds)
+{
+    Payload payload({});
+    for (int i = 0; i < rounds; i++) {
+        for (int side : {0, 1}) {
+            REQUIRE(pair.port(side).send(pair.message(side, EMX_TINY, 0), payload.data()));
+            pair.expect(1 - side, EMX_TINY);
+            pair.port(1 - side).consume();
+        }
+    }
+}
+
+/// What opening an endpoint in a process of its own gives: an mx_return_t.
+int code_of_claim(Device &device, const TwoHosts &hosts, int host, uint32_t endpoint)
+{
+    const pid_t child = ::fork();
+    if (child == 0) {
+        hosts.enter(host);
+        DeviceError error;
+        const auto port = device.open(0, endpoint, 99, error);
+        ::_exit(port ? 0 : error.code);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// Opens as soon as the number is free, for at most a second.
+std::unique_ptr<Port> open_soon(Device &device, uint32_t endpoint)
+{
+    const uint64_t deadline = monotonic_ns() + 1000000000;
+    std::unique_ptr<Port> port;
+    DeviceError error;
+    while (!port && monotonic_ns() < deadline)
+        port = device.open(0, endpoint, 7, error);
+    return port;
+}
+
+/// A process of host 1 with a device of its own that holds endpoint 5.
+class Holder {
+public:
+    explicit Holder(const TwoHosts &hosts)
+    {
+        int ready[2];
+        REQUIRE(::pipe(ready) == 0);
+        pid_ = ::fork();
+        if (pid_ == 0)
+            hold(hosts, ready[1]);
+        char answer = 'n';
+        CHECK(::read(ready[0], &answer, 1) == 1);
+        ::close(ready[0]);
+        ::close(ready[1]);
+        REQUIRE(answer == 'y');
+    }
+    ~Holder()
+    {
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+    }
+    Holder(const Holder &) = delete;
+    Holder &operator=(const Holder &) = delete;
+
+    void stop() const
+    {
+        ::kill(pid_, SIGSTOP);
+        ::waitpid(pid_, nullptr, WUNTRACED);
+    }
+    void go_on() const { ::kill(pid_, SIGCONT); }
+    void kill() const { ::kill(pid_, SIGKILL); }
+
+private:
+    [[noreturn]] static void hold(const TwoHosts &hosts, int ready)
+    {
+        hosts.enter(1);
+        EngineConfig config;
+        config.boards = "eth0:W";
+        config.agent_program = agent_program();
+        DeviceError error;
+        const auto device = make_engine(config, error);
+        const auto port = device ? device->open(0, 5, 0xa1b2c3d4, error) : nullptr;
+        const char answer = port ? 'y' : 'n';
+        if (::write(ready, &answer, 1) == 1)
+            ::pause();
+        ::_exit(1);
+    }
+
+    pid_t pid_ = -1;
+};
+
+/// Asks endpoint 5 of a peer for a connection, again and again: whether that is refused within the time.
+bool refused_within(Port &port, uint32_t peer, unsigned milliseconds)
+{
+    emx_msg connect{};
+    connect.type = EMX_CONNECT;
+    connect.remote_ep = 5;
+    connect.peer = peer;
+    connect.u.connect.session = 0x11223344;
+    connect.u.connect.start = 1;
+    Payload nothing({});
+    const uint64_t deadline = monotonic_ns() + uint64_t{milliseconds} * 1000000;
+    for (uint64_t next = 0; monotonic_ns() < deadline;) {
+        if (monotonic_ns() >= next) {
+            REQUIRE(port.send(connect, nothing.data()));
+            next = monotonic_ns() + 10000000;
+        }
+        if (const emx_msg *event = port.peek()) {
+            const bool refused = event->type == EMX_NACK_LIB;
+            port.consume();
+            if (refused)
+                return true;
+        }
+    }
+    return false;
+}
+
+} // namespace
+
+TEST_CASE("engine__endpoints_outlive_a_killed_agent", "[netns][engine]")
+{
+    TwoHosts hosts;
+    Pair pair(hosts, "eth0:W");
+    talk(pair, 10);
+    std::vector<std::byte> target(300000);
+    const auto source = pattern(300000, 1);
+    pair.transfer(source, target, 1);
+    hosts.kill_agent(1);
+    talk(pair, 10); // the agent is not on the way of data
+    hosts.start_agent(1, "--boards eth0:W --linger 60");
+    // From its first moment on the new agent refuses nothing of an endpoint that is open, and gives no
+    // other process its number.
+    talk(pair, 100);
+    CHECK(code_of_claim(pair.device(1), hosts, 1, 5) == mx_busy);
+    talk(pair, 100);
+    target.assign(target.size(), std::byte{0});
+    pair.transfer(source, target, 2);
+    CHECK(target == source);
+    CHECK(code_of_claim(pair.device(1), hosts, 1, 6) == 0);
+
+    // The board file is the old one: counters went on, for programs of before and of after.
+    const auto late = open_device(hosts, 1, "eth0:W");
+    const uint64_t sent = pair.port(1).counters().v[EMX_CNT_TX_TINY];
+    CHECK(sent >= 220);
+    CHECK(late->counters(0).v[EMX_CNT_TX_TINY] == sent);
+    CHECK(pair.device(1).counters(0).v[EMX_CNT_TX_TINY] == sent);
+
+    // The claim is a live one: it ends with the endpoint, and others are refused then.
+    pair.close(1);
+    const auto port = open_soon(*late, 5);
+    CHECK(port);
+}
+
+TEST_CASE("engine__an_agent_may_be_killed_again_and_again", "[netns][engine]")
+{
+    TwoHosts hosts;
+    Pair pair(hosts, "eth0:N=9000");
+    for (int round = 0; round < 4; round++) {
+        for (int host : {0, 1}) {
+            hosts.kill_agent(host);
+            hosts.start_agent(host, "--boards eth0:N=9000 --linger 60");
+        }
+        talk(pair, 50);
+    }
+    hosts.enter(0);
+    CHECK(code_of_claim(pair.device(0), hosts, 0, 3) == mx_busy);
+    CHECK(code_of_claim(pair.device(1), hosts, 1, 5) == mx_busy);
+    const auto source = pattern(100000, 2);
+    std::vector<std::byte> target(100000);
+    pair.transfer(source, target, 1);
+    CHECK(target == source);
+}
+
+TEST_CASE("engine__a_new_agent_waits_for_processes_that_are_held_up", "[netns][engine]")
+{
+    TwoHosts hosts;
+    const Holder holder(hosts);
+    const auto near = open_device(hosts, 0, "eth0:W");
+    DeviceError error;
+    const auto port = near->open(0, 3, 0x11223344, error);
+    REQUIRE(port);
+    const auto far = open_device(hosts, 1, "eth0:W");
+    const auto peer = port->find_peer(far->boards().at(0).nic_id);
+    REQUIRE(peer);
+    holder.stop();
+    hosts.kill_agent(1);
+    hosts.start_agent(1, "--boards eth0:W --linger 60");
+    CHECK_FALSE(refused_within(*port, *peer, 400));
+    holder.go_on();
+    CHECK(code_of_claim(*far, hosts, 1, 5) == mx_busy);
+    CHECK_FALSE(refused_within(*port, *peer, 100));
+    holder.kill();
+    CHECK(refused_within(*port, *peer, 1000));
+
+    // Who stays away for longer loses the number, and others get on.
+    const Holder other(hosts);
+    other.stop();
+    hosts.kill_agent(1);
+    hosts.start_agent(1, "--boards eth0:W --linger 60");
+    hosts.enter(1);
+    CHECK(far->open(0, 5, 2, error));
+    CHECK(error.text == "");
+}
+
+TEST_CASE("engine__a_program_without_endpoints_follows_to_the_new_agent", "[netns][engine]")
+{
+    TwoHosts hosts;
+    const auto device = open_device(hosts, 0, "eth0:W");
+    hosts.kill_agent(0);
+    hosts.start_agent(0, "--boards eth0:W --linger 60");
+    hosts.enter(0);
+    DeviceError error;
+    CHECK(device->set_host_name(0, "second:0", error));
+    CHECK(error.text == "");
+    CHECK(device->boards().at(0).host_name == "second:0");
+    const auto port = device->open(0, 0, 1, error);
+    CHECK(port);
+    hosts.kill_agent(0);
+    CHECK(device->open(0, 1, 1, error)); // starts one itself
+}
+
+TEST_CASE("engine__an_agent_with_other_boards_ends_the_endpoints_of_before", "[netns][engine]")
+{
+    TwoHosts hosts;
+    Pair pair(hosts, "eth0:W");
+    talk(pair, 1);
+    hosts.kill_agent(0);
+    hosts.start_agent(0, "--boards eth0:N=9000 --linger 60");
+    CHECK(int(pair.expect(0, EMX_EV_LINK)->u.link.state) == EMX_LINK_GONE);
+    pair.port(0).consume();
+    hosts.enter(0);
+    DeviceError error;
+    CHECK(pair.device(0).open(0, 7, 1, error) == nullptr);
+    CHECK(error.code == mx_no_driver);
+    CHECK_THAT(error.text, Contains("restarted with other boards") && Contains("start the program again"));
+}
