@@ -35,7 +35,7 @@ uint32_t compare(const std::byte *data, uint64_t bits, uint32_t length)
 {
     for (uint32_t at = 0; at < length; at += 8) {
         uint64_t w = word(bits, at / 8);
-        if (std::memcmp(data + at, &w, std::min<uint32_t>(8, length - at)))
+        if (std::memcmp(data + at, &w, std::min<uint32_t>(8, length - at)) != 0)
             return at;
     }
     return length;

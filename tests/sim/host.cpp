@@ -134,18 +134,18 @@ void Board::serve(const Frame &frame)
         ep = fw_demux(&fw_, &pkt, &fx);
     }
     if (!ep) {
-        execute(nullptr, &frame, fx);
+        execute(fx, counters);
         return;
     }
     SimPort &port = *ports_[ep->number];
     int more = fw_rx(ep, &pkt, host_.world().now(), &fx);
-    execute(&port, &frame, fx);
+    execute(port, &frame, fx);
     for (uint32_t n = 0; more; n++) {
         if (n > FW_EFFECTS_MAX)
             abort();
         fx = fw_fx{};
         more = fw_next(ep, host_.world().now(), &fx);
-        execute(&port, &frame, fx);
+        execute(port, &frame, fx);
     }
     port.arm();
 }
@@ -156,10 +156,10 @@ void Board::drain(SimPort &port)
     for (uint32_t n = 0; fw_next(port.endpoint(), host_.world().now(), &fx); n++) {
         if (n > FW_EFFECTS_MAX)
             abort();
-        execute(&port, nullptr, fx);
+        execute(port, nullptr, fx);
         fx = fw_fx{};
     }
-    execute(&port, nullptr, fx);
+    execute(port, nullptr, fx);
     port.arm();
 }
 
@@ -171,20 +171,28 @@ void Board::tick(SimPort &port)
     drain(port);
 }
 
-void Board::execute(SimPort *port, const Frame *frame, fw_fx &fx)
+void Board::execute(SimPort &port, const Frame *frame, fw_fx &fx)
 {
-    emx_counters &count = port ? port->counters() : counters;
+    switch (fx.kind) {
+    case FW_FX_EVENT: port.put_event(fx.u.msg, frame); break;
+    case FW_FX_REPLIES: replies(port, fx.u.replies); break;
+    case FW_FX_COPY:
+        if (!frame)
+            abort(); // the core copies out of a frame that it was not given
+        port.copy_in(fx.u.copy.cookie, fx.u.copy.position, frame->data() + fx.u.copy.source,
+                     fx.u.copy.length);
+        break;
+    default: execute(fx, port.counters()); break;
+    }
+}
+
+void Board::execute(fw_fx &fx, emx_counters &count)
+{
     switch (fx.kind) {
     case FW_FX_DROP: count.v[fx.counter]++; break;
-    case FW_FX_EVENT: port->put_event(fx.u.msg, frame); break;
     case FW_FX_TX:
         count.v[fx.counter]++;
         transmit(Frame(fx.u.tx.header, fx.u.tx.header + fx.u.tx.length));
-        break;
-    case FW_FX_REPLIES: replies(*port, fx.u.replies); break;
-    case FW_FX_COPY:
-        port->copy_in(fx.u.copy.cookie, fx.u.copy.position, frame->data() + fx.u.copy.source,
-                      fx.u.copy.length);
         break;
     case FW_FX_NAME: fw_peer_name(fw_.peers, fx.u.host.peer, fx.u.host.name); break;
     default: break; // FW_FX_BEACON: every board is introduced at the start

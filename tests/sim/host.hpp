@@ -60,7 +60,10 @@ public:
 private:
     friend class SimPort;
     bool host_transmit(Frame frame);
-    void execute(SimPort *port, const Frame *frame, fw_fx &fx);
+    /// Carries out an effect of an endpoint; frame is what it came from, nullptr for none.
+    void execute(SimPort &port, const Frame *frame, fw_fx &fx);
+    /// Those that need no endpoint.
+    void execute(fw_fx &fx, emx_counters &count);
     void replies(SimPort &port, const fw_replies &run);
     SimPort *steer(const Frame &frame);
 

@@ -92,13 +92,12 @@ bool SimPort::put_ring(const emx_msg &msg, const Frame *frame)
     emx_msg m = msg;
     uint32_t index = head_;
     if (frame && m.data_len) {
-        auto *payload = reinterpret_cast<const uint8_t *>(m.data);
-        if (payload < frame->data() || payload + m.data_len > frame->data() + frame->size() ||
-            m.data_len > slot_bytes_)
+        const uint64_t at = m.data - reinterpret_cast<uintptr_t>(frame->data());
+        if (at > frame->size() || m.data_len > frame->size() - at || m.data_len > slot_bytes_)
             abort(); // the core lets a payload through that is not in the frame
         if (head_ - ring_->tail > mask_)
             return false;
-        std::memcpy(slot(index), payload, m.data_len);
+        std::memcpy(slot(index), frame->data() + at, m.data_len);
         m.data = reinterpret_cast<uintptr_t>(slot(index));
     }
     return fw_ring_put(ring_, mask_, &head_, &m) == 0;

@@ -2,16 +2,17 @@
 """Gates that ask another program: nm, clang-format, clang-tidy, shellcheck."""
 
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
-import time
 
 from tree import Finding
 
+TIDY_SHARE = 16  # files; each takes 5 to 10 s
 CORE_SYMBOLS = {'memcpy', 'memset', 'memcmp', 'memmove'}
 # What compilers add by themselves: position independence, stack protector, sanitizers, coverage.
 COMPILER_SYMBOLS = re.compile(r'_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__(asan|ubsan|tsan|msan)_\w+'
@@ -95,13 +96,18 @@ def changed(tree):
     return set(run('git', '-C', tree.root, 'diff', '--name-only', base).stdout.splitlines())
 
 
-def tidy_order(tree, names):
-    """Changed files first; the rest from a place that moves on with every commit."""
+def tidy_share(tree, names):
+    """Those that one commit's run looks at: changed files, then a share that its hash chooses.
+
+    A count, not a time, limits it, so that the same commit gets the same verdict on any machine.
+    """
+    head = run('git', '-C', tree.root, 'rev-parse', 'HEAD').stdout.strip() or 'no commit'
     fresh = changed(tree)
-    commits = run('git', '-C', tree.root, 'rev-list', '--count', 'HEAD').stdout.strip()
-    offset = int(commits or 0) * 7 % max(1, len(names))
-    rest = [n for n in names[offset:] + names[:offset] if n not in fresh]
-    return [n for n in names if n in fresh] + rest
+
+    def lot(name):
+        return name not in fresh, hashlib.sha256(f'{head} {name}'.encode()).digest()
+
+    return sorted(names, key=lot)[:TIDY_SHARE]
 
 
 def tidy_findings(tree, name):
@@ -120,23 +126,17 @@ def tidy_findings(tree, name):
 
 
 def clang_tidy(tree):
-    """clang-tidy on changed files and, as far as the time goes, on others; with --full on all."""
+    """clang-tidy on changed files and a share of the others that the commit chooses; with --full on all."""
     need('clang-tidy')
     if not tree.build or not (tree.build / 'compile_commands.json').exists():
         raise Missing('no compile_commands.json: configure with Meson and give --build DIR')
     commands = json.loads((tree.build / 'compile_commands.json').read_text())
     known = {os.path.normpath(os.path.join(c['directory'], c['file'])) for c in commands}
     names = [n for n in tree.under('', suffixes={'.c', '.cpp'}) if str(tree.root / n) in known]
-    order = names if tree.full else tidy_order(tree, names)
-    deadline = time.monotonic() + tree.seconds
+    share = names if tree.full else tidy_share(tree, names)
     seen = set()
-    done = 0
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-        for i in range(0, len(order), 2):
-            if not tree.full and time.monotonic() > deadline:
-                break
-            for found in pool.map(lambda n: tidy_findings(tree, n), order[i:i + 2]):
-                done += 1
-                seen.update(found)
-    print(f'  clang-tidy looked at {done} of {len(order)} files')
+        for found in pool.map(lambda n: tidy_findings(tree, n), share):
+            seen.update(found)
+    print(f'  clang-tidy looked at {len(share)} of {len(names)} files')
     yield from sorted(seen, key=lambda f: (f.path, f.line))

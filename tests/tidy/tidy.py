@@ -57,8 +57,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
     parser.add_argument('gates', nargs='*', metavar='GATE', help='run only these')
     parser.add_argument('--build', help='Meson build directory: objects, compile_commands.json')
-    parser.add_argument('--full', action='store_true', help='clang-tidy on every file')
-    parser.add_argument('--seconds', type=int, default=60, help='time for clang-tidy without --full')
+    parser.add_argument('--full', action='store_true', default=os.environ.get('EMX_FULL') == '1',
+                        help='clang-tidy on every file; EMX_FULL=1 does the same')
     parser.add_argument('--list', action='store_true', help='print the gates')
     options = parser.parse_args()
     if options.list:
@@ -69,7 +69,7 @@ def main():
     if unknown:
         parser.error(f'no gate {", ".join(sorted(unknown))}; --list shows them')
     root = pathlib.Path(__file__).resolve().parents[2]
-    tree = Tree(root, options.build, options.full, options.seconds)
+    tree = Tree(root, options.build, options.full)
     verdicts = [run_gate(name, tree) for name in options.gates or GATES]
     if 'FAILED' in verdicts:
         return 1

@@ -24,11 +24,10 @@ class Finding:
 class Tree:
     """A source tree: `root`, its files (relative paths), and optionally a Meson build directory."""
 
-    def __init__(self, root, build=None, full=False, seconds=60):
+    def __init__(self, root, build=None, full=False):
         self.root = pathlib.Path(root).resolve()
         self.build = pathlib.Path(build).resolve() if build else None
         self.full = full
-        self.seconds = seconds
 
     @functools.cached_property
     def files(self):
