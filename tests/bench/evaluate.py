@@ -13,6 +13,7 @@ import glob
 import os
 import statistics
 import sys
+import textwrap
 
 import plot
 
@@ -79,8 +80,12 @@ def table(data):
 
 
 def print_table(head, rows):
-    widths = [max(len(r[i]) for r in [head] + rows) for i in range(len(head))]
-    for row in [head] + rows:
+    # Headings of several words go over several lines, or the table would be wider than a screen.
+    widths = [max(len(w) for r in [head] + rows for w in r[i].split()) for i in range(len(head))]
+    wrapped = [textwrap.wrap(text, width) for text, width in zip(head, widths)]
+    depth = max(map(len, wrapped))
+    lines = zip(*([""] * (depth - len(w)) + w for w in wrapped))
+    for row in [*lines, *rows]:
         print("  ".join(text.rjust(width) for text, width in zip(row, widths)))
 
 

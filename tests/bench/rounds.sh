@@ -3,6 +3,7 @@
 # One measured program at a time between two hosts of netlab; used by tests/bench/run and the
 # quickstart. Source it after netlab.sh, with BENCH_BUILD set to a build folder.
 #
+#   bench_check SPEC           is that a configuration?
 #   bench_config SPEC          "9000:N=9000" (interface MTU : dialect); makes the two hosts
 #   bench_one WHAT CSV         measures; WHAT is a row of bench_whats
 #   BENCH_TIME (ms per length) BENCH_FROM BENCH_TO (lengths)
@@ -17,14 +18,18 @@ BENCH_TO=${BENCH_TO:-4194305}
 # The two processes spin; where the scheduler puts them must not differ from round to round.
 BENCH_CPUS=(0 $(($(nproc) > 1)))
 
+bench_check() {
+    [[ $1 =~ ^[1-9][0-9]{2,4}:(W|N=[1-9][0-9]{2,4})$ ]] && return
+    echo "a configuration is MTU:W or MTU:N=SIZE, not \"$1\"" >&2
+    return 1
+}
+
 bench_config() {
     local mtu=${1%%:*}
+    bench_check "$1" || return
     BENCH_DIALECT=${1#*:}
-    case $BENCH_DIALECT in
-    W) BENCH_SIZE=0 ;;
-    N=*) BENCH_SIZE=${BENCH_DIALECT#N=} ;;
-    *) echo "a configuration is MTU:W or MTU:N=SIZE, not \"$1\"" >&2; return 1 ;;
-    esac
+    BENCH_SIZE=0
+    [ "$BENCH_DIALECT" = W ] || BENCH_SIZE=${BENCH_DIALECT#N=}
     export EMX_BOARDS=eth0:$BENCH_DIALECT EMX_OMXD=$BENCH_BUILD/tools/omxd/omxd
     netlab_make 2 "$mtu"
 }
@@ -55,9 +60,9 @@ bench_pair() {
     netlab_bg 2 "$csv.server" taskset -c "${BENCH_CPUS[1]}" "${server[@]}"
     # stderr stays the terminal's when there is one: omx_perf shows its progress there
     if [ -t 2 ]; then
-        netlab_in 1 taskset -c "${BENCH_CPUS[0]}" "$@" >"$csv"
+        netlab_run 1 taskset -c "${BENCH_CPUS[0]}" "$@" >"$csv"
     else
-        netlab_in 1 taskset -c "${BENCH_CPUS[0]}" "$@" >"$csv" 2>"$csv.client"
+        netlab_run 1 taskset -c "${BENCH_CPUS[0]}" "$@" >"$csv" 2>"$csv.client"
     fi
     status=$?
     netlab_stop "$NETLAB_PID"

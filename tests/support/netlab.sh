@@ -10,8 +10,10 @@
 #                                     +------ bridge -----+     (a namespace of its own)
 #
 #   netlab_begin                       becomes root in a user namespace for an ordinary user
+#   netlab_allowed                     or says why that cannot be, and what to do
 #   netlab_make N [MTU]                N hosts (1 to 200), default MTU 9000
 #   netlab_in I COMMAND...             runs COMMAND in host I, under its own host name
+#   netlab_run I COMMAND...            the same without input; a signal to the script ends it at once
 #   netlab_bg I LOG COMMAND...         the same in the background; its process id in NETLAB_PID
 #   netlab_stop PID                    ends a process of netlab_bg (TERM, after 2 s KILL), reaps it
 #   netlab_offloads on|off             TCP offloads of all hosts
@@ -19,7 +21,8 @@
 #   netlab_mtu MTU                     of every interface
 #   netlab_loss I PERMILLE [DIRECTION] random loss of MXoE frames (ingress, the default, or egress)
 #   netlab_loss_off I
-#   netlab_end                         removes everything; runs by itself on exit and on signals
+#   netlab_end                         removes everything, background jobs too; runs by itself on exit
+#                                      and on signals
 #
 # Host I: namespace ${NETLAB_NS[I]}, host name ${NETLAB_NAME[I]}, MAC $(netlab_mac I), IPv4
 # address $(netlab_ip I)/16 on eth0. Every run has a prefix of its own, so runs do not meet.
@@ -29,7 +32,6 @@ NETLAB_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 NETLAB_PREFIX="emx$$"
 NETLAB_NS=()
 NETLAB_NAME=()
-NETLAB_PIDS=()
 NETLAB_SWITCH=
 NETLAB_TMP=
 
@@ -38,24 +40,30 @@ netlab_fail() {
     return 1
 }
 
-# Call first, with the script's own arguments: netlab_begin "$0" "$@". An ordinary user is run
-# again as root of a user namespace, where networks can be made but no eBPF program loaded.
-netlab_begin() {
-    if [ "$(id -u)" != 0 ]; then
-        if ! unshare -Urnm true 2>/dev/null; then
-            netlab_fail "this kernel lets no ordinary user make network namespaces; run as root," \
-                        "or allow user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)"
-            exit 1
-        fi
-        NETLAB_USERNS=1 exec unshare -Urnm --kill-child bash "$@"
-    fi
-    if [ -n "${NETLAB_USERNS:-}" ]; then # the real /run is not ours to write to
-        mount -t tmpfs tmpfs /run || netlab_fail "cannot mount a private /run"
-    fi
-    NETLAB_TMP=$(mktemp -d "${TMPDIR:-/tmp}/emx-netlab.XXXXXX")
+netlab_allowed() {
+    [ "$(id -u)" = 0 ] || unshare -Urnm true 2>/dev/null && return
+    netlab_fail "this kernel lets no ordinary user make network namespaces; run as root," \
+                "or allow user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)"
+}
+
+# Also before netlab_begin, for a script that starts background jobs earlier.
+netlab_traps() {
     trap netlab_end EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
+}
+
+# Call first, with the script's own arguments: netlab_begin "$0" "$@". An ordinary user is run
+# again as root of a user namespace, where networks can be made but no eBPF program loaded. It stays
+# the same process, so that signals to it reach the traps.
+netlab_begin() {
+    netlab_allowed || exit 1
+    [ "$(id -u)" = 0 ] || NETLAB_USERNS=1 exec unshare -Urnm bash "$@"
+    if [ -n "${NETLAB_USERNS:-}" ]; then # the real /run is not ours to write to
+        mount -t tmpfs tmpfs /run || netlab_fail "cannot mount a private /run"
+    fi
+    netlab_traps
+    NETLAB_TMP=$(mktemp -d "${TMPDIR:-/tmp}/emx-netlab.XXXXXX")
 }
 
 netlab_mac() {
@@ -142,21 +150,34 @@ netlab_neighbours() {
     done
 }
 
-# The shell inside replaces itself, so the process id seen outside is the command's.
+# What makes a command run in host I: NETLAB_IN. The shell inside replaces itself, so the process id
+# seen outside is the command's.
+netlab_into() {
+    # shellcheck disable=SC2016 # $0 and $@ belong to the inner shell
+    NETLAB_IN=(ip netns exec "${NETLAB_NS[$1]}" unshare --uts sh -c 'hostname "$0" && exec "$@"' "${NETLAB_NAME[$1]}")
+}
+
 netlab_in() {
-    local i=$1
+    netlab_into "$1"
     shift
-    ip netns exec "${NETLAB_NS[i]}" unshare --uts sh -c 'hostname "$0" && exec "$@"' "${NETLAB_NAME[i]}" "$@"
+    "${NETLAB_IN[@]}" "$@"
+}
+
+# A shell runs its traps while it waits for a job, but not while a command in the foreground runs.
+netlab_run() {
+    netlab_into "$1"
+    shift
+    "${NETLAB_IN[@]}" "$@" </dev/null &
+    wait $!
 }
 
 netlab_bg() {
-    local i=$1 log=$2
+    local log=$2
+    netlab_into "$1"
     shift 2
-    # shellcheck disable=SC2016 # $0 and $@ belong to the inner shell
-    ip netns exec "${NETLAB_NS[i]}" unshare --uts sh -c 'hostname "$0" && exec "$@"' \
-        "${NETLAB_NAME[i]}" "$@" >"$log" 2>&1 </dev/null &
+    "${NETLAB_IN[@]}" "$@" >"$log" 2>&1 </dev/null &
+    # shellcheck disable=SC2034 # for the caller
     NETLAB_PID=$!
-    NETLAB_PIDS+=("$NETLAB_PID")
 }
 
 netlab_stop() {
@@ -235,22 +256,29 @@ netlab_loss_off() {
 }
 
 netlab_end() {
-    local status=$? pid ns
+    local status=$?
     trap '' INT TERM HUP
-    for pid in "${NETLAB_PIDS[@]}"; do
-        kill "$pid" 2>/dev/null
+    netlab_remove 2>/dev/null # or the shell would report each process that is killed
+    [ -n "$NETLAB_TMP" ] && rm -rf "$NETLAB_TMP"
+    NETLAB_NS=() NETLAB_SWITCH='' NETLAB_TMP=''
+    trap - EXIT INT TERM HUP
+    return $status
+}
+
+netlab_remove() {
+    local pid pids ns try
+    for pid in $(jobs -rp); do
+        kill "$pid"
     done
     # Whatever still lives in our namespaces (a lingering board agent) came from this run.
     for ns in "${NETLAB_NS[@]}" $NETLAB_SWITCH; do
-        for pid in $(ip netns pids "$ns" 2>/dev/null); do
-            kill -9 "$pid" 2>/dev/null
+        for ((try = 0; try < 200; try++)); do
+            pids=$(ip netns pids "$ns")
+            [ -n "$pids" ] || break
+            xargs kill -9 <<<"$pids"
+            sleep 0.01 # tidy-allow(sleep): polls the end of killed processes, at most 2 s
         done
-        ip netns del "$ns" 2>/dev/null
+        ip netns del "$ns"
     done
-    # Reaped here, or the shell would report each of them on stderr.
-    [ ${#NETLAB_PIDS[@]} = 0 ] || wait "${NETLAB_PIDS[@]}" 2>/dev/null
-    [ -n "$NETLAB_TMP" ] && rm -rf "$NETLAB_TMP"
-    NETLAB_NS=() NETLAB_SWITCH='' NETLAB_PIDS=() NETLAB_TMP=''
-    trap - EXIT INT TERM HUP
-    return $status
+    wait
 }
