@@ -107,9 +107,9 @@ void Parser::number(char letter, const char *word, const char *help, uint32_t &v
     });
 }
 
-void Parser::size(char letter, const char *word, const char *help, uint64_t &value)
+void Parser::size(char letter, const char *word, const char *help, uint64_t &value, const char *value_name)
 {
-    option(letter, word, "BYTES", help, [&value, name = std::string(word)](std::string_view text) {
+    option(letter, word, value_name, help, [&value, name = std::string(word)](std::string_view text) {
         value = parse_size("--" + name, text, UINT32_MAX);
     });
 }

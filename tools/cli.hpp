@@ -45,7 +45,8 @@ public:
     /// `word` is the long name without dashes; letter 0 = none. `help` ends with the default in brackets.
     void flag(char letter, const char *word, const char *help, bool &value);
     void number(char letter, const char *word, const char *help, uint32_t &value, uint32_t max = UINT32_MAX);
-    void size(char letter, const char *word, const char *help, uint64_t &value);
+    void size(char letter, const char *word, const char *help, uint64_t &value,
+              const char *value_name = "BYTES");
     void text(char letter, const char *word, const char *help, std::string &value);
     /// Anything else: `set` gets the argument, or an empty text when value_name is nullptr.
     void option(char letter, const char *word, const char *value_name, const char *help,

@@ -129,7 +129,7 @@ void drop_claimed(Assembler &a, const std::bitset<EMX_ENDPOINTS_MAX> &claimed)
         a.put(BPF_ALU | BPF_SUB | BPF_K, start);
         a.skip_if_greater(last - start);
         a.put(BPF_RET | BPF_K, 0);
-        a.put(BPF_ALU | BPF_ADD | BPF_K, start);
+        a.put(BPF_ALU | BPF_ADD | BPF_K, start); // NOLINT(misc-redundant-expression): ADD and K both are 0
         start = last;
     }
 }

@@ -32,7 +32,7 @@ def read_rounds(folder):
             what = os.path.basename(file)[:-4]
             with open(file, newline="", encoding="ascii") as lines:
                 for row in csv.DictReader(lines):
-                    values = {key: float(value) for key, value in row.items()}
+                    values = {key: float(value) for key, value in row.items() if key != "throughput"}
                     values["round"] = number
                     data.setdefault(what, {}).setdefault(int(values["bytes"]), []).append(values)
     return data, len(rounds)

@@ -89,11 +89,12 @@ CONFORM(info_errors, 1, any)
 
 CONFORM(info_counters, 2, any)
 {
-    uint32_t n = info(r, MX_COUNTERS_COUNT), board = 0;
+    const std::size_t n = info(r, MX_COUNTERS_COUNT);
+    uint32_t board = 0;
     std::vector<char> labels(n * MX_MAX_STR_LEN, 'x');
     auto bytes = static_cast<uint32_t>(labels.size());
     REQUIRE_OK(mx_get_info(nullptr, MX_COUNTERS_LABELS, &board, 4, labels.data(), bytes));
-    for (uint32_t i = 0; i < n; i++) {
+    for (std::size_t i = 0; i < n; i++) {
         const char *l = &labels[i * MX_MAX_STR_LEN];
         CHECK(l[0] != 0 && std::memchr(l, 0, MX_MAX_STR_LEN) != nullptr);
     }

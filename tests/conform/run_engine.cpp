@@ -86,7 +86,7 @@ public:
     }
     void sleep_ms(uint32_t ms) override
     {
-        timespec t{ms / 1000, ms % 1000 * 1000000};
+        timespec t{ms / 1000, ms % 1000 * 1000000L};
         while (nanosleep(&t, &t)) { // tidy-allow(sleep): the case asks for this time to pass
         }
     }

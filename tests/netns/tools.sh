@@ -55,6 +55,46 @@ with_loss() {
     netlab_loss_off 1 && netlab_loss_off 2
 }
 
+# results FORMAT KINDS CLIENT-OPTION...: what comes in that format is complete and agrees with itself;
+# KINDS are the kinds of throughput that must be there.
+results() {
+    local format=$1 kinds=$2
+    shift 2
+    perf -F "$format" -S 0 -E 10000 "$@" | sed '/^omx_perf:/d' >"$NETLAB_TMP/results"
+    [ "${PIPESTATUS[0]}" = 0 ] || { cat "$NETLAB_TMP/results"; return 1; }
+    python3 - "$format" "$kinds" "$NETLAB_TMP/results" <<'END'
+import csv, json, sys
+
+def close(a, b):
+    return abs(a - b) <= 0.002 * max(abs(a), abs(b)) + 0.01
+
+form, kinds, path = sys.argv[1], sys.argv[2].split(","), sys.argv[3]
+with open(path, encoding="ascii") as file:
+    if form == "json":
+        whole = json.load(file)
+        rows = whole["rows"]
+        assert sorted(whole["figures"]) == sorted(kinds), whole["figures"]
+        for kind, figures in whole["figures"].items():
+            of_kind = [r for r in rows if r["throughput"] == kind]
+            assert close(figures["latency_us"], of_kind[0]["median"]), figures
+            assert close(figures["r_inf_MB_s"], max(r["MB_s"] for r in of_kind)), figures
+            assert 0 < figures["n_half_bytes"] < 10000, figures
+        for row in rows:
+            samples = sum(count for _, _, count in row["histogram"])
+            assert samples == (5 if row["throughput"] == "transmission" else row["iterations"]), row
+    else:
+        rows = [{k.removesuffix("_us"): v if k == "throughput" else float(v) for k, v in r.items()}
+                for r in csv.DictReader(file)]
+for kind in kinds:
+    assert [r["bytes"] for r in rows if r["throughput"] == kind] == [0, 1, 16, 256, 4096], kind
+for row in rows:
+    order = [row[k] for k in ("min", "median", "p90", "p99", "max")]
+    assert order == sorted(order) and order[0] > 0 and row["min"] <= row["mean"] <= row["max"], row
+    assert close(row["MB_s"] * row["median"] / (row["bytes"] or 1), 1 if row["bytes"] else 0), row
+print(len(rows), "rows agree")
+END
+}
+
 # The client must not wait for ever, nor call it a success.
 server_killed() {
     netlab_bg 2 "$NETLAB_TMP/server" "$tools/omx_perf" -y
@@ -97,7 +137,12 @@ expect "stream one way, checked" perf -U -E 5000
 expect "streams both ways, checked" perf -x -E 5000
 expect "synchronous sends, checked" perf -Y
 expect "blocking waits, checked" perf -w -N 20
-expect "json output is json" eval 'perf -F json -N 5 | sed "/^omx_perf:/d" | python3 -m json.tool'
+expect "end-to-end beside transmission, checked" perf -G -E 5000
+expect "json of a ping-pong" results json end-to-end
+expect "json of a stream" results json transmission -U
+expect "json of both kinds" results json end-to-end,transmission -G
+expect "csv of a ping-pong" results csv end-to-end
+expect "csv of both kinds" results csv end-to-end,transmission -G
 expect "1 % loss either way, checked" with_loss
 expect "omx_counters counts" prints 'tiny messages sent' 1 omx_counters
 expect "mx_counters has the native shape" eval \

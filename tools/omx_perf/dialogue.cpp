@@ -13,11 +13,13 @@ namespace {
 
 constexpr uint32_t flag_synchronous = 1;
 constexpr uint32_t flag_verify = 2;
+constexpr uint32_t flag_transmission_too = 4;
 constexpr uint64_t stream_memory = 64 << 20;
 
 uint32_t flags_of(const Plan &plan)
 {
-    return (plan.synchronous ? flag_synchronous : 0) | (plan.verify ? flag_verify : 0);
+    return (plan.synchronous ? flag_synchronous : 0) | (plan.verify ? flag_verify : 0) |
+           (plan.transmission_too ? flag_transmission_too : 0);
 }
 
 Pattern pattern_of(uint32_t value)
@@ -63,6 +65,7 @@ Plan decode(const PlanMessage &m)
     plan.pattern = pattern_of(emx_get32(m.pattern));
     plan.synchronous = emx_get32(m.flags) & flag_synchronous;
     plan.verify = emx_get32(m.flags) & flag_verify;
+    plan.transmission_too = emx_get32(m.flags) & flag_transmission_too;
     return plan;
 }
 

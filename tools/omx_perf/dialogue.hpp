@@ -81,6 +81,8 @@ public:
     void exchange() override;
     bool whole() const override { return plan_.pattern != Pattern::pingpong; }
     double directions() const override { return plan_.pattern == Pattern::both ? 2 : 1; }
+    /// What the next prepare() is about.
+    void choose(Pattern pattern) { plan_.pattern = pattern; }
     /// Says bye; the number of messages that arrived altered, on either side.
     uint32_t finish();
 

@@ -27,14 +27,31 @@ int run_server(const Options &o)
     return 0;
 }
 
-std::vector<std::pair<std::string, std::string>> settings_of(const Options &o, const Session &session)
+Report::Settings settings_of(const Options &o, const Session &session)
 {
     const char *waits[] = {"spinning", "yielding", "blocking"};
-    return {{"local", session.describe()},
-            {"peer", o.peer},
-            {"waiting", waits[static_cast<int>(waiting_of(o))]},
-            {"sends", o.plan.synchronous ? "synchronous" : "standard"},
-            {"verified", o.plan.verify ? "yes" : "no"}};
+    Report::Settings settings{{"local", session.describe()},
+                              {"peer", o.peer},
+                              {"waiting", waits[static_cast<int>(waiting_of(o))]},
+                              {"sends", o.plan.synchronous ? "synchronous" : "standard"},
+                              {"verified", o.plan.verify ? "yes" : "no"}};
+    if (o.verbose)
+        settings.emplace_back("series", describe(o.plan));
+    return settings;
+}
+
+/// One row, or two when the stream is wanted beside the ping-pong.
+void measure_length(Client &client, const Plan &plan, uint64_t length, Report &report, Progress &progress)
+{
+    std::vector<Pattern> patterns{plan.pattern};
+    if (plan.transmission_too)
+        patterns.push_back(Pattern::stream);
+    for (const Pattern pattern : patterns) {
+        client.choose(pattern);
+        Row row = measure(client, length, plan.effort);
+        progress.clear();
+        report.row(std::move(row));
+    }
 }
 
 void measure_all(Client &client, const Plan &plan, Report &report)
@@ -42,9 +59,7 @@ void measure_all(Client &client, const Plan &plan, Report &report)
     Progress progress(plan.lengths.count());
     for (uint64_t length = plan.lengths.from; length < plan.lengths.to; length = plan.lengths.next(length)) {
         progress.step(length);
-        Row row = measure(client, length, plan.effort);
-        progress.clear();
-        report.row(std::move(row));
+        measure_length(client, plan, length, report, progress);
         usleep(plan.pause_ms * 1000);
     }
 }
@@ -59,7 +74,7 @@ int run_client(Options o)
     if (o.slave)
         o.plan = theirs;
     Client client(session, server, o.plan, o.aligned);
-    Report report(o.format, o.distribution);
+    Report report(o.format, o.distribution, o.plan.transmission_too);
     report.begin(quantity_of(o.plan), settings_of(o, session));
     measure_all(client, o.plan, report);
     const uint32_t altered = client.finish();

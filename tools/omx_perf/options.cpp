@@ -12,11 +12,12 @@ namespace {
 struct PatternFlags {
     bool one_way = false;
     bool both = false;
+    bool transmission_too = false;
 };
 
 void add_where(cli::Parser &parser, Options &o)
 {
-    parser.text('d', "dest", "server's host name, or MAC address: client mode", o.peer);
+    parser.text('d', "dest", "server's name, or MAC address: client mode", o.peer);
     parser.number('b', "board", "local board (0)", o.board);
     parser.option('e', "endpoint", "N", "local endpoint (server 0, client any)", [&o](std::string_view text) {
         o.endpoint = static_cast<uint32_t>(cli::parse_number("--endpoint", text, 255));
@@ -32,7 +33,7 @@ void add_series(cli::Parser &parser, Plan &p)
 {
     parser.size('S', "start", "first length (0)", p.lengths.from);
     parser.size('E', "end", "end of the lengths, exclusive (4194305)", p.lengths.to);
-    parser.size('M', "multiply", "next length: times this (2)", p.lengths.multiply);
+    parser.size('M', "multiply", "next length: times this (2)", p.lengths.multiply, "N");
     parser.size('I', "increment", "next length: plus this (0)", p.lengths.add);
     parser.number('W', "warmup", "warm-up iterations (10)", p.effort.warmup, 1000000);
     parser.number('P', "pause", "milliseconds between lengths (100)", p.pause_ms, 60000);
@@ -42,13 +43,15 @@ void add_how(cli::Parser &parser, Options &o, PatternFlags &flags)
 {
     parser.flag('U', "unidirectional", "stream one way instead of a ping-pong", flags.one_way);
     parser.flag('x', "both", "stream both ways at once", flags.both);
+    parser.flag('G', "gamma", "ping-pong, then a one-way stream: end-to-end beside transmission throughput",
+                flags.transmission_too);
     parser.flag('Y', "sync", "synchronous sends", o.plan.synchronous);
     parser.flag('a', "aligned", "buffers aligned to pages", o.aligned);
     parser.flag('w', "wait", "block instead of spinning", o.blocking);
     parser.flag('y', "yield", "give the core away between two looks", o.yield);
     parser.flag('V', "verify", "fill and check every message; times include it", o.plan.verify);
     parser.flag('D', "distribution", "quantiles and a histogram for every length", o.distribution);
-    parser.flag('v', "verbose", "tell more", o.verbose);
+    parser.flag('v', "verbose", "tell the lengths and iterations, too", o.verbose);
 }
 
 } // namespace
@@ -82,8 +85,9 @@ Options read_options(int argc, char **argv)
     const auto rest = parser.parse(argc, argv);
     if (!rest.empty())
         throw cli::Failure("\"" + rest.front() + "\" is no option; the server's name follows -d");
-    if (flags.one_way && flags.both)
-        throw cli::Failure("-U and -x exclude each other");
+    if (flags.one_way + flags.both + flags.transmission_too > 1)
+        throw cli::Failure("-U, -x and -G exclude each other");
+    o.plan.transmission_too = flags.transmission_too;
     o.plan.pattern = flags.one_way ? Pattern::stream : flags.both ? Pattern::both : Pattern::pingpong;
     if (count_given) {
         o.plan.effort.iterations = count ? count : 1;
@@ -100,11 +104,25 @@ Options read_options(int argc, char **argv)
 
 std::string quantity_of(const Plan &plan)
 {
+    if (plan.transmission_too)
+        return "half round trip (end to end), and time per message of a one-way stream (transmission)";
     switch (plan.pattern) {
     case Pattern::stream: return "time per message of a one-way stream (transmission)";
     case Pattern::both: return "time per message of streams both ways (transmission)";
     default: return "half round trip (end to end)";
     }
+}
+
+std::string describe(const Plan &plan)
+{
+    const Lengths &l = plan.lengths;
+    const Effort &e = plan.effort;
+    std::string text = "lengths " + std::to_string(l.from) + " to " + std::to_string(l.to - 1) + ", times " +
+                       std::to_string(l.multiply) + " plus " + std::to_string(l.add) + "; " +
+                       (e.budget_ms ? "at most " : "") + std::to_string(e.iterations) + " iterations";
+    if (e.budget_ms)
+        text += " in " + std::to_string(e.budget_ms) + " ms";
+    return text + ", " + std::to_string(e.warmup) + " before";
 }
 
 } // namespace emx::perf

@@ -20,6 +20,7 @@ struct Plan {
     Pattern pattern = Pattern::pingpong;
     bool synchronous = false;
     bool verify = false;
+    bool transmission_too = false; ///< after each ping-pong of a length, a one-way stream of it
 };
 
 struct Options {
@@ -45,5 +46,7 @@ Options read_options(int argc, char **argv);
 
 /// "half round trip" and its like.
 std::string quantity_of(const Plan &plan);
+/// "lengths 0 to 4194304, times 2 plus 0; at most 1000 iterations in 1000 ms, 10 before".
+std::string describe(const Plan &plan);
 
 } // namespace emx::perf

@@ -26,6 +26,22 @@ std::string json_text(const std::string &text)
     return out + "\"";
 }
 
+const char *name_of(Throughput kind)
+{
+    return kind == Throughput::end_to_end ? "end-to-end" : "transmission";
+}
+
+/// Those that occur, in a fixed order.
+std::vector<Throughput> kinds_of(const std::vector<Row> &rows)
+{
+    std::vector<Throughput> kinds;
+    for (const Throughput kind : {Throughput::end_to_end, Throughput::transmission}) {
+        if (std::any_of(rows.begin(), rows.end(), [kind](const Row &row) { return row.kind == kind; }))
+            kinds.push_back(kind);
+    }
+    return kinds;
+}
+
 double length_at(const Row &low, const Row &high, double target)
 {
     const double span = high.throughput() - low.throughput();
@@ -46,25 +62,28 @@ Format parse_format(std::string_view text)
     throw cli::Failure("--format: \"" + std::string(text) + "\" is none of table, csv, json");
 }
 
-Figures figures_of(const std::vector<Row> &rows)
+Figures figures_of(const std::vector<Row> &all, Throughput kind)
 {
+    std::vector<const Row *> rows;
+    for (const Row &row : all) {
+        if (row.kind == kind)
+            rows.push_back(&row);
+    }
     Figures f;
     if (rows.empty())
         return f;
-    f.latency_us = rows.front().times.median();
-    for (const Row &row : rows)
-        f.r_inf = std::max(f.r_inf, row.throughput());
-    for (std::size_t i = 1; i < rows.size(); i++) {
-        if (rows[i].throughput() >= f.r_inf / 2) {
-            if (rows[i - 1].throughput() < f.r_inf / 2)
-                f.n_half = length_at(rows[i - 1], rows[i], f.r_inf / 2);
-            break;
-        }
-    }
+    f.shortest = rows.front()->length;
+    f.latency_us = rows.front()->times.median();
+    for (const Row *row : rows)
+        f.r_inf = std::max(f.r_inf, row->throughput());
+    const auto reaches_half = [&](const Row *row) { return row->throughput() >= f.r_inf / 2; };
+    const auto half = std::find_if(rows.begin(), rows.end(), reaches_half);
+    if (half != rows.begin() && half != rows.end())
+        f.n_half = length_at(**(half - 1), **half, f.r_inf / 2);
     return f;
 }
 
-void Report::begin(const std::string &quantity, std::vector<std::pair<std::string, std::string>> settings)
+void Report::begin(const std::string &quantity, const Settings &settings)
 {
     quantity_ = quantity;
     if (format_ == Format::json) {
@@ -75,7 +94,7 @@ void Report::begin(const std::string &quantity, std::vector<std::pair<std::strin
         return;
     }
     if (format_ == Format::csv) {
-        std::printf("bytes,iterations,min_us,median_us,p90_us,p99_us,max_us,mean_us,MB_s\n");
+        std::printf("bytes,iterations,min_us,median_us,p90_us,p99_us,max_us,mean_us,MB_s,throughput\n");
         return;
     }
     std::printf("# median %s;", quantity.c_str());
@@ -89,6 +108,8 @@ void Report::table_row(const Row &row) const
     std::printf("length %8llu: %9.3f us  %9.2f MB/s  %9.2f MiB/s",
                 static_cast<unsigned long long>(row.length), row.times.median(), row.throughput(),
                 row.throughput() / mib);
+    if (mixed_)
+        std::printf("  %s", name_of(row.kind));
     if (distribution_)
         std::printf("   min %.3f p90 %.3f p99 %.3f max %.3f mean %.3f n %zu", row.times.min(),
                     row.times.quantile(0.9), row.times.quantile(0.99), row.times.max(), row.times.mean(),
@@ -118,10 +139,11 @@ void Report::histogram(const Row &row) const
 void Report::json_row(const Row &row) const
 {
     std::printf("%s\n  {\"bytes\": %llu, \"iterations\": %u, \"min\": %.3f, \"median\": %.3f, \"p90\": %.3f, "
-                "\"p99\": %.3f, \"max\": %.3f, \"mean\": %.3f, \"MB_s\": %.3f, \"histogram\": [",
+                "\"p99\": %.3f, \"max\": %.3f, \"mean\": %.3f, \"MB_s\": %.3f, \"throughput\": \"%s\", "
+                "\"histogram\": [",
                 rows_.size() > 1 ? "," : "", static_cast<unsigned long long>(row.length), row.iterations,
                 row.times.min(), row.times.median(), row.times.quantile(0.9), row.times.quantile(0.99),
-                row.times.max(), row.times.mean(), row.throughput());
+                row.times.max(), row.times.mean(), row.throughput(), name_of(row.kind));
     bool first = true;
     for (const auto &b : row.times.histogram()) {
         if (b.count)
@@ -132,44 +154,57 @@ void Report::json_row(const Row &row) const
     std::printf("]}");
 }
 
+void Report::csv_row(const Row &r) const
+{
+    std::printf("%llu,%u,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%s\n", static_cast<unsigned long long>(r.length),
+                r.iterations, r.times.min(), r.times.median(), r.times.quantile(0.9), r.times.quantile(0.99),
+                r.times.max(), r.times.mean(), r.throughput(), name_of(r.kind));
+}
+
 void Report::row(Row row)
 {
     rows_.push_back(std::move(row));
     const Row &r = rows_.back();
     switch (format_) {
     case Format::table: table_row(r); break;
-    case Format::csv:
-        std::printf("%llu,%u,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f\n", static_cast<unsigned long long>(r.length),
-                    r.iterations, r.times.min(), r.times.median(), r.times.quantile(0.9),
-                    r.times.quantile(0.99), r.times.max(), r.times.mean(), r.throughput());
-        break;
+    case Format::csv: csv_row(r); break;
     case Format::json: json_row(r); break;
     }
     std::fflush(stdout);
 }
 
-void Report::table_end() const
+void Report::table_end(Throughput kind) const
 {
-    if (rows_.size() < 2)
-        return;
-    const Figures f = figures_of(rows_);
-    std::printf("# latency %.3f us (%llu bytes); r_inf %.1f MB/s; N1/2 ", f.latency_us,
-                static_cast<unsigned long long>(rows_.front().length), f.r_inf);
+    const Figures f = figures_of(rows_, kind);
+    std::printf("# %s: latency %.3f us (%llu bytes); r_inf %.1f MB/s; N1/2 ", name_of(kind), f.latency_us,
+                static_cast<unsigned long long>(f.shortest), f.r_inf);
     if (f.n_half > 0)
         std::printf("%.0f bytes\n", f.n_half);
     else
         std::printf("below the shortest length measured\n");
 }
 
+void Report::json_end() const
+{
+    std::printf("\n], \"figures\": {");
+    const char *separator = "";
+    for (const Throughput kind : kinds_of(rows_)) {
+        const Figures f = figures_of(rows_, kind);
+        std::printf("%s\"%s\": {\"latency_us\": %.3f, \"r_inf_MB_s\": %.3f, \"n_half_bytes\": %.0f}",
+                    separator, name_of(kind), f.latency_us, f.r_inf, f.n_half);
+        separator = ", ";
+    }
+    std::printf("}}\n");
+}
+
 void Report::end()
 {
-    const Figures f = figures_of(rows_);
-    if (format_ == Format::table)
-        table_end();
     if (format_ == Format::json)
-        std::printf(
-            "\n], \"figures\": {\"latency_us\": %.3f, \"r_inf_MB_s\": %.3f, \"n_half_bytes\": %.0f}}\n",
-            f.latency_us, f.r_inf, f.n_half);
+        json_end();
+    if (format_ == Format::table && rows_.size() > 1) {
+        for (const Throughput kind : kinds_of(rows_))
+            table_end(kind);
+    }
     std::fflush(stdout);
 }
 

@@ -18,19 +18,27 @@ Format parse_format(std::string_view text);
 
 /// Figures of merit of the field (Hockney's model, and the GAMMA project's reading of it).
 struct Figures {
+    uint64_t shortest = 0; ///< its length
     double latency_us = 0; ///< time of the shortest message
     double r_inf = 0; ///< asymptotic throughput: the best one measured, MB/s
     double n_half = 0; ///< length that reaches half of r_inf, interpolated, bytes; 0 = below the series
 };
-Figures figures_of(const std::vector<Row> &rows);
+/// Of the rows of one kind, in the order of their lengths.
+Figures figures_of(const std::vector<Row> &rows, Throughput kind);
 
 /// Collects rows and prints them as they come. Settings go into the header (key, value).
 class Report {
 public:
-    Report(Format format, bool distribution) : format_(format), distribution_(distribution) {}
+    using Settings = std::vector<std::pair<std::string, std::string>>;
+
+    /// `mixed`: rows of both kinds of throughput will come.
+    Report(Format format, bool distribution, bool mixed = false)
+        : format_(format), distribution_(distribution), mixed_(mixed)
+    {
+    }
 
     /// `quantity`: what a time is ("half round trip", "time per message of a stream").
-    void begin(const std::string &quantity, std::vector<std::pair<std::string, std::string>> settings);
+    void begin(const std::string &quantity, const Settings &settings);
     void row(Row row);
     void end();
     const std::vector<Row> &rows() const { return rows_; }
@@ -39,10 +47,13 @@ private:
     void table_row(const Row &row) const;
     void histogram(const Row &row) const;
     void json_row(const Row &row) const;
-    void table_end() const;
+    void csv_row(const Row &row) const;
+    void table_end(Throughput kind) const;
+    void json_end() const;
 
     Format format_;
     bool distribution_;
+    bool mixed_;
     std::string quantity_;
     std::vector<Row> rows_;
 };

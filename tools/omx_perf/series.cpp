@@ -64,19 +64,21 @@ void sample_each(Exchange &exchange, Row &row)
 {
     exchange.prepare(row.length, row.iterations);
     row.times.reserve(row.iterations);
+    const double per_sample = 1000.0 * exchange.ways();
     uint64_t before = now_ns();
     for (uint32_t i = 0; i < row.iterations; i++) {
         exchange.exchange();
         const uint64_t after = now_ns();
-        row.times.add(static_cast<double>(after - before) / 1000.0 / exchange.ways());
+        row.times.add(static_cast<double>(after - before) / per_sample);
         before = after;
     }
 }
 
 void sample_whole(Exchange &exchange, Row &row)
 {
+    const uint32_t part = std::max(row.iterations / stream_samples, 1u);
+    row.iterations = part * stream_samples;
     for (uint32_t i = 0; i < stream_samples; i++) {
-        const uint32_t part = std::max(row.iterations / stream_samples, 1u);
         exchange.prepare(row.length, part);
         const uint64_t before = now_ns();
         exchange.exchange();
@@ -103,6 +105,7 @@ Row measure(Exchange &exchange, uint64_t length, const Effort &effort)
     row.length = length;
     row.iterations = effort.fit(us);
     row.directions = exchange.directions();
+    row.kind = exchange.whole() ? Throughput::transmission : Throughput::end_to_end;
     if (exchange.whole())
         sample_whole(exchange, row);
     else

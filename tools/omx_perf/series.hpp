@@ -50,8 +50,13 @@ public:
     virtual double directions() const { return 1; }
 };
 
+/// What the length over the time of a row means (the GAMMA project's terms): over the delay that one
+/// message has from end to end, or over the time from one message to the next in a stream.
+enum class Throughput { end_to_end, transmission };
+
 struct Row {
     uint64_t length = 0;
+    Throughput kind = Throughput::end_to_end;
     uint32_t iterations = 0;
     double directions = 1;
     Distribution times; ///< microseconds for one message in one direction

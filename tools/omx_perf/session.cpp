@@ -46,10 +46,8 @@ uint64_t deadline_after(uint32_t seconds)
 
 } // namespace
 
-void check(mx_return_t code, const std::string &what)
+void fail(mx_return_t code, const std::string &what)
 {
-    if (code == MX_SUCCESS)
-        return;
     std::string reason = take_error();
     if (reason.empty())
         reason = mx_strerror(code);
@@ -102,8 +100,8 @@ mx_endpoint_addr_t Session::connect(uint64_t nic_id, uint32_t remote_endpoint, u
         }
         const bool may_come = code == MX_CONNECTION_FAILED || code == MX_TIMEOUT || code == MX_NIC_NOT_FOUND;
         if (!may_come || now_ns() > deadline)
-            check(code, "cannot connect to endpoint " + std::to_string(remote_endpoint) + " of " +
-                            cli::mac_text(nic_id));
+            fail(code, "cannot connect to endpoint " + std::to_string(remote_endpoint) + " of " +
+                           cli::mac_text(nic_id));
         usleep(retry_us);
     }
 }

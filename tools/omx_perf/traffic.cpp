@@ -14,6 +14,8 @@ Traffic::Traffic(Session &session, mx_endpoint_addr_t peer, const Shape &shape)
       out_(shape.length, shape.verify ? shape.window : 1, shape.aligned),
       in_(shape.length, shape.window, shape.aligned), sends_(shape.window), receives_(shape.window)
 {
+    if (shape.window == 0)
+        throw cli::Failure("no message may be in flight");
 }
 
 uint64_t Traffic::seed(uint32_t number, bool from_client) const
@@ -23,20 +25,22 @@ uint64_t Traffic::seed(uint32_t number, bool from_client) const
 
 void Traffic::post(uint32_t number)
 {
-    receives_[number % shape_.window] = session_.receive(in_.at(number), shape_.length, match_of(Word::data));
+    receives_[slot(number)] = session_.receive(in_.at(number), shape_.length, match_of(Word::data));
 }
 
 void Traffic::start_send(uint32_t number)
 {
     if (shape_.verify)
         fill(out_.at(number), shape_.length, seed(number, shape_.client));
-    sends_[number % shape_.window] =
+    sends_[slot(number)] =
         session_.send(peer_, out_.at(number), shape_.length, match_of(Word::data), shape_.synchronous);
 }
 
+void Traffic::end_send(uint32_t number) { session_.wait(sends_[slot(number)]); }
+
 void Traffic::end_receive(uint32_t number)
 {
-    const mx_status_t status = session_.wait(receives_[number % shape_.window]);
+    const mx_status_t status = session_.wait(receives_[slot(number)]);
     if (status.msg_length != shape_.length)
         throw cli::Failure("a message of " + std::to_string(status.msg_length) + " bytes came instead of " +
                            std::to_string(shape_.length));

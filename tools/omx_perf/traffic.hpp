@@ -38,7 +38,9 @@ public:
 private:
     void post(uint32_t number);
     void start_send(uint32_t number);
-    void end_send(uint32_t number) { session_.wait(sends_[number % shape_.window]); }
+    void end_send(uint32_t number);
+    /// Place of a message among those in flight.
+    std::size_t slot(uint32_t number) const { return number % static_cast<uint32_t>(sends_.size()); }
     void end_receive(uint32_t number);
     uint64_t seed(uint32_t number, bool from_client) const;
 

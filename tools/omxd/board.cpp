@@ -32,7 +32,7 @@ uint32_t random_word()
 void copy_text(char *target, std::size_t size, const std::string &text)
 {
     std::memset(target, 0, size);
-    std::memcpy(target, text.data(), std::min(text.size(), size - 1));
+    text.copy(target, size - 1);
 }
 
 } // namespace

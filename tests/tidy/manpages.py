@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Compares the options that tools print with -h with those of their manual pages.
+
+usage: manpages.py MAN-FOLDER TOOL...    TOOL is a program; its page is MAN-FOLDER/NAME.[18]
+
+An option is known by all its names together, and by whether it takes a value. Ends with a line of
+counts. Before that it proves on samples that it can see a difference.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+NAME = re.compile(r'(?<![\w-])--?[A-Za-z][\w-]*')
+
+
+def of_help(text):
+    """{(names): takes a value} of a usage text: lines such as "  -b, --board N    only this board"."""
+    options = {}
+    for line in text.splitlines():
+        match = re.match(r' +(-\w, )?(--[\w-]+)( [A-Z]+)?( |$)', line)
+        if match:
+            names = tuple(sorted(NAME.findall(match[0])))
+            options[names] = match[3] is not None
+    return options
+
+
+def of_page(text):
+    """The same of the OPTIONS part of a page: lines such as ".BR \\-b ", " \\-\\-board " " \\fIN\\fR"."""
+    options = {}
+    section = re.search(r'^\.SH OPTIONS$(.*?)^\.SH ', text, re.M | re.S)
+    for line in re.findall(r'^\.TP\n(\.BR? .*)$', section[1] if section else '', re.M):
+        words = re.sub(r'"', '', line.replace('\\-', '-'))
+        # A line may be about several options; each begins with its letter, or with its only name.
+        parts = re.split(r' (?=-\w[ ,])', words)
+        for part in parts:
+            names = tuple(sorted(NAME.findall(part)))
+            if names:
+                options[names] = '\\fI' in part
+    return options
+
+
+def differences(shown, written):
+    for names in sorted(shown.keys() | written.keys()):
+        label = ', '.join(names)
+        if names not in written:
+            yield f'{label}: the page lacks it'
+        elif names not in shown:
+            yield f'{label}: the tool lacks it'
+        elif shown[names] != written[names]:
+            yield f'{label}: takes a value only in one of the two'
+
+
+def proves_itself():
+    shown = 'options:\n  -a, --all      x\n  -b, --board N  x\n      --log FILE y\n'
+    good = ('.SH OPTIONS\n.TP\n.BR \\-a ", " \\-\\-all\nAll.\n.TP\n.BR \\-b ", " \\-\\-board " " \\fIN\\fR\nB.\n'
+            '.TP\n.BR \\-\\-log " " \\fIFILE\nL.\n.SH END\n')
+    cases = [(good, 0), (good.replace('\\-\\-all', '\\-\\-every'), 2), (good.replace(' " " \\fIN\\fR', ''), 1),
+             (good.replace('.TP\n.BR \\-\\-log', '.BR \\-\\-log'), 1)]
+    for page, wanted in cases:
+        found = list(differences(of_help(shown), of_page(page)))
+        if len(found) != wanted:
+            sys.exit(f'cannot tell pages apart: {found} in\n{page}')
+
+
+def check(folder, tool):
+    name = os.path.basename(tool)
+    pages = glob.glob(os.path.join(folder, f'{name}.[18]'))
+    if not pages:
+        return [f'{name}: no manual page in {folder}']
+    done = subprocess.run([tool, '-h'], capture_output=True, text=True, check=False)
+    shown = of_help(done.stdout + done.stderr)
+    with open(pages[0], encoding='utf-8') as file:
+        written = of_page(file.read())
+    if not shown:
+        return [f'{name} -h shows no option']
+    return [f'{name}: {d}' for d in differences(shown, written)]
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    proves_itself()
+    failed = 0
+    for tool in sys.argv[2:]:
+        found = check(sys.argv[1], tool)
+        failed += bool(found)
+        for text in found:
+            print(text)
+    print(f'{len(sys.argv) - 2 - failed} passed, {failed} failed, 0 skipped')
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == '__main__':
+    main()
