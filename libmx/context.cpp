@@ -78,7 +78,8 @@ mx_endpoint_t Context::open(const OpenArgs &args, DeviceError &error)
             if (args.board != MX_ANY_NIC && board.number != args.board)
                 continue;
             mx_endpoint_t handle = open_one(args, board.number, number, error);
-            if (handle || error.code != MX_BUSY)
+            const bool next = error.code == MX_BUSY || (args.board == MX_ANY_NIC && error.code == MX_NO_DEV);
+            if (handle || !next)
                 return handle;
         }
     return nullptr;

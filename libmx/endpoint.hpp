@@ -93,6 +93,7 @@ public:
     RequestPool &requests() { return requests_; }
     Port &port() { return *port_; }
     const BoardInfo &board() const { return board_; }
+    bool gone() const { return gone_; }
     uint32_t number() const { return port_->number(); }
     uint32_t key() const { return key_; }
     uint32_t session() const { return session_; }
@@ -219,6 +220,7 @@ private:
     EndpointSlot &slot_;
     uint32_t slot_index_;
     BoardInfo board_;
+    bool gone_ = false; ///< the interface vanished: this endpoint reaches nobody any more
     uint32_t key_;
     uint32_t session_;
     uint32_t eager_max_;

@@ -4,7 +4,7 @@
  *
  * One writer, readers without locks in any process that maps it. Slots are only ever added: a
  * reader that sees a hash entry sees the slot it names, because the slot and the count are written
- * before the entry is published.
+ * before the entry is published. An entry whose slot has another MAC by now names nobody.
  */
 #include "fw_internal.h"
 
@@ -92,6 +92,11 @@ static __u32 *free_hash_slot(struct fw_peers *t, __u64 mac)
 	return &hash[i & t->hash_mask];
 }
 
+static int is_address(__u64 mac)
+{
+	return mac != 0 && mac >> 48 == 0 && !fw_mac_is_group(mac);
+}
+
 int fw_peer_add(struct fw_peers *t, __u64 mac)
 {
 	int known = fw_peer_find(t, mac, ~0u);
@@ -100,7 +105,7 @@ int fw_peer_add(struct fw_peers *t, __u64 mac)
 
 	if (known >= 0)
 		return known;
-	if (i >= t->capacity || mac == 0 || mac >> 48 || fw_mac_is_group(mac))
+	if (i >= t->capacity || !is_address(mac))
 		return -1;
 	p = &slots(t)[i];
 	fw_zero(p, sizeof(*p));
@@ -109,6 +114,36 @@ int fw_peer_add(struct fw_peers *t, __u64 mac)
 	__atomic_store_n(&t->count, i + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(free_hash_slot(t, mac), i + 1, __ATOMIC_RELEASE);
 	return (int)i;
+}
+
+/* Hash slots that additions can do without. */
+static __u32 spare_hash_slots(const struct fw_peers *t)
+{
+	const __u32 *hash = hash_slots(t);
+	__u32 i, empty = 0;
+
+	for (i = 0; i <= t->hash_mask; i++)
+		empty += hash[i] == 0;
+	return empty - (t->capacity - t->count);
+}
+
+int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac)
+{
+	struct fw_peer *p = fw_peer(t, i);
+	int known = fw_peer_find(t, mac, ~0u);
+	__u32 at;
+
+	if (p && known == (int)i)
+		return 0;
+	/* One stays empty, where searches end. */
+	if (!p || known >= 0 || !is_address(mac) || spare_hash_slots(t) <= 1)
+		return -1;
+	__atomic_store_n(&p->mac, mac, __ATOMIC_RELEASE);
+	for (at = hash_of(mac); hash_slots(t)[at & t->hash_mask] != 0; at++)
+		if (hash_slots(t)[at & t->hash_mask] == i + 1)
+			return 0; /* it had this MAC before */
+	__atomic_store_n(&hash_slots(t)[at & t->hash_mask], i + 1, __ATOMIC_RELEASE);
+	return 0;
 }
 
 __u16 fw_peer_tag(struct fw_peers *t, __u32 i)

@@ -51,6 +51,10 @@ const char *connect_text(mx_return_t code)
     case MX_BAD_ENDPOINT_ID: return "mx_connect: the remote board has no such endpoint number";
     case MX_NIC_NOT_FOUND:
         return "mx_connect: that board is not in the peers file; add it, or remove the file to admit any";
+    case MX_NO_DEV:
+        return "mx_connect: the interface of this endpoint is gone, or omxd was restarted without it: close "
+               "the "
+               "endpoint and open it again";
     case MX_NO_RESOURCES: return "mx_connect: out of memory or requests";
     case MX_FAILURE: return "mx_connect: not from inside the unexpected handler; use mx_iconnect";
     default: return "mx_connect: no answer in time";
@@ -130,7 +134,7 @@ mx_return_t mx_connect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t ke
         mx_status_t status;
         call->reap(request, status);
         if (mx_return_t failed = connect_code(status.code))
-            return refuse(failed);
+            return refuse(failed == MX_TIMEOUT && call->gone() ? MX_NO_DEV : failed);
         if (address)
             *address = status.source;
         return call.done();

@@ -70,6 +70,10 @@ Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t ke
                                 void *context, mx_return_t &code)
 {
     bool own = nic_id == board_.nic_id && remote_ep == number() && !context_.conf().disable_self;
+    if (!own && gone_) {
+        code = MX_NO_DEV;
+        return nullptr;
+    }
     std::optional<uint32_t> peer = port_->find_peer(nic_id);
     if (!own && !peer) {
         code = MX_NIC_NOT_FOUND;

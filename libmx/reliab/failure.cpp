@@ -126,6 +126,7 @@ void Endpoint::on_link(const emx_msg &msg)
     board_.up = msg.u.link.state == EMX_LINK_UP;
     if (msg.u.link.state != EMX_LINK_GONE)
         return; // what is under way is repeated until the link is back or the limit is reached
+    gone_ = true;
     for (std::size_t i = 1; i < partners_.size(); ++i)
         if (partners_[i]->state != PartnerState::dead)
             fail_partner(partners_[i].get(), MX_STATUS_ENDPOINT_UNREACHABLE, false);

@@ -63,7 +63,7 @@ private:
 
 } // namespace
 
-TwoHosts::TwoHosts(unsigned mtu) : before_(current_namespace())
+TwoHosts::TwoHosts(unsigned mtu) : mtu_(mtu), before_(current_namespace())
 {
     for (Fd &host : hosts_) {
         if (::unshare(CLONE_NEWNET) != 0)
@@ -71,8 +71,15 @@ TwoHosts::TwoHosts(unsigned mtu) : before_(current_namespace())
         host = current_namespace();
         shell("ip link set lo up");
     }
-    const std::string size = " mtu " + std::to_string(mtu);
+    join();
+    enter(1);
+}
+
+void TwoHosts::join() const
+{
+    const std::string size = " mtu " + std::to_string(mtu_);
     {
+        enter(1);
         const Anchor second;
         enter(0);
         shell("ip link add eth0" + size + " type veth peer name eth0" + size + " netns " + second.name());

@@ -23,6 +23,8 @@ public:
     TwoHosts(const TwoHosts &) = delete;
     TwoHosts &operator=(const TwoHosts &) = delete;
 
+    /// Makes the pair of interfaces, again after one was deleted; MAC addresses are new ones.
+    void join() const;
     /// The calling thread is on host 0 or 1 from now on.
     void enter(int host) const;
     /// Runs a shell command on a host; throws when it fails.
@@ -40,6 +42,7 @@ public:
 private:
     void end_agent(int host, int signal) const;
 
+    const unsigned mtu_;
     Fd before_;
     Fd hosts_[2];
 };

@@ -53,6 +53,38 @@ TEST_CASE("fw_peer__impossible_addresses")
     REQUIRE(fw_peer_find(one.get(), mac_b, 0) == -1);
 }
 
+TEST_CASE("fw_peer__a_board_gets_another_address")
+{
+    PeerTable table(4);
+    fw_peers *t = table.get();
+    REQUIRE(fw_peer_add(t, mac_a) == 0);
+    REQUIRE(fw_peer_add(t, mac_b) == 1);
+    fw_peer_name(t, 0, "own:0");
+    CHECK(fw_peer_readdress(t, 0, 0x020000000077) == 0);
+    CHECK(fw_peer_find(t, 0x020000000077, ~0u) == 0);
+    CHECK(fw_peer_find(t, mac_a, ~0u) == -1);
+    CHECK(fw_peer_find(t, mac_b, ~0u) == 1);
+    char name[EMX_NAME_MAX];
+    CHECK(fw_peer_name_get(t, 0, name) == 0);
+    CHECK(fw_peer_readdress(t, 0, mac_b) == -1);
+    CHECK(fw_peer_readdress(t, 0, 0) == -1);
+    CHECK(fw_peer_readdress(t, 0, 0xffffffffffff) == -1);
+    CHECK(fw_peer_readdress(t, 2, 0x020000000078) == -1);
+    // There and back, without end: a former address costs nothing.
+    for (int i = 0; i < 100; i++)
+        REQUIRE(fw_peer_readdress(t, 0, i % 2 ? 0x020000000077 : mac_a) == 0);
+    CHECK(fw_peer_find(t, 0x020000000077, ~0u) == 0);
+    // Always new ones come to an end, and the table keeps room for what it can still take.
+    uint64_t last = 0x020000000077, next = 0x020000001000;
+    while (fw_peer_readdress(t, 0, next) == 0)
+        last = next++;
+    CHECK(next < 0x020000001000 + 8);
+    CHECK(fw_peer_find(t, last, ~0u) == 0);
+    CHECK(fw_peer_add(t, 0x020000000078) == 2);
+    CHECK(fw_peer_add(t, 0x020000000079) == 3);
+    CHECK(fw_peer_find(t, 0x02000000ffff, ~0u) == -1);
+}
+
 TEST_CASE("fw_peer_name__set_get_clear")
 {
     PeerTable table(4);

@@ -88,7 +88,7 @@ bool Agent::start(StartError &error)
     if (!signals_ || !links_.open())
         return fail_errno(error, "watching the interfaces");
     // The watch begins now: look again at what may have changed meanwhile.
-    link_changed(-1, EMX_LINK_UP);
+    link_changed(-1, {}, EMX_LINK_UP);
     return true;
 }
 

@@ -67,6 +67,11 @@ private:
     bool open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>> &boards, StartError &error);
     bool load_peers(StartError &error);
 
+    // Interfaces that change (interfaces.cpp)
+    void look_at(AgentBoard &board);
+    void come_back(AgentBoard &board);
+    bool readdress(const AgentBoard &board, uint64_t mac);
+
     // Loop (loop.cpp)
     void collect(std::vector<pollfd> &fds) const;
     int timeout_ms(uint64_t now) const;
@@ -76,7 +81,7 @@ private:
     void admit(Client &client) const;
     bool serve_client(Client &client);
     void drop(Client &client);
-    void link_changed(int index, uint32_t state);
+    void link_changed(int index, const std::string &name, uint32_t state);
 
     // Requests (requests.cpp)
     bool answer(Client &client, const AgentRequest &request, std::vector<Fd> fds);

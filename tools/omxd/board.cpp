@@ -41,26 +41,31 @@ AgentBoard::AgentBoard(BoardFile &file, uint32_t number, const BoardPlan &plan, 
     : file_(file), number_(number), plan_(plan), name_(std::move(name)),
       counters_(file.counters(number, agent_counters)), peers_(file.peers(number))
 {
-    BoardRecord &r = record();
     // In the file of an agent before, with an interface that vanished and came back since.
-    if (r.ifindex != 0 && r.ifindex != static_cast<uint32_t>(plan.facts.index))
-        r.lives++;
-    r.mac = plan.facts.mac;
-    r.ifindex = static_cast<uint32_t>(plan.facts.index);
-    r.mtu = plan.facts.mtu;
-    r.numa_node = plan.facts.numa_node;
-    r.sizes = plan.sizes;
-    copy_text(r.interface, sizeof(r.interface), plan.spec.interface);
-    copy_text(r.driver, sizeof(r.driver), plan.facts.driver);
-    write_link(r, plan.facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);
-    board_.mac = r.mac;
-    board_.sizes = r.sizes;
+    if (record().ifindex != 0 && record().ifindex != static_cast<uint32_t>(plan.facts.index))
+        record().lives++;
+    fill_record();
+    write_link(record(), plan.facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);
     board_.peers = peers_;
     board_.counters = &counters_;
     board_.endpoint_max = file.header().endpoint_max;
     board_.query_magic = random_word();
     board_.answers_hosts = 1;
     copy_text(board_.name, sizeof(board_.name), name_);
+}
+
+void AgentBoard::fill_record()
+{
+    BoardRecord &r = record();
+    r.mac = plan_.facts.mac;
+    r.ifindex = static_cast<uint32_t>(plan_.facts.index);
+    r.mtu = plan_.facts.mtu;
+    r.numa_node = plan_.facts.numa_node;
+    r.sizes = plan_.sizes;
+    copy_text(r.interface, sizeof(r.interface), plan_.spec.interface);
+    copy_text(r.driver, sizeof(r.driver), plan_.facts.driver);
+    board_.mac = r.mac;
+    board_.sizes = r.sizes;
 }
 
 bool AgentBoard::open_sockets()
@@ -260,8 +265,19 @@ void AgentBoard::forget_names()
 void AgentBoard::set_link(uint32_t state)
 {
     const uint32_t now = read_link(record()).state;
-    if (now != state && now != EMX_LINK_GONE) // a vanished interface comes back as another one
+    if (now != state && now != EMX_LINK_GONE) // a vanished interface comes back by revive()
         write_link(record(), state);
+}
+
+bool AgentBoard::revive(const BoardPlan &plan)
+{
+    plan_ = plan;
+    record().lives++; // before the link changes: ports compare
+    fill_record();
+    if (!open_sockets())
+        return false;
+    write_link(record(), plan.facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);
+    return true;
 }
 
 } // namespace emx

@@ -65,8 +65,14 @@ public:
     void refuse_unclaimed();
 
     void set_link(uint32_t state);
+    /// Goes on with another interface of the same name, or another address; false with errno set.
+    bool revive(const BoardPlan &plan);
+    /// Why the board cannot go on with the interface that came back; empty when there is none.
+    const std::string &trouble() const { return trouble_; }
+    void set_trouble(const std::string &text) { trouble_ = text; }
 
 private:
+    void fill_record();
     void update_filters();
     void handle(int socket, const uint8_t *frame, uint32_t bytes);
     void execute(int socket, const fw_fx &fx);
@@ -77,6 +83,7 @@ private:
     const uint32_t number_;
     BoardPlan plan_;
     std::string name_;
+    std::string trouble_;
     emx_counters &counters_;
     fw_peers *peers_;
     fw_board board_{};

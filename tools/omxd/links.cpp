@@ -8,8 +8,24 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstring>
 
 namespace emx {
+
+namespace {
+
+std::string name_of(const nlmsghdr *m)
+{
+    const auto *link = static_cast<const ifinfomsg *>(NLMSG_DATA(m));
+    auto left = static_cast<unsigned>(IFLA_PAYLOAD(m));
+    for (const rtattr *a = IFLA_RTA(link); RTA_OK(a, left); a = RTA_NEXT(a, left))
+        if (a->rta_type == IFLA_IFNAME)
+            return std::string(static_cast<const char *>(RTA_DATA(a)),
+                               ::strnlen(static_cast<const char *>(RTA_DATA(a)), RTA_PAYLOAD(a)));
+    return {};
+}
+
+} // namespace
 
 bool LinkWatch::open()
 {
@@ -20,7 +36,7 @@ bool LinkWatch::open()
     return socket_ && ::bind(socket_.get(), reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0;
 }
 
-void LinkWatch::read(const std::function<void(int, uint32_t)> &report)
+void LinkWatch::read(const Report &report)
 {
     alignas(nlmsghdr) char buffer[16384];
     for (;;) {
@@ -29,7 +45,7 @@ void LinkWatch::read(const std::function<void(int, uint32_t)> &report)
             continue;
         if (got < 0) {
             if (errno == ENOBUFS)
-                report(-1, EMX_LINK_UP);
+                report(-1, {}, EMX_LINK_UP);
             return;
         }
         auto left = static_cast<unsigned>(got);
@@ -41,9 +57,9 @@ void LinkWatch::read(const std::function<void(int, uint32_t)> &report)
                 continue;
             const bool up = (link->ifi_flags & IFF_UP) && (link->ifi_flags & IFF_RUNNING);
             if (m->nlmsg_type == RTM_DELLINK)
-                report(link->ifi_index, EMX_LINK_GONE);
+                report(link->ifi_index, name_of(m), EMX_LINK_GONE);
             else
-                report(link->ifi_index, up ? EMX_LINK_UP : EMX_LINK_DOWN);
+                report(link->ifi_index, name_of(m), up ? EMX_LINK_UP : EMX_LINK_DOWN);
         }
     }
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace emx {
 
@@ -16,9 +17,10 @@ public:
     bool open(); ///< false with errno set
     int fd() const { return socket_.get(); }
 
-    /// Reports each change that waits: interface index and enum emx_link_state. When changes were
-    /// lost, index -1: look at every interface.
-    void read(const std::function<void(int index, uint32_t state)> &report);
+    /// Reports each change that waits: interface index, its name if told, and enum emx_link_state. When
+    /// changes were lost, index -1: look at every interface.
+    using Report = std::function<void(int index, const std::string &name, uint32_t state)>;
+    void read(const Report &report);
 
 private:
     Fd socket_;

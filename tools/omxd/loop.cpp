@@ -118,10 +118,13 @@ bool Agent::serve(const std::vector<pollfd> &fds)
     if (fds[0].revents)
         accept_clients();
     if (fds[2].revents)
-        links_.read([this](int index, uint32_t state) { link_changed(index, state); });
+        links_.read(
+            [this](int index, const std::string &name, uint32_t state) { link_changed(index, name, state); });
     for (std::size_t i = 0; i < boards_.size(); i++) {
         for (std::size_t side = 0; side < 2; side++) {
             const pollfd &entry = fds[fixed_fds + 2 * i + side];
+            if (entry.fd != (side == 0 ? boards_[i]->interface_socket() : boards_[i]->lo_socket()))
+                continue; // replaced since the poll
             if (entry.revents & (POLLERR | POLLHUP)) {
                 int why = 0; // a downed interface: the links tell the rest
                 socklen_t size = sizeof(why);
@@ -203,18 +206,16 @@ void Agent::admit(Client &client) const
     client.admitted = who.uid == 0 || who.uid == ::geteuid() || in_group(client.connection.get(), who.gid);
 }
 
-void Agent::link_changed(int index, uint32_t state)
+void Agent::link_changed(int index, const std::string &name, uint32_t state)
 {
     for (const auto &board : boards_) {
         const uint32_t before = read_link(board->record()).state;
-        if (index < 0) {
-            InterfaceFacts facts;
-            const bool exists =
-                query_interface(board->interface(), facts) && facts.index == board->interface_index();
-            board->set_link(!exists ? EMX_LINK_GONE : facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);
-        } else if (index == board->interface_index()) {
+        if (index < 0)
+            look_at(*board);
+        else if (index == board->interface_index() && state == EMX_LINK_GONE)
             board->set_link(state);
-        }
+        else if (index == board->interface_index() || name == board->interface())
+            look_at(*board);
         const uint32_t after = read_link(board->record()).state;
         if (before != after)
             log_.line("interface " + board->interface() + " is " +

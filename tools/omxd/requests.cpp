@@ -121,7 +121,10 @@ void Agent::claim(Client &client, const AgentRequest &request, AgentReply &reply
     AgentBoard &board = *boards_[request.board];
     if (read_link(board.record()).state == EMX_LINK_GONE)
         return refuse(reply, mx_no_dev,
-                      "interface " + board.interface() + " vanished: restart omxd when it is back");
+                      !board.trouble().empty()
+                          ? board.trouble()
+                          : "interface " + board.interface() +
+                                " vanished: make it again, and its board can be opened again");
     if (!loopback_up())
         return refuse(reply, mx_no_dev,
                       "interface lo is down, which endpoints of one host need: ip link set lo up");

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Interfaces that vanish, return, start down, or change their address under a running agent.
+#include "driver/engine/clock.hpp"
+#include "driver/engine/mx_codes.hpp"
+#include "tests/netns/engine_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace emx;
+using namespace emx::test;
+using Catch::Contains;
+
+namespace {
+
+/// Waits until the board is up, or is not, for at most five seconds.
+bool becomes(Device &device, bool up)
+{
+    const uint64_t deadline = monotonic_ns() + 5000000000;
+    while (monotonic_ns() < deadline)
+        if (device.boards().at(0).up == up)
+            return true;
+    return false;
+}
+
+void expect_gone(Pair &pair, int side)
+{
+    // The carrier goes first, when the other end of the pair is deleted.
+    const emx_msg *event = pair.expect(side, EMX_EV_LINK);
+    if (event->u.link.state == EMX_LINK_DOWN) {
+        pair.port(side).consume();
+        event = pair.expect(side, EMX_EV_LINK);
+    }
+    CHECK(int(event->u.link.state) == EMX_LINK_GONE);
+    pair.port(side).consume();
+}
+
+void check_transfer(Pair &pair)
+{
+    const auto source = pattern(200000, 5);
+    std::vector<std::byte> target(200000);
+    pair.transfer(source, target, 1);
+    CHECK(target == source);
+}
+
+} // namespace
+
+TEST_CASE("engine__a_board_comes_back_with_its_interface", "[netns][engine]")
+{
+    TwoHosts hosts;
+    Pair pair(hosts, "eth0:W");
+    const int agent = hosts.agent_pid(0);
+    const uint64_t address = pair.info(0).nic_id;
+    for (int round = 0; round < 2; round++) {
+        hosts.run(0, "ip link del eth0");
+        for (int side : {0, 1})
+            REQUIRE(becomes(pair.device(side), false));
+        if (round == 0) {
+            expect_gone(pair, 0);
+            expect_gone(pair, 1);
+        }
+        hosts.enter(0);
+        DeviceError error;
+        CHECK(pair.device(0).open(0, 9, 1, error) == nullptr);
+        CHECK(error.code == mx_no_dev);
+        CHECK_THAT(error.text, Contains("interface eth0 vanished: make it again"));
+
+        hosts.join();
+        for (int side : {0, 1})
+            REQUIRE(becomes(pair.device(side), true));
+        CHECK(pair.info(0).nic_id != address);
+        // The sockets of before are dead, and the port does not pretend otherwise.
+        emx_msg msg = pair.message(0, EMX_TINY, 0);
+        Payload payload({});
+        CHECK_FALSE(pair.port(0).send(msg, payload.data()));
+        CHECK(pair.poll(0, 100) == nullptr);
+    }
+    CHECK(hosts.agent_pid(0) == agent);
+    pair.close(0);
+    pair.close(1);
+    Pair again(hosts, "eth0:W");
+    check_transfer(again);
+    CHECK(again.info(0).nic_id == again.port(1).peer_nic_id(again.peer(1)));
+}
+
+TEST_CASE("engine__an_interface_may_be_down_at_first", "[netns][engine]")
+{
+    TwoHosts hosts;
+    hosts.run(0, "ip link set eth0 down");
+    const auto device = open_device(hosts, 0, "eth0:W");
+    CHECK_FALSE(device->boards().at(0).up);
+    DeviceError error;
+    const auto port = device->open(0, 1, 1, error);
+    REQUIRE(port);
+    const emx_msg *event = port->peek();
+    REQUIRE(event);
+    CHECK(int(event->u.link.state) == EMX_LINK_DOWN);
+    port->consume();
+    hosts.run(0, "ip link set eth0 up");
+    REQUIRE(becomes(*device, true));
+    Pair pair(hosts, "eth0:W");
+    check_transfer(pair);
+}
+
+TEST_CASE("engine__a_new_address_is_a_new_life_of_the_board", "[netns][engine]")
+{
+    TwoHosts hosts;
+    Pair pair(hosts, "eth0:W");
+    hosts.run(0, "ip link set eth0 address 02:00:00:00:07:07");
+    expect_gone(pair, 0);
+    CHECK(pair.info(0).nic_id == 0x020000000707);
+    CHECK(pair.info(0).up);
+    pair.close(0);
+    pair.close(1);
+    Pair again(hosts, "eth0:W");
+    check_transfer(again);
+}
+
+TEST_CASE("engine__a_board_whose_interface_comes_back_too_small_says_so", "[netns][engine]")
+{
+    TwoHosts hosts;
+    const auto device = open_device(hosts, 0, "eth0:W");
+    hosts.run(0, "ip link del eth0 && ip link add eth0 mtu 1500 type veth peer name eth1");
+    DeviceError error;
+    const uint64_t deadline = monotonic_ns() + 5000000000;
+    do {
+        error = {};
+        CHECK(device->open(0, 1, 1, error) == nullptr);
+    } while (error.text.find("vanished") != std::string::npos && monotonic_ns() < deadline);
+    CHECK(error.code == mx_no_dev);
+    CHECK_THAT(error.text, Contains("has MTU 1500, but dialect W needs"));
+    hosts.run(0, "ip link set eth0 mtu 9000");
+    std::unique_ptr<Port> port;
+    while (!port && monotonic_ns() < deadline)
+        port = device->open(0, 1, 1, error);
+    CHECK(port);
+}
