@@ -35,7 +35,7 @@ std::string Lab::name(const char *part) const
 
 std::string Lab::path(int host) const { return "/run/netns/" + name(host ? "b" : "a"); }
 
-bool Lab::make(uint32_t mtu, std::string &error)
+bool Lab::make(uint32_t mtu, int boards, std::string &error)
 {
     remove();
     serial_ = ++labs_made;
@@ -46,10 +46,15 @@ bool Lab::make(uint32_t mtu, std::string &error)
               run("ip -n " + sw + " link set sw0 mtu " + m + " up");
     for (const char *host : {"a", "b"}) {
         std::string ns = name(host), port = std::string("p") + host;
-        ok = ok && run("ip netns add " + ns) && run("ip -n " + ns + " link set lo up") &&
-             run("ip -n " + ns + " link add eth0 type veth peer name " + port + " netns " + sw) &&
-             run("ip -n " + ns + " link set eth0 mtu " + m + " up") &&
-             run("ip -n " + sw + " link set " + port + " mtu " + m + " master sw0 up");
+        ok = ok && run("ip netns add " + ns) && run("ip -n " + ns + " link set lo up");
+        for (int board = 0; board < boards; board++) {
+            std::string eth = "eth" + std::to_string(board);
+            ok = ok &&
+                 run("ip -n " + ns + " link add " + eth + " type veth peer name " + port + " netns " + sw) &&
+                 run("ip -n " + ns + " link set " + eth + " mtu " + m + " up") &&
+                 run("ip -n " + sw + " link set " + port + " mtu " + m + " master sw0 up");
+            port += "x";
+        }
     }
     if (!ok) {
         error = "cannot make network namespaces: run as root, with the ip command (iproute2) installed";

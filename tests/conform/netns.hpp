@@ -12,8 +12,9 @@ namespace emx::conform {
 /// and ends the processes that were left in the namespaces (board agents).
 class Lab {
 public:
-    /// Makes the namespaces with eth0 of that MTU in each. False with a sentence in error.
-    bool make(uint32_t mtu, std::string &error);
+    /// Makes the namespaces with eth0 (and eth1, for two boards) of that MTU in each. False with a
+    /// sentence in error.
+    bool make(uint32_t mtu, int boards, std::string &error);
     void remove();
     ~Lab() { remove(); }
     /// Path of host 0's or 1's namespace, for setns.
