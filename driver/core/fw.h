@@ -79,8 +79,8 @@ int fw_peer_find(const struct fw_peers *t, __u64 mac, __u32 hint);
 /* Adds a MAC (or finds it); -1 when the table is full or the MAC not unicast. One writer. */
 int fw_peer_add(struct fw_peers *t, __u64 mac);
 /*
- * Gives peer i another MAC: an own board whose interface came back with a new one. 0, or -1 when the
- * MAC is not unicast or another peer's, or too many have changed. One writer.
+ * Gives peer i another MAC: an own board whose interface came back with a new one. 0, or -1 when
+ * the MAC is not unicast or another peer's, or too many have changed. One writer.
  */
 int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac);
 /* Sets or, with NULL, clears a peer's name. One writer. */
