@@ -173,6 +173,28 @@ def machine_paths(tree, patterns=None):
                 yield Finding(name, number, 'names a directory or host of a build machine')
 
 
+def doc_paths(tree):
+    """Files and folders that the documentation names exist; `queue.cpp` may stand for `libmx/queue.cpp`."""
+    places = set(tree.files)
+    for name in tree.files:
+        places.update(str(parent) for parent in pathlib.PurePath(name).parents)
+    for name in tree.files:
+        if not re.fullmatch(r'README\.md|docs/(?!performance-notebook).*\.md', name):
+            continue
+        for number, line in tree.lines(name):
+            for word in re.findall(r'`(?:\./)?(\w[\w./-]*)[^`]*`', line):
+                path = word.rstrip('/')
+                if not ('/' in word or re.search(r'\.(cpp|hpp|[ch]|py|sh|md|conf|txt)$', word)):
+                    continue
+                if path.startswith('build') or any(p == path or p.endswith('/' + path) for p in places):
+                    continue
+                yield Finding(name, number, f'there is no {word}')
+            for link in re.findall(r'\]\((?!https?:)([^)#]+)', line):
+                target = pathlib.PurePath(name).parent / link.rstrip('/')
+                if os.path.normpath(target) not in places:
+                    yield Finding(name, number, f'links to {link}, which is not there')
+
+
 def whitespace(tree):
     """No trailing blanks; the last line ends."""
     for name in tree.files:

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Compares the options that tools print with -h with those of their manual pages.
+"""Compares the options that tools print with -h with those of their manual pages, and the variables
+that omx_info -c prints with those of ethermx(7).
 
 usage: manpages.py MAN-FOLDER TOOL...    TOOL is a program; its page is MAN-FOLDER/NAME.[18]
 
-An option is known by all its names together, and by whether it takes a value. Ends with a line of
-counts. Before that it proves on samples that it can see a difference.
+An option is known by all its names together, and by whether it takes a value. Of the variables, all
+of another MX are in the page (those of our own need not be), and none but real ones. Ends with a
+line of counts. Before that it proves on samples that it can see a difference.
 """
 import glob
 import os
@@ -53,7 +55,20 @@ def differences(shown, written):
             yield f'{label}: takes a value only in one of the two'
 
 
+def variables_amiss(shown, page):
+    """shown: what omx_info -c prints; page: ethermx.7."""
+    real = set(re.findall(r'^(\w+) ', shown, re.M)) | {'OMX_IGNORE_MX_ENV'}
+    written = set(re.findall(r'\.?Ev ([OE]MX_\w+)', page))
+    for name in sorted(written - real):
+        yield f'{name}: nothing reads it'
+    for name in sorted(n for n in real - written if n.startswith('OMX_')):
+        yield f'{name}: the page lacks it'
+
+
 def proves_itself():
+    wrong = list(variables_amiss('OMX_A 0\nOMX_B 1\nEMX_C 2\n', '.It Ev OMX_A , Ev MX_A\n.It Ev OMX_X\n.It Ev OMX_IGNORE_MX_ENV'))
+    if wrong != ['OMX_X: nothing reads it', 'OMX_B: the page lacks it']:
+        sys.exit(f'cannot tell variables apart: {wrong}')
     shown = 'options:\n  -a, --all      x\n  -b, --board N  x\n      --log FILE y\n'
     good = ('.SH OPTIONS\n.TP\n.BR \\-a ", " \\-\\-all\nAll.\n.TP\n.BR \\-b ", " \\-\\-board " " \\fIN\\fR\nB.\n'
             '.TP\n.BR \\-\\-log " " \\fIFILE\nL.\n.SH END\n')
@@ -83,13 +98,16 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     proves_itself()
-    failed = 0
-    for tool in sys.argv[2:]:
-        found = check(sys.argv[1], tool)
-        failed += bool(found)
-        for text in found:
-            print(text)
-    print(f'{len(sys.argv) - 2 - failed} passed, {failed} failed, 0 skipped')
+    folder, tools = sys.argv[1], sys.argv[2:]
+    results = [check(folder, tool) for tool in tools]
+    for tool in (t for t in tools if os.path.basename(t) == 'omx_info'):
+        shown = subprocess.run([tool, '-c'], capture_output=True, text=True, check=True).stdout
+        with open(os.path.join(folder, 'ethermx.7'), encoding='utf-8') as file:
+            results.append([f'ethermx(7): {d}' for d in variables_amiss(shown, file.read())])
+    for text in (t for found in results for t in found):
+        print(text)
+    failed = sum(bool(found) for found in results)
+    print(f'{len(results) - failed} passed, {failed} failed, 0 skipped')
     sys.exit(1 if failed else 0)
 
 

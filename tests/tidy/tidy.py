@@ -31,6 +31,7 @@ GATES = {
     'banned-calls': gates.banned_calls,
     'top-level': gates.top_level,
     'machine-paths': gates.machine_paths,
+    'doc-paths': gates.doc_paths,
     'whitespace': gates.whitespace,
     'clang-format': programs.formatted,
     'shellcheck': programs.shell,
