@@ -114,7 +114,7 @@ public:
 
 private:
     uint64_t now() { return context_.device().now_ns(); }
-    void count(emx_counter counter) { ++port_->counters().v[counter]; }
+    void count(emx_counter counter) { emx_count(&port_->counters(), counter, 1); }
 
     // partners (proto/connect.cpp, reliab/failure.cpp)
     Partner *find_partner(uint32_t peer, uint8_t remote_ep);

@@ -15,11 +15,10 @@ static inline void fw_zero(void *p, unsigned long n)
 	__builtin_memset(p, 0, n);
 }
 
-/* Counters have one writer, the host that serialises the endpoint or the board. */
 static inline void fw_count(struct emx_counters *c, unsigned int counter)
 {
 	if (c)
-		c->v[counter]++;
+		emx_count(c, counter, 1);
 }
 
 static inline int fw_drop(struct fw_fx *fx, int counter)

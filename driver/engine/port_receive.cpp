@@ -44,7 +44,7 @@ const emx_msg *EnginePort::take(PacketRing &ring)
     const std::byte *frame = ring.frame(bytes);
     const int reason = fw_check(&board_.sizes, &ring == &lo_ ? 0 : board_.mac, frame, bytes, &pkt_);
     if (reason != 0) {
-        counters_.v[reason]++;
+        emx_count(&counters_, reason, 1);
         ring.release();
         return nullptr;
     }
@@ -79,9 +79,9 @@ bool EnginePort::give(fw_pkt &pkt, fw_fx &fx, int &more)
         return true;
     }
     if (fx.kind == FW_FX_DROP)
-        counters_.v[fx.counter]++;
+        emx_count(&counters_, fx.counter, 1);
     else if (fx.kind == FW_FX_PEER)
-        counters_.v[EMX_CNT_DROP_UNKNOWN_PEER]++;
+        emx_count(&counters_, EMX_CNT_DROP_UNKNOWN_PEER, 1);
     return false;
 }
 
@@ -111,7 +111,7 @@ void EnginePort::drain(const Arrival &arrival)
 void EnginePort::execute(const fw_fx &fx, const Arrival &arrival)
 {
     switch (fx.kind) {
-    case FW_FX_DROP: counters_.v[fx.counter]++; break;
+    case FW_FX_DROP: emx_count(&counters_, fx.counter, 1); break;
     case FW_FX_EVENT:
         post(fx.u.msg);
         publish();
@@ -119,7 +119,7 @@ void EnginePort::execute(const fw_fx &fx, const Arrival &arrival)
     case FW_FX_TX: transmit_effect(fx); break;
     case FW_FX_REPLIES:
         if (!replies_.add(fx.u.replies, socket_for(fx.u.replies.reply.msg.peer)))
-            counters_.v[EMX_CNT_DROP_PULL_BUSY]++;
+            emx_count(&counters_, EMX_CNT_DROP_PULL_BUSY, 1);
         publish();
         break;
     case FW_FX_COPY: copy(fx, arrival); break;
@@ -134,10 +134,10 @@ void EnginePort::copy(const fw_fx &fx, const Arrival &arrival)
     const auto slot = fx.u.copy.pull;
     bulk_.accepted(slot, fx.u.copy.position, fx.u.copy.length);
     if (!payload) {
-        counters_.v[EMX_CNT_PULL_PLACED]++;
+        emx_count(&counters_, EMX_CNT_PULL_PLACED, 1);
         return;
     }
-    counters_.v[EMX_CNT_PULL_MISPLACED]++;
+    emx_count(&counters_, EMX_CNT_PULL_MISPLACED, 1);
     pulls_[slot].memory.copy_in(fx.u.copy.position, payload, fx.u.copy.length);
 }
 
@@ -220,7 +220,7 @@ void EnginePort::take_bulk(uint32_t i)
     const BulkReceiver::Frame &frame = bulk_.frame(i);
     const int reason = fw_check(&board_.sizes, board_.mac, frame.header, frame.bytes, &pkt_);
     if (reason != 0) {
-        counters_.v[reason]++;
+        emx_count(&counters_, reason, 1);
         return;
     }
     fw_fx fx;

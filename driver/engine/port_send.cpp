@@ -49,12 +49,12 @@ bool EnginePort::transmit(int socket, const void *frame, std::size_t bytes, int 
     if (sent < 0 && errno == ENETDOWN) // perhaps of an interface that is up again: told once
         sent = send_frame(socket, frame, bytes);
     if (sent >= 0) [[likely]] {
-        counters_.v[counter]++;
+        emx_count(&counters_, counter, 1);
         if (link_state_ != EMX_LINK_UP && socket == ring_.fd()) [[unlikely]]
             set_link(EMX_LINK_UP);
         return true;
     }
-    counters_.v[EMX_CNT_TX_FAILED]++;
+    emx_count(&counters_, EMX_CNT_TX_FAILED, 1);
     if (socket != lo_.fd())
         send_failed(errno);
     return false;

@@ -121,7 +121,7 @@ int ReplySender::send_batch()
         // A window shorter than what the core let through: only a bug, or a cut that needs more pieces
         // than a batch has. Lose the frame rather than stop here for ever.
         advance(1);
-        counters_.v[EMX_CNT_TX_FAILED]++;
+        emx_count(&counters_, EMX_CNT_TX_FAILED, 1);
         return 0;
     }
     int sent;
@@ -129,14 +129,14 @@ int ReplySender::send_batch()
         sent = ::sendmmsg(socket, messages_.data(), frames, MSG_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
     if (sent > 0) {
-        counters_.v[EMX_CNT_TX_PULL_REPLY] += static_cast<uint32_t>(sent);
+        emx_count(&counters_, EMX_CNT_TX_PULL_REPLY, static_cast<uint32_t>(sent));
         advance(static_cast<uint32_t>(sent));
         return 0;
     }
     const int why = errno;
     if (why == ENETDOWN)
         return why; // the caller drops all, or tries again
-    counters_.v[EMX_CNT_TX_FAILED]++;
+    emx_count(&counters_, EMX_CNT_TX_FAILED, 1);
     if (why != EAGAIN)
         advance(1);
     return why;
@@ -145,7 +145,7 @@ int ReplySender::send_batch()
 void ReplySender::drop_all()
 {
     for (; count_ > 0; advance(1))
-        counters_.v[EMX_CNT_TX_FAILED]++;
+        emx_count(&counters_, EMX_CNT_TX_FAILED, 1);
 }
 
 } // namespace emx

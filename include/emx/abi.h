@@ -176,4 +176,15 @@ struct emx_counters {
 	__u64 v[EMX_CNT_COUNT];
 };
 
+/*
+ * Adds to a counter. It has one writer, the host that serialises the endpoint or the board, and
+ * readers that take no lock: hence whole words, and no atomic addition.
+ */
+static inline void emx_count(struct emx_counters *c, unsigned int counter, __u64 n)
+{
+	__u64 *v = &c->v[counter];
+
+	__atomic_store_n(v, __atomic_load_n(v, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
 #endif

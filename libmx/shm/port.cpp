@@ -133,7 +133,7 @@ const emx_msg *ShmPort::take(Incoming &in)
         in.reader.release();
     }
     if (in.reader.broken() && !in.ended) [[unlikely]] {
-        inner_->counters().v[EMX_CNT_DROP_LENGTH]++;
+        emx_count(&inner_->counters(), EMX_CNT_DROP_LENGTH, 1);
         end(in);
     }
     return nullptr;
@@ -160,7 +160,7 @@ bool ShmPort::judge(Incoming &in, const emx_msg &msg)
     else
         why = fw_check_fields(&sizes_, &pkt_);
     if (why != 0)
-        inner_->counters().v[why]++;
+        emx_count(&inner_->counters(), why, 1);
     return why == 0;
 }
 

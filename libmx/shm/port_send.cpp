@@ -32,7 +32,7 @@ bool ShmPort::send(const emx_msg &msg, std::byte *payload)
     if (!to || !to->writer.write(msg, payload))
         return inner_->send(msg, payload);
     if (begins_message(msg))
-        inner_->counters().v[EMX_CNT_SHM_MESSAGE]++;
+        emx_count(&inner_->counters(), EMX_CNT_SHM_MESSAGE, 1);
     if (to->writer.must_wake())
         to->link.wake();
     return true;

@@ -171,13 +171,13 @@ void AgentBoard::handle(int socket, const uint8_t *frame, uint32_t bytes)
     fw_fx fx{};
     const int reason = fw_check(&board_.sizes, socket == lo_.get() ? 0 : board_.mac, frame, bytes, &pkt);
     if (reason != 0) {
-        counters_.v[reason]++;
+        emx_count(&counters_, reason, 1);
         return;
     }
     fw_demux(&board_, &pkt, &fx);
     if (fx.kind == FW_FX_PEER) {
         if (add_peer(fx.u.host.mac ? fx.u.host.mac : pkt.src_mac) < 0) {
-            counters_.v[EMX_CNT_DROP_TABLE_FULL]++;
+            emx_count(&counters_, EMX_CNT_DROP_TABLE_FULL, 1);
             return;
         }
         fw_demux(&board_, &pkt, &fx);
@@ -188,7 +188,7 @@ void AgentBoard::handle(int socket, const uint8_t *frame, uint32_t bytes)
 void AgentBoard::execute(int socket, const fw_fx &fx)
 {
     switch (fx.kind) {
-    case FW_FX_DROP: counters_.v[fx.counter]++; break;
+    case FW_FX_DROP: emx_count(&counters_, fx.counter, 1); break;
     case FW_FX_TX: transmit(socket, fx.u.tx.header, fx.u.tx.length, fx.counter); break;
     case FW_FX_NAME: fw_peer_name(peers_, fx.u.host.peer, fx.u.host.name); break;
     default: // beacons change nothing beyond the table
@@ -202,7 +202,7 @@ void AgentBoard::transmit(int socket, const void *frame, uint32_t bytes, int cou
     assert(bytes <= sizeof(padded));
     std::memcpy(padded, frame, bytes);
     const ssize_t sent = ::send(socket, padded, std::max<uint32_t>(bytes, EMX_FRAME_MIN), MSG_DONTWAIT);
-    counters_.v[sent < 0 ? EMX_CNT_TX_FAILED : counter]++;
+    emx_count(&counters_, sent < 0 ? EMX_CNT_TX_FAILED : counter, 1);
 }
 
 void AgentBoard::query(uint32_t peer)
