@@ -10,11 +10,16 @@ namespace emx::api {
 
 mx_return_t Call::refused(const char *function)
 {
-    bool bad_handle = process().context || process().inherited;
-    std::string text =
-        std::string(function) + (bad_handle ? ": not an open endpoint of this process"
-                                            : ": the library is not initialised; call mx_init");
-    return emx::api::fail(bad_handle ? MX_BAD_ENDPOINT : MX_NOT_INITIALIZED, text.c_str());
+    std::string text = function;
+    if (process().context) {
+        text += ": not an open endpoint of this process";
+    } else if (process().inherited) {
+        text += ": endpoints stay with the parent of a fork; call mx_init in the child and open its own";
+    } else {
+        text += ": the library is not initialised; call mx_init";
+        return emx::api::fail(MX_NOT_INITIALIZED, text.c_str());
+    }
+    return emx::api::fail(MX_BAD_ENDPOINT, text.c_str());
 }
 
 mx_return_t Call::fail(mx_return_t code, const char *text)

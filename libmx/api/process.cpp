@@ -25,6 +25,7 @@ const char *variable(const char *name)
 /// The parent's endpoints are not the child's: forget them without closing anything.
 void after_fork_in_child()
 {
+    new (&real_process.mutex) std::mutex; // some thread of the parent's may have held it
     if (!real_process.context)
         return;
     (void)real_process.context.release(); // NOLINT: the descriptors and threads behind it are the parent's

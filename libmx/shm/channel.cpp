@@ -87,6 +87,12 @@ Link::Link(Fd socket)
     socket_ = std::move(socket);
 }
 
+Link::~Link()
+{
+    if (socket_)
+        ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
 bool Link::process_ended() const
 {
     pollfd entry{process_.get(), POLLIN, 0};
@@ -125,6 +131,12 @@ std::unique_ptr<Outgoing> Outgoing::connect(const Identity &from, const Identity
     if (!link || !send_datagram(link.socket(), &hello, sizeof(hello), {file.get()}, MSG_DONTWAIT))
         return nullptr;
     return std::make_unique<Outgoing>(std::move(link), std::move(mapping), to.session);
+}
+
+Listener::~Listener()
+{
+    if (socket_)
+        ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
 bool Listener::open(const Identity &self)

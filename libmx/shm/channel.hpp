@@ -51,6 +51,9 @@ public:
     Link() = default;
     /// Takes a connected socket; empty unless its other end is a process of this user that we can see.
     explicit Link(Fd socket);
+    Link(Link &&) = default;
+    /// Tells the other end at once, although a forked child may hold a copy of the socket.
+    ~Link();
     explicit operator bool() const { return static_cast<bool>(process_); }
 
     int socket() const { return socket_.get(); }
@@ -109,6 +112,8 @@ public:
 /// The socket that other endpoints of the host connect to.
 class Listener {
 public:
+    /// Nobody connects from now on, although a forked child may hold a copy of the socket.
+    ~Listener();
     /// False when the name cannot be had; then no one will connect.
     bool open(const Identity &self);
     int fd() const { return socket_.get(); }
