@@ -248,6 +248,175 @@ CONFORM(an_endpoint_per_thread, 1, real)
     CHECK_EQ(bad.load(), 0);
 }
 
+/// The library with a helper thread that steps in all the time.
+struct EagerHelper {
+    explicit EagerHelper(Rank &r)
+    {
+        r.env("EMX_HELPER_MS", "1");
+        mx_set_error_handler(MX_ERRORS_RETURN);
+        REQUIRE_OK(mx_init());
+    }
+    ~EagerHelper() { mx_finalize(); }
+};
+
+CONFORM(endpoints_come_and_go_while_others_work, 1, real | bare)
+{
+    EagerHelper session(r);
+    Endpoint steady(r);
+    const uint64_t nic = steady.nic();
+    const uint32_t eid = steady.eid();
+    constexpr int workers = 3, rounds = 8;
+    std::atomic<int> bad{0}, left{workers};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < workers; t++)
+        threads.emplace_back([&] {
+            for (int round = 0; round < rounds && !bad; round++) {
+                mx_endpoint_t ep = nullptr;
+                mx_endpoint_addr_t to;
+                std::vector<uint8_t> data = pattern(1, 40000);
+                mx_segment_t s{data.data(), round % 2 ? 40000u : 100u};
+                mx_request_t q = nullptr;
+                mx_status_t st;
+                uint32_t result = 0;
+                bool good =
+                    mx_open_endpoint(MX_ANY_NIC, MX_ANY_ENDPOINT, key, nullptr, 0, &ep) == MX_SUCCESS &&
+                    mx_connect(ep, nic, eid, key, patience, &to) == MX_SUCCESS &&
+                    mx_isend(ep, &s, 1, to, 1, nullptr, &q) == MX_SUCCESS &&
+                    mx_wait(ep, &q, patience, &st, &result) == MX_SUCCESS && result == 1 &&
+                    st.code == MX_STATUS_SUCCESS && mx_close_endpoint(ep) == MX_SUCCESS;
+                bad += !good;
+            }
+            left--;
+        });
+    std::vector<uint8_t> room(40000);
+    int received = 0;
+    while (received < workers * rounds && !bad) {
+        mx_request_t q = irecv(r, steady, room.data(), 40000, 1);
+        uint32_t length = finish_ok(r, steady, q).xfer_length;
+        CHECK_PATTERN(room, 1, length);
+        received++;
+    }
+    for (std::thread &t : threads)
+        t.join();
+    CHECK_EQ(bad.load(), 0);
+    CHECK_EQ(left.load(), 0);
+}
+
+CONFORM(questions_are_answered_while_traffic_runs, 2, real | bare)
+{
+    EagerHelper session(r);
+    Net net = open_net(r);
+    auto other = static_cast<size_t>(1 - r.id);
+    std::atomic<bool> stop{false};
+    std::atomic<uint64_t> asked{0}, bad{0};
+    std::thread asker([&] {
+        while (!stop) {
+            uint32_t board = 0, values[128], number = 0;
+            char name[MX_MAX_HOSTNAME_LEN];
+            uint64_t nic = 0;
+            void *context = nullptr;
+            mx_return_t named = mx_nic_id_to_hostname(net.nic[other], name);
+            bool good = mx_get_info(net.ep, MX_COUNTERS_VALUES, &board, sizeof board, values,
+                                    sizeof values) == MX_SUCCESS &&
+                        mx_get_info(net.ep, MX_NIC_COUNT, nullptr, 0, &number, sizeof number) == MX_SUCCESS &&
+                        (named == MX_SUCCESS || named == MX_HOST_NOT_FOUND) && // asked for in the background
+                        mx_board_number_to_nic_id(0, &nic) == MX_SUCCESS &&
+                        mx_set_endpoint_addr_context(net.to[other], &board) == MX_SUCCESS &&
+                        mx_get_endpoint_addr_context(net.to[other], &context) == MX_SUCCESS &&
+                        mx_wakeup(net.ep) == MX_SUCCESS;
+            mx_set_error_handler(MX_ERRORS_RETURN);
+            bad += !good || nic != net.nic[static_cast<size_t>(r.id)];
+            asked++;
+        }
+    });
+    std::vector<uint8_t> out = pattern(1, 50000), in(50000);
+    for (uint32_t i = 0;; i++) {
+        uint32_t length = i % 3 ? 100 : 50000;
+        mx_request_t q = irecv(r, net.ep, in.data(), length, i);
+        mx_request_t s = isend(r, net.ep, out.data(), length, net.to[other], i);
+        while (!completes(r, net.ep, q, 10) || !completes(r, net.ep, s, patience)) {
+        }
+        CHECK_PATTERN(in, 1, length);
+        std::vector<uint64_t> enough = r.exchange(asked >= 20);
+        if (enough[0] && enough[1] && i >= 200)
+            break;
+    }
+    stop = true;
+    asker.join();
+    CHECK_EQ(bad.load(), 0u);
+    r.barrier();
+}
+
+CONFORM(progression_is_switched_by_another_thread, 2, real | bare)
+{
+    EagerHelper session(r);
+    Net net = open_net(r);
+    auto other = static_cast<size_t>(1 - r.id);
+    static std::atomic<uint64_t> handled;
+    handled = 0;
+    std::atomic<bool> gate_closed{false};
+    std::atomic<uint64_t> bad{0};
+    mx_register_unexp_handler(
+        net.ep,
+        [](void *closed, mx_endpoint_addr_t, uint64_t, uint32_t, void *) {
+            if (*static_cast<std::atomic<bool> *>(closed))
+                handled += 1000000; // not while progression is off
+            handled++;
+            return MX_RECV_FINISHED;
+        },
+        &gate_closed);
+    r.barrier();
+    const uint64_t count = 300;
+    std::thread gate([&] {
+        while (handled < count) {
+            bad += mx_disable_progression(net.ep) != MX_SUCCESS;
+            gate_closed = true;
+            std::this_thread::yield();
+            gate_closed = false;
+            bad += mx_reenable_progression(net.ep) != MX_SUCCESS;
+            std::this_thread::yield();
+        }
+    });
+    for (uint64_t i = 0; i < count; i++)
+        send(r, net.ep, &i, sizeof i, net.to[other], i);
+    for (double end = r.now_ms() + patience; handled < count && r.now_ms() < end;)
+        REQUIRE_OK(mx_progress(net.ep));
+    gate.join();
+    CHECK_EQ(handled.load(), count);
+    CHECK_EQ(bad.load(), 0u);
+    r.barrier();
+}
+
+CONFORM(threads_post_cancel_and_forget, 2, real | bare)
+{
+    EagerHelper session(r);
+    Net net = open_net(r);
+    auto other = static_cast<size_t>(1 - r.id);
+    std::atomic<uint64_t> bad{0};
+    std::vector<std::thread> threads;
+    for (uint64_t t = 0; t < 3; t++)
+        threads.emplace_back([&, t] {
+            std::vector<uint8_t> out = pattern(t, 9000), in(9000);
+            for (uint64_t i = 0; i < 100; i++) {
+                mx_segment_t so{out.data(), 9000}, si{in.data(), 9000};
+                mx_request_t never = nullptr, a = nullptr, b = nullptr;
+                mx_status_t st;
+                uint32_t result = 0, cancelled = 0;
+                bool good = mx_irecv(net.ep, &si, 1, 1000 + t, all_bits, nullptr, &never) == MX_SUCCESS &&
+                            mx_irecv(net.ep, &si, 1, t, all_bits, nullptr, &a) == MX_SUCCESS &&
+                            mx_isend(net.ep, &so, 1, net.to[other], t, nullptr, &b) == MX_SUCCESS &&
+                            mx_forget(net.ep, &b) == MX_SUCCESS &&
+                            mx_cancel(net.ep, &never, &cancelled) == MX_SUCCESS &&
+                            mx_wait(net.ep, &a, patience, &st, &result) == MX_SUCCESS;
+                bad += !good || cancelled != 1 || result != 1 || verify(in.data(), t, 9000) != 9000;
+            }
+        });
+    for (std::thread &t : threads)
+        t.join();
+    CHECK_EQ(bad.load(), 0u);
+    r.barrier();
+}
+
 CONFORM(fork_and_exec_while_traffic_runs, 2, real)
 {
     Net net = open_net(r);

@@ -25,6 +25,7 @@ enum Tag : unsigned {
     bare = 8, ///< the frame does not call mx_init
     big = 16, ///< takes gigabytes or minutes: only with --big
     two_boards = 32, ///< hosts have two boards
+    together = 64, ///< needs the ranks on one host
 };
 
 class Rank;

@@ -15,7 +15,7 @@ Options parse_options(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         std::string a = argv[i];
         if (a == "--filter" && i + 1 < argc)
-            o.filter = argv[++i];
+            o.filters.push_back(argv[++i]);
         else if (a == "--config" && i + 1 < argc)
             o.config = argv[++i];
         else if (a == "--big")
@@ -25,12 +25,21 @@ Options parse_options(int argc, char **argv)
         else if (a == "--verbose")
             o.verbose = true;
         else {
-            std::fprintf(stderr, "usage: %s [--filter TEXT] [--config TEXT] [--big] [--list] [--verbose]\n",
+            std::fprintf(stderr,
+                         "usage: %s [--filter TEXT]... [--config TEXT] [--big] [--list] [--verbose]\n",
                          argv[0]);
             std::exit(2);
         }
     }
     return o;
+}
+
+bool Options::chosen(const Case &c) const
+{
+    return filters.empty() || std::any_of(filters.begin(), filters.end(), [&](const std::string &text) {
+               return std::string(c.name).find(text) != std::string::npos ||
+                      std::string(c.file).find(text) != std::string::npos;
+           });
 }
 
 void Report::add(const Case &c, const std::string &column, Outcome outcome, const std::string &detail)

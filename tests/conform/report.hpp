@@ -11,11 +11,13 @@
 namespace emx::conform {
 
 struct Options {
-    std::string filter; ///< run only cases whose name contains it
+    std::vector<std::string> filters; ///< run only cases whose name or file contains one of them; none: all
     std::string config; ///< run only backends whose name contains it
     bool big = false;
     bool list = false;
     bool verbose = false;
+
+    bool chosen(const Case &c) const;
 };
 
 /// Reads the command line; prints usage and exits on errors.

@@ -247,7 +247,7 @@ bool runs_on(const Case &c, const Config &config, const Options &o)
 {
     if ((c.tags & simulated) || ((c.tags & two_boards) != 0) != (config.board_count == 2))
         return false;
-    if ((c.tags & apart) && config.hosts < 2)
+    if (c.tags & (config.hosts < 2 ? apart : together))
         return false;
     return !(c.tags & big) || (o.big && config.mtu == 9000 && config.hosts == 2);
 }
@@ -269,7 +269,7 @@ int run_all(const Options &o)
             return 2;
         }
         for (const Case &c : cases()) {
-            if (std::string(c.name).find(o.filter) == std::string::npos)
+            if (!o.chosen(c))
                 continue;
             if (stop_signal)
                 return 128 + stop_signal; // the destructor cleans up
@@ -296,7 +296,8 @@ int main(int argc, char **argv)
     Options o = parse_options(argc, argv);
     if (o.list) {
         for (const Case &c : cases())
-            std::printf("%s\n", c.name);
+            if (o.chosen(c))
+                std::printf("%s\n", c.name);
         return 0;
     }
     void *memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -197,7 +197,7 @@ bool runs_on(const Case &c, const Config &config, const Options &o)
 {
     if (c.tags & real)
         return false;
-    if ((c.tags & apart) && config.hosts < 2)
+    if (c.tags & (config.hosts < 2 ? apart : together))
         return false;
     return !(c.tags & big) || (o.big && !std::strcmp(config.name, "N9000/2hosts"));
 }
@@ -210,7 +210,7 @@ int run_all(const Options &o)
             columns.push_back(config.name);
     Report report(columns);
     for (const Case &c : cases()) {
-        if (std::string(c.name).find(o.filter) == std::string::npos)
+        if (!o.chosen(c))
             continue;
         for (const Config &config : configs) {
             if (std::string(config.name).find(o.config) == std::string::npos)
@@ -237,7 +237,8 @@ int main(int argc, char **argv)
     Options o = parse_options(argc, argv);
     if (o.list) {
         for (const Case &c : cases())
-            std::printf("%s\n", c.name);
+            if (o.chosen(c))
+                std::printf("%s\n", c.name);
         return 0;
     }
     signal(SIGALRM, on_alarm);

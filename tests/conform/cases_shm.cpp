@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Conformance: endpoints of one host (architecture, shared memory): which way messages take, who may
+// not share memory, full rings, forked children, sudden death. Real processes only.
+#include "kit.hpp"
+
+#include <csignal>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace emx::conform {
+namespace {
+
+constexpr uint32_t sizes[] = {0, 1, 32, 33, 128, 129, 5000, 8192, 32768, 32769, 300000, 4 << 20};
+
+/// The library under other tunables than the frame's; nullptr value: unset.
+struct Session {
+    explicit Session(Rank &r)
+    {
+        mx_set_error_handler(MX_ERRORS_RETURN);
+        REQUIRE_OK(mx_init());
+    }
+    ~Session() { mx_finalize(); }
+};
+
+/// A counter of board 0 of this host by its label: all processes of the host together.
+uint64_t counter(Rank &r, const char *label)
+{
+    uint32_t board = 0, count = 0;
+    REQUIRE_OK(mx_get_info(nullptr, MX_COUNTERS_COUNT, &board, sizeof board, &count, sizeof count));
+    std::vector<char> labels(size_t{count} * MX_MAX_STR_LEN);
+    std::vector<uint32_t> values(count);
+    REQUIRE_OK(mx_get_info(nullptr, MX_COUNTERS_LABELS, &board, sizeof board, labels.data(),
+                           static_cast<uint32_t>(labels.size())));
+    REQUIRE_OK(mx_get_info(nullptr, MX_COUNTERS_VALUES, &board, sizeof board, values.data(),
+                           count * static_cast<uint32_t>(sizeof(uint32_t))));
+    for (size_t i = 0; i < count; i++)
+        if (std::strcmp(&labels[i * MX_MAX_STR_LEN], label) == 0)
+            return values[i];
+    r.fail(__FILE__, __LINE__, std::string("no counter \"") + label + "\"");
+    throw Abandon();
+}
+
+uint64_t by_memory(Rank &r) { return counter(r, "messages through shared memory"); }
+uint64_t pulled_by_frames(Rank &r) { return counter(r, "pull replies received"); }
+
+/// Every size to the next rank and from the one before, `rounds` times.
+void exchange_sizes(Rank &r, Net &net, int rounds = 1)
+{
+    auto next = static_cast<size_t>((r.id + 1) % r.n), from = static_cast<size_t>((r.id + r.n - 1) % r.n);
+    for (int round = 0; round < rounds; round++)
+        for (uint32_t length : sizes) {
+            std::vector<uint8_t> data = pattern(length + static_cast<size_t>(r.id), length), room(length);
+            mx_request_t q = irecv(r, net.ep, room.data(), length, length);
+            mx_request_t s = isend(r, net.ep, data.data(), length, net.to[next], length);
+            CHECK_EQ(finish_ok(r, net.ep, q).xfer_length, length);
+            finish_ok(r, net.ep, s);
+            CHECK_PATTERN(room, length + from, length);
+        }
+    r.barrier();
+}
+
+void drop_ptrace(Rank &r)
+{
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct data[2];
+    REQUIRE_EQ(syscall(SYS_capget, &header, data), 0);
+    const uint32_t bit = 1u << CAP_SYS_PTRACE;
+    data[0].effective &= ~bit;
+    data[0].permitted &= ~bit;
+    data[0].inheritable &= ~bit;
+    REQUIRE_EQ(syscall(SYS_capset, &header, data), 0);
+}
+
+/// Both ranks of a case: the other one's memory may not be read from now on, in neither direction.
+void forbid_reading(Rank &r)
+{
+    drop_ptrace(r);
+    REQUIRE_EQ(prctl(PR_SET_DUMPABLE, 0), 0);
+    r.barrier();
+}
+
+CONFORM(messages_within_a_host_go_by_memory, 2, real | together)
+{
+    Net net = open_net(r);
+    uint64_t before = by_memory(r), pulled = pulled_by_frames(r);
+    r.barrier();
+    exchange_sizes(r, net, 4);
+    CHECK(by_memory(r) - before > std::size(sizes) * 6); // the first ones may be frames
+    CHECK_EQ(pulled_by_frames(r), pulled);
+    r.barrier();
+}
+
+CONFORM(shmem_disabled_means_frames, 2, real | bare | together)
+{
+    r.env("MX_DISABLE_SHMEM", "1");
+    Session session(r);
+    Net net = open_net(r);
+    uint64_t before = by_memory(r), pulled = pulled_by_frames(r);
+    r.barrier();
+    exchange_sizes(r, net);
+    CHECK_EQ(by_memory(r), before);
+    CHECK(pulled_by_frames(r) > pulled);
+    r.barrier();
+}
+
+CONFORM(one_side_disabled_means_frames_to_it, 2, real | bare | together)
+{
+    if (r.id == 1)
+        r.env("MX_DISABLE_SHMEM", "1");
+    Session session(r);
+    Net net = open_net(r);
+    uint64_t before = by_memory(r);
+    r.barrier();
+    exchange_sizes(r, net);
+    CHECK_EQ(by_memory(r), before);
+    r.barrier();
+}
+
+/// One rank's net in which it is connected to itself as to any other.
+Net open_mirror(Rank &r)
+{
+    Net net = open_net(r);
+    net.to[0] = connect_to(r, net.ep, net.nic[0], net.eid[0]);
+    return net;
+}
+
+CONFORM(self_disabled_goes_by_memory, 1, real | bare | together)
+{
+    r.env("MX_DISABLE_SELF", "1");
+    Session session(r);
+    Net net = open_mirror(r);
+    uint64_t before = by_memory(r), pulled = pulled_by_frames(r);
+    exchange_sizes(r, net, 4);
+    CHECK(by_memory(r) - before > std::size(sizes) * 3);
+    CHECK_EQ(pulled_by_frames(r), pulled);
+}
+
+CONFORM(self_enabled_takes_the_short_cut, 1, real | together)
+{
+    Net net = open_mirror(r);
+    uint64_t before = by_memory(r), pulled = pulled_by_frames(r), acks = counter(r, "explicit acks received");
+    exchange_sizes(r, net);
+    CHECK_EQ(by_memory(r), before);
+    CHECK_EQ(pulled_by_frames(r), pulled);
+    CHECK_EQ(counter(r, "explicit acks received"), acks);
+}
+
+CONFORM(both_disabled_means_frames_to_oneself, 1, real | bare | together)
+{
+    r.env("MX_DISABLE_SELF", "1");
+    r.env("MX_DISABLE_SHMEM", "1");
+    Session session(r);
+    Net net = open_mirror(r);
+    uint64_t before = by_memory(r), pulled = pulled_by_frames(r);
+    exchange_sizes(r, net);
+    CHECK_EQ(by_memory(r), before);
+    CHECK(pulled_by_frames(r) > pulled);
+}
+
+CONFORM(large_messages_without_ptrace_are_pulled, 2, real | together)
+{
+    forbid_reading(r);
+    Net net = open_net(r);
+    uint64_t pulled = pulled_by_frames(r), before = by_memory(r);
+    r.barrier();
+    exchange_sizes(r, net, 4);
+    CHECK(pulled_by_frames(r) > pulled);
+    CHECK(by_memory(r) > before); // the rings need no ptrace
+    r.barrier();
+}
+
+CONFORM(ptrace_forbidden_in_the_middle_of_traffic, 2, real | together)
+{
+    Net net = open_net(r);
+    exchange_sizes(r, net, 2);
+    uint64_t pulled = pulled_by_frames(r);
+    forbid_reading(r);
+    exchange_sizes(r, net, 2);
+    CHECK(pulled_by_frames(r) > pulled);
+    r.barrier();
+}
+
+CONFORM(other_users_share_no_memory, 2, real | together)
+{
+    // The descriptors were had as root; from here on rank 1 is somebody else.
+    Net net = open_net(r, false);
+    if (r.id == 1) {
+        REQUIRE_EQ(setgid(65534), 0);
+        REQUIRE_EQ(setuid(65534), 0);
+    }
+    r.barrier();
+    uint64_t before = by_memory(r);
+    for (size_t i = 0; i < 2; i++)
+        net.to[i] =
+            static_cast<int>(i) == r.id ? net.ep.self() : connect_to(r, net.ep, net.nic[i], net.eid[i]);
+    r.barrier();
+    exchange_sizes(r, net, 2);
+    CHECK_EQ(by_memory(r), before);
+    r.barrier();
+}
+
+CONFORM(ten_thousand_messages_outstanding, 2, real | together)
+{
+    Net net = open_net(r);
+    const uint64_t count = 10000;
+    const uint32_t length = 600; // all of them are many rings full
+    if (r.id == 0) {
+        std::vector<mx_request_t> requests;
+        for (uint64_t i = 0; i < count; i++) {
+            std::vector<uint8_t> data = pattern(i, length);
+            requests.push_back(isend(r, net.ep, data.data(), length, net.to[1], 1));
+        }
+        r.barrier(); // the receiver has not called the library until here
+        for (mx_request_t &q : requests)
+            finish_ok(r, net.ep, q);
+    } else {
+        r.barrier();
+        std::vector<uint8_t> room(length);
+        for (uint64_t i = 0; i < count; i++) {
+            recv(r, net.ep, room.data(), length, 1);
+            REQUIRE_EQ(verify(room.data(), i, length), size_t{length});
+        }
+        CHECK(by_memory(r) > 0);
+    }
+    r.barrier();
+}
+
+CONFORM(four_processes_to_each_other, 4, real | together)
+{
+    Net net = open_net(r);
+    auto me = static_cast<uint64_t>(r.id), n = static_cast<uint64_t>(r.n);
+    uint64_t before = by_memory(r);
+    r.barrier();
+    for (uint64_t round = 0; round < 8; round++) {
+        std::vector<std::vector<uint8_t>> out, in;
+        std::vector<mx_request_t> sends, receives;
+        for (uint64_t i = 0; i < n * std::size(sizes); i++) {
+            uint64_t peer = i % n;
+            uint32_t length = sizes[i / n];
+            out.push_back(pattern(me * 1000 + i + round, length));
+            in.emplace_back(length);
+            receives.push_back(irecv(r, net.ep, in.back().data(), length, peer << 32 | i / n));
+        }
+        for (uint64_t i = 0; i < n * std::size(sizes); i++)
+            sends.push_back(isend(r, net.ep, out[i].data(), sizes[i / n], net.to[i % n], me << 32 | i / n));
+        for (uint64_t i = 0; i < n * std::size(sizes); i++) {
+            finish_ok(r, net.ep, receives[i]);
+            finish_ok(r, net.ep, sends[i]);
+            CHECK_PATTERN(in[i], (i % n) * 1000 + (i - i % n + me) + round, sizes[i / n]);
+        }
+    }
+    r.barrier();
+    CHECK(by_memory(r) > before);
+    r.barrier();
+}
+
+/// Kills rank 1 while large messages pass between it and rank 0, which waits for `q`.
+void death_within_a_second(Rank &r, Net &net, mx_request_t q)
+{
+    r.kill(1);
+    double death = r.now_ms();
+    mx_status_t s = finish(r, net.ep, q);
+    CHECK_EQ(s.code, MX_STATUS_ENDPOINT_CLOSED);
+    CHECK(r.now_ms() - death < 1000);
+    mx_request_t more = issend(r, net.ep, "x", 1, net.to[1], 9);
+    CHECK_EQ(finish(r, net.ep, more).code, MX_STATUS_ENDPOINT_CLOSED);
+    CHECK(r.now_ms() - death < 2000);
+}
+
+CONFORM(the_receiver_of_large_messages_is_killed, 2, real | together)
+{
+    Net net = open_net(r);
+    const uint32_t size = 64 << 20;
+    std::vector<uint8_t> data(size);
+    if (r.id == 1) {
+        for (;;) // until killed
+            recv(r, net.ep, data.data(), size, 1);
+    }
+    mx_request_t q = nullptr;
+    for (int i = 0; i < 3; i++)
+        q = isend(r, net.ep, data.data(), size, net.to[1], 1);
+    progress_for(r, net.ep, 10); // some of it is on the way
+    uint32_t result = 0;
+    mx_status_t s;
+    REQUIRE_OK(mx_test(net.ep, &q, &s, &result));
+    REQUIRE_EQ(result, 0u);
+    death_within_a_second(r, net, q);
+}
+
+CONFORM(the_sender_of_large_messages_is_killed, 2, real | together)
+{
+    Net net = open_net(r);
+    const uint32_t size = 64 << 20;
+    std::vector<uint8_t> data(size);
+    if (r.id == 1) {
+        mx_request_t q = nullptr;
+        for (int i = 0; i < 3; i++)
+            q = isend(r, net.ep, data.data(), size, net.to[0], 1);
+        r.barrier();
+        finish(r, net.ep, q); // killed before
+        return;
+    }
+    std::vector<mx_request_t> receives;
+    for (int i = 0; i < 3; i++)
+        receives.push_back(irecv(r, net.ep, data.data(), size, 1));
+    r.barrier();
+    progress_for(r, net.ep, 5);
+    death_within_a_second(r, net, receives.back());
+}
+
+/// Runs fn in a forked child and gives its exit status, 1000 + n after signal n.
+int forked(const std::function<int()> &fn, bool handlers_too)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(20);
+        int status = fn();
+        if (handlers_too)
+            exit(status);
+        _exit(status);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+CONFORM(a_child_cannot_use_its_parent_s_endpoint, 2, real | together)
+{
+    Net net = open_net(r);
+    auto other = static_cast<size_t>(1 - r.id);
+    exchange_sizes(r, net);
+    static std::string said;
+    int status = forked(
+        [&] {
+            mx_set_error_handler([](char *text, mx_return_t code) {
+                said = text;
+                return code;
+            });
+            mx_segment_t s{nullptr, 0};
+            mx_request_t q = nullptr;
+            mx_status_t st;
+            uint32_t result = 0;
+            if (mx_isend(net.ep, &s, 1, net.to[other], 1, nullptr, &q) != MX_BAD_ENDPOINT)
+                return 1;
+            if (said.find("fork") == std::string::npos || said.find("mx_init") == std::string::npos)
+                return 2; // the remedy
+            if (mx_irecv(net.ep, &s, 1, 1, all_bits, nullptr, &q) != MX_BAD_ENDPOINT ||
+                mx_wait_any(net.ep, 100, 0, 0, &st, &result) != MX_BAD_ENDPOINT ||
+                mx_progress(net.ep) != MX_BAD_ENDPOINT || mx_wakeup(net.ep) != MX_BAD_ENDPOINT ||
+                mx_disconnect(net.ep, net.to[other]) != MX_BAD_ENDPOINT)
+                return 3;
+            if (mx_set_endpoint_addr_context(net.to[other], nullptr) != MX_SUCCESS)
+                return 4;
+            if (mx_close_endpoint(net.ep) != MX_BAD_ENDPOINT)
+                return 5;
+            return mx_finalize() == MX_NOT_INITIALIZED ? 0 : 6;
+        },
+        true); // with exit handlers and destructors
+    CHECK_EQ(status, 0);
+    exchange_sizes(r, net, 2);
+}
+
+CONFORM(a_child_does_not_keep_its_parent_s_endpoint, 2, real | together)
+{
+    Net net = open_net(r);
+    exchange_sizes(r, net);
+    pid_t child = 0;
+    if (r.id == 1) {
+        child = fork();
+        if (child == 0)
+            for (;;)
+                pause(); // holds a copy of every descriptor
+        net.ep.close();
+    }
+    r.barrier();
+    if (r.id == 0) {
+        double start = r.now_ms();
+        mx_request_t q = issend(r, net.ep, "x", 1, net.to[1], 1);
+        CHECK_EQ(finish(r, net.ep, q).code, MX_STATUS_ENDPOINT_CLOSED);
+        CHECK(r.now_ms() - start < 1000);
+    }
+    r.barrier();
+    if (r.id == 1)
+        net.ep = Endpoint(r, net.eid[1]); // the number is free
+    r.barrier();
+    auto other = static_cast<size_t>(1 - r.id);
+    net.to[other] = connect_to(r, net.ep, net.nic[other], net.eid[other]);
+    net.to[static_cast<size_t>(r.id)] = net.ep.self();
+    exchange_sizes(r, net, 2);
+    if (child) {
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+    }
+    exchange_sizes(r, net, 2);
+}
+
+CONFORM(a_killed_parent_is_heard_of_although_its_child_lives, 2, real | together)
+{
+    Net net = open_net(r);
+    exchange_sizes(r, net);
+    pid_t child = 0;
+    if (r.id == 1) {
+        child = fork();
+        if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, 0);
+            for (;;)
+                pause();
+        }
+    }
+    child = static_cast<pid_t>(r.exchange(static_cast<uint64_t>(child))[1]);
+    if (r.id == 1)
+        for (;;)
+            r.sleep_ms(1000); // until killed
+    mx_request_t q = issend(r, net.ep, "x", 1, net.to[1], 1);
+    r.kill(1);
+    double death = r.now_ms();
+    mx_status_t s = finish(r, net.ep, q);
+    CHECK_EQ(s.code, MX_STATUS_ENDPOINT_CLOSED);
+    CHECK(r.now_ms() - death < 1000);
+    kill(child, SIGKILL);
+}
+
+} // namespace
+} // namespace emx::conform
