@@ -3,8 +3,8 @@
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/omx_convert.hpp"
 
+using emx::omx::asked;
 using emx::omx::code;
-using emx::omx::hand_out;
 using emx::omx::mx;
 
 omx_return_t emx::omx::status_code(mx_status_code_t mx_code)
@@ -41,10 +41,8 @@ void emx::omx::hand_out(mx_return_t returned, const uint32_t *result, const mx_s
 
 omx_return_t omx_test(omx_endpoint_t ep, omx_request_t *request, omx_status_t *status, uint32_t *result)
 {
-    mx_status_t done;
-    const mx_return_t ret = mx_test(mx(ep), mx(request), &done, result);
-    hand_out(ret, result, done, status);
-    return code(ret);
+    return asked(status, result,
+                 [&](mx_status_t *found) { return mx_test(mx(ep), mx(request), found, result); });
 }
 
 omx_return_t omx_wait(omx_endpoint_t ep, omx_request_t *request, omx_status_t *status, uint32_t *result,
@@ -52,19 +50,17 @@ omx_return_t omx_wait(omx_endpoint_t ep, omx_request_t *request, omx_status_t *s
 {
     if (timeout == 0)
         return omx_test(ep, request, status, result);
-    mx_status_t done;
-    const mx_return_t ret = mx_wait(mx(ep), mx(request), emx::omx::timeout(timeout), &done, result);
-    hand_out(ret, result, done, status);
-    return code(ret);
+    return asked(status, result, [&](mx_status_t *found) {
+        return mx_wait(mx(ep), mx(request), emx::omx::timeout(timeout), found, result);
+    });
 }
 
 omx_return_t omx_test_any(omx_endpoint_t ep, uint64_t match_info, uint64_t match_mask, omx_status_t *status,
                           uint32_t *result)
 {
-    mx_status_t done;
-    const mx_return_t ret = mx_test_any(mx(ep), match_info, match_mask, &done, result);
-    hand_out(ret, result, done, status);
-    return code(ret);
+    return asked(status, result, [&](mx_status_t *found) {
+        return mx_test_any(mx(ep), match_info, match_mask, found, result);
+    });
 }
 
 omx_return_t omx_wait_any(omx_endpoint_t ep, uint64_t match_info, uint64_t match_mask, omx_status_t *status,
@@ -72,11 +68,9 @@ omx_return_t omx_wait_any(omx_endpoint_t ep, uint64_t match_info, uint64_t match
 {
     if (timeout == 0)
         return omx_test_any(ep, match_info, match_mask, status, result);
-    mx_status_t done;
-    const mx_return_t ret =
-        mx_wait_any(mx(ep), emx::omx::timeout(timeout), match_info, match_mask, &done, result);
-    hand_out(ret, result, done, status);
-    return code(ret);
+    return asked(status, result, [&](mx_status_t *found) {
+        return mx_wait_any(mx(ep), emx::omx::timeout(timeout), match_info, match_mask, found, result);
+    });
 }
 
 omx_return_t omx_ipeek(omx_endpoint_t ep, omx_request_t *request, uint32_t *result)

@@ -54,6 +54,17 @@ omx_return_t status_code(mx_status_code_t mx_code);
 /// Copies a status that a call with these two results filled in; else leaves *to alone.
 void hand_out(mx_return_t returned, const uint32_t *result, const mx_status_t &from, omx_status_t *to);
 
+/// What a call of the other layer tells by a status and a result: `ask` makes that call with a status
+/// of its own layer, and with `result`.
+template <class Ask>
+omx_return_t asked(omx_status_t *status, const uint32_t *result, Ask ask)
+{
+    mx_status_t told;
+    const mx_return_t returned = ask(&told);
+    hand_out(returned, result, told, status);
+    return code(returned);
+}
+
 /// A blocking call's timeout, which is not 0 (that is the non-blocking twin's business).
 inline uint32_t timeout(uint32_t omx_timeout)
 {
