@@ -94,7 +94,7 @@ public:
         last_ = now;
     }
     /// This time was meant to pass.
-    void skip() { last_ = Clock::now(); }
+    void skip(Clock::time_point until = Clock::now()) { last_ = until; }
     uint64_t longest_ms() const
     {
         return static_cast<uint64_t>(std::chrono::duration_cast<milliseconds>(longest_).count());
@@ -251,9 +251,10 @@ private:
     {
         if (!options_.compute)
             return;
-        for (const auto end = Clock::now() + milliseconds(options_.compute); Clock::now() < end;) {
+        const auto end = Clock::now() + milliseconds(options_.compute);
+        while (Clock::now() < end) {
         }
-        gaps_.skip();
+        gaps_.skip(end); // what it took longer, it had no processor
     }
 
     const Options &options_;
