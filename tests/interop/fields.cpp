@@ -192,8 +192,9 @@ std::optional<uint16_t> ack_of(const Frame &f)
 Translation::Key Translation::key(const Field &field, const Frame &frame, bool ours)
 {
     uint64_t value = get(frame, field);
-    if (field.use == Use::number) { // each side counts its own requests
-        bool own_request = ours != (get(frame, "is reply") != 0);
+    if (field.use == Use::number || field.use == Use::magic) { // each side has its own in its requests
+        bool own_request =
+            ours != (frame[B] == EMX_CONNECT ? get(frame, "is reply") != 0 : frame[B] == EMX_HOST_REPLY);
         return {field.use, value << 1 | own_request};
     }
     return {field.use, value};

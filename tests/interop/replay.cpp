@@ -12,8 +12,8 @@ namespace emx::interop {
 namespace {
 
 constexpr uint64_t mac_a = 0x525400000061, mac_b = 0x525400000062;
-constexpr uint64_t reaction = 20 * sim::us;
-constexpr uint64_t time_limit = 60 * sim::sec;
+constexpr uint64_t reaction = 20 * us;
+constexpr uint64_t time_limit = 60 * sec;
 
 struct DesignRow {
     Design design;
@@ -40,7 +40,22 @@ constexpr DesignRow design_table[] = {
      "the captured peer sends 60 bytes and the name's length; the receiver needs 32 and the name (4.2)"},
     {Design::closed_known, "no further message to an endpoint that has refused one as closed",
      "the send fails at once with the same status; the application has to connect anew (11.2)"},
+    {Design::no_beacons, "no beacons of our own",
+     "a beacon is taken and answered by a HOST QUERY; boards that we want to know are in the peers file or "
+     "are "
+     "told by a connect (6.2, 6.4)"},
+    {Design::strangers, "a HOST QUERY of a board that we do not know is answered",
+     "an open table takes in whoever asks; the captured peer drops the query and is asked again after 5 s "
+     "(6.1, 6.3)"},
 };
+
+uint64_t mac_at(const Frame &f, size_t at)
+{
+    uint64_t mac = 0;
+    for (size_t i = at; i < at + 6; i++)
+        mac = mac << 8 | f.at(i);
+    return mac;
+}
 
 bool is_truc(const Frame &f) { return f[EMX_OUTER_LEN] == EMX_TRUC; }
 
@@ -58,42 +73,52 @@ std::string design_text(Design d)
 
 Replay::Replay(const std::string &path, Role role) : role_(role)
 {
+    const bool first = role == Role::receiver;
+    link_ = make_link({first ? mac_a : mac_b, other_mac(), first ? "a:0" : "b:0", other_name()});
     load(path);
-    host_ = std::make_unique<sim::Host>(world_, network_, 0, sim::HostOptions{});
-    sim::Board &board = *host_->boards[0];
-    board.fw().mac = role == Role::receiver ? mac_a : mac_b;
-    board.rename(role == Role::receiver ? "a:0" : "b:0");
-    // The captured hosts had each other in slot 1, behind themselves.
-    board.add_peer(board.fw().mac, board.name());
-    board.add_peer(other_mac(), role == Role::receiver ? "b:0" : "a:0");
-    fw_peer(board.fw().peers, 1)->tag = 1; // told in the host reply, before the capture began
-    network_.tap = [this](const Frame &f) { on_sent(f); };
+    link_->on_frame = [this](const Frame &f) { on_sent(f); };
 }
 
 Replay::~Replay() = default;
 
 uint64_t Replay::other_mac() const { return role_ == Role::receiver ? mac_b : mac_a; }
+std::string Replay::other_name() const { return role_ == Role::receiver ? "b:0" : "a:0"; }
 
 void Replay::load(const std::string &path)
 {
-    uint64_t first = 0;
+    uint64_t first = 0, last = 0, time = 0;
     std::set<std::string> seen;
     for (auto &f : test::read_pcap(path)) {
-        if (f.bytes.at(EMX_OUTER_LEN) == EMX_RAW)
+        bool ours = mac_at(f.bytes, 6) != other_mac();
+        if (skips(f.bytes, ours))
             continue;
         if (!first)
-            first = f.time_us;
-        bool ours = sim::board_mac(f.bytes.data() + 6) != other_mac();
-        if (ours && f.bytes[EMX_OUTER_LEN] == EMX_HOST_QUERY)
-            continue;
+            first = last = f.time_us;
+        time += std::min((f.time_us - last) * us, link_->longest_pause());
+        last = f.time_us;
         if (ours && !seen.insert(identity(f.bytes)).second)
             continue; // a repeat: ours come when our timer says
-        entries_.push_back({f.bytes, (f.time_us - first) * sim::us, ours, false});
-        note_message(entries_.back());
+        times_[(f.time_us - first) * us] = time;
+        entries_.push_back({f.bytes, time, ours, false});
+        note_message(entries_.back(), (f.time_us - first) * us);
     }
 }
 
-void Replay::note_message(const Entry &entry)
+/// Frames between board agents, and our beacons, which we do not send.
+bool Replay::skips(const Frame &frame, bool ours)
+{
+    uint8_t type = frame.at(EMX_OUTER_LEN);
+    if (type != EMX_RAW && type != EMX_HOST_QUERY)
+        return false;
+    introduced_ = false;
+    if (!link_->has_agent())
+        return ours || type == EMX_RAW;
+    if (ours && type == EMX_RAW)
+        designs_.insert(Design::no_beacons);
+    return ours && type == EMX_RAW;
+}
+
+void Replay::note_message(const Entry &entry, uint64_t captured_time)
 {
     const Frame &f = entry.frame;
     uint8_t type = f[EMX_OUTER_LEN];
@@ -110,33 +135,52 @@ void Replay::note_message(const Entry &entry)
     if (!messages_.empty() && messages_.back().match == get(f, "match information"))
         return; // a further fragment
     uint64_t length = get(f, type == EMX_RNDV ? "message length" : "length");
-    messages_.push_back({entry.time, static_cast<uint32_t>(length), get(f, "match information")});
+    messages_.push_back({captured_time, static_cast<uint32_t>(length), get(f, "match information")});
 }
 
-void Replay::run(const std::function<void(Replay &, sim::Process &)> &application)
+void Replay::run(const std::function<void(Replay &)> &application)
 {
-    process_ = std::make_unique<sim::Process>(*host_, "our host", [&](sim::Process &p) {
-        start_ = world_.now();
-        if (role_ == Role::receiver) // the application comes first
-            start_ += 10 * sim::ms;
-        world_.at(start_, [this] { advance(); });
-        application(*this, p);
-    });
-    world_.run([&] { return process_->done(); }, world_.now() + time_limit);
-    if (!process_->done())
+    if (!link_->run([&] { application(*this); }, time_limit))
         complain("has not come to its end");
     finish();
 }
 
-uint64_t Replay::elapsed() const { return world_.now() - std::min(start_, world_.now()); }
-
-void Replay::sleep_until(sim::Process &process, uint64_t time) const
+void Replay::begin()
 {
-    if (elapsed() < time)
-        process.sleep(start_ + time - world_.now());
+    if (introduced_)
+        link_->introduce();
+    const std::lock_guard lock(link_->mutex);
+    start_ = link_->now();
+    advance();
 }
 
-bool Replay::finished() const
+void Replay::pass_until(uint64_t captured_time)
+{
+    auto after = times_.lower_bound(captured_time);
+    uint64_t when = start_;
+    if (after != times_.end() && after->first == captured_time) {
+        when += after->second;
+    } else if (after != times_.begin()) {
+        auto before = std::prev(after);
+        when += before->second + std::min(captured_time - before->first, link_->longest_pause() / 2);
+    }
+    if (link_->now() < when)
+        link_->pass_time(when - link_->now());
+}
+
+void Replay::complain(const std::string &what)
+{
+    const std::lock_guard lock(link_->mutex);
+    differences_.push_back("application: " + what);
+}
+
+bool Replay::finished()
+{
+    const std::lock_guard lock(link_->mutex);
+    return all_satisfied();
+}
+
+bool Replay::all_satisfied() const
 {
     return std::all_of(entries_.begin(), entries_.end(), [&](const Entry &e) { return satisfied(e); });
 }
@@ -169,8 +213,8 @@ void Replay::advance()
     if (i == entries_.size() || !may_inject(i))
         return;
     advancing_ = true;
-    uint64_t when = std::max(world_.now() + reaction, start_ + entries_[i].time);
-    world_.at(when, [this, i] {
+    uint64_t when = std::max(link_->now() + reaction, start_ + entries_[i].time);
+    link_->at(when, [this, i] {
         advancing_ = false;
         inject(i);
         advance();
@@ -186,7 +230,7 @@ void Replay::inject(size_t i)
         their_numbers_.insert(get(e.frame, "sequence number"));
     if (type == EMX_NACK_LIB)
         refused_ = true;
-    host_->boards[0]->arrive(translation_.to_live(e.frame));
+    link_->inject(translation_.to_live(e.frame));
 }
 
 void Replay::on_sent(const Frame &frame)
@@ -206,7 +250,7 @@ void Replay::on_sent(const Frame &frame)
     else
         compare(i, frame);
     sent_.emplace(id, frame);
-    world_.after(0, [this] { advance(); });
+    link_->at(link_->now(), [this] { advance(); });
 }
 
 /// A frame that the captured host did not send at this point.
@@ -230,11 +274,11 @@ void Replay::on_extra(const Frame &frame)
     }
 }
 
-/// A repeat is the same frame, but for a fresh ack.
+/// A repeat is the same frame, but for a fresh ack, and the tag when it was told meanwhile.
 void Replay::compare_repeat(Frame frame, Frame first)
 {
     for (const Field &f : fields_of(frame[EMX_OUTER_LEN]))
-        if (std::string(f.name) == "ack") {
+        if (std::string(f.name) == "ack" || (f.use == Use::tag && get(first, f) == EMX_TAG_NONE)) {
             put(frame, f, 0);
             put(first, f, 0);
         }
@@ -259,7 +303,7 @@ void Replay::answer_connect(const Frame &request)
         else if (name == "is reply" || name == "start number")
             put(reply, f, 1);
     }
-    world_.after(reaction, [this, reply] { host_->boards[0]->arrive(reply); });
+    link_->at(link_->now() + reaction, [this, reply] { link_->inject(reply); });
 }
 
 void Replay::compare(size_t i, const Frame &live)
@@ -271,6 +315,9 @@ void Replay::compare(size_t i, const Frame &live)
     for (size_t k = 0; k < i; k++)
         if (entries_[k].ours && !satisfied(entries_[k]))
             differences_.push_back(where + ": sent before " + text(entries_[k].frame));
+        else if (link_->has_agent() && !entries_[k].done &&
+                 entries_[k].frame[EMX_OUTER_LEN] == EMX_HOST_QUERY)
+            designs_.insert(Design::strangers); // not to this query, but to an earlier one
     for (const Field &f : fields_of(e.frame[EMX_OUTER_LEN]))
         compare_field(where, f, e.frame, live);
     compare_rest(where, e.frame, live);
@@ -284,7 +331,7 @@ bool Replay::designed(const Field &field, const Frame &captured, const Frame &li
     if (field.use == Use::tag &&
         (type == EMX_PULL_REPLY || type == EMX_HOST_QUERY || type == EMX_HOST_REPLY)) {
         designs_.insert(Design::tag);
-        return value == 1;
+        return value == 1 || (type == EMX_HOST_QUERY && value == EMX_TAG_NONE); // not told yet
     }
     if (field.use == Use::counter) {
         bool rises = value > counter_;
@@ -360,8 +407,8 @@ void Replay::finish()
             differences_.push_back((e.ours ? "never sent: " : "never came to play: ") + text(e.frame));
         else if (!e.done)
             designs_.insert(is_truc(e.frame) ? Design::acks : Design::closed_known);
-    if (!network_.checker.violation().empty())
-        differences_.push_back("forbidden frame: " + network_.checker.violation());
+    if (!link_->violation().empty())
+        differences_.push_back("forbidden frame: " + link_->violation());
 }
 
 } // namespace emx::interop

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Replays a captured exchange of two MXoE hosts: a simulated host with our firmware and library takes
-// the place of one of them, the frames of the other are played to it, and each frame that it sends is
-// compared with the one that the real host sent at that point.
+// Replays a captured exchange of two MXoE hosts: a host with our stack (see link.hpp) takes the place
+// of one of them, the frames of the other are played to it, and each frame that it sends is compared
+// with the one that the real host sent at that point.
 #pragma once
 
-#include "fields.hpp"
+#include "link.hpp"
 
-#include <tests/sim/process.hpp>
 #include <tests/support/pcap.hpp>
 
 #include <functional>
@@ -29,6 +28,8 @@ enum class Design {
     no_renumbering,
     reply_length,
     closed_known,
+    no_beacons,
+    strangers,
 };
 /// The row of the table, for messages.
 std::string design_text(Design d);
@@ -38,20 +39,20 @@ enum class Role { receiver, sender };
 
 /// A message of the captured exchange.
 struct CapturedMessage {
-    uint64_t time; ///< nanoseconds after the first frame
+    uint64_t time; ///< nanoseconds after the first frame, as captured
     uint32_t length;
     uint64_t match;
 };
 
 class Replay {
 public:
-    /// Loads the capture; beacons and our own queries are left out: the board agent
-    /// sends them, which the simulated host has not got.
+    /// Loads the capture. Of beacons and our own queries only what a board agent sends is compared,
+    /// if our host has got one.
     Replay(const std::string &path, Role role);
     ~Replay();
 
-    /// Plays the exchange with `application` as our process, for at most a minute of virtual time.
-    void run(const std::function<void(Replay &, sim::Process &)> &application);
+    /// Plays the exchange with `application` as our program, for at most a minute.
+    void run(const std::function<void(Replay &)> &application);
 
     /// Messages that the capture's sender sent, in order.
     const std::vector<CapturedMessage> &messages() const { return messages_; }
@@ -60,11 +61,17 @@ public:
     uint32_t target() const { return target_; }
     uint64_t other_mac() const;
 
-    /// For the application: time of the exchange, its end, and what went wrong in its eyes.
-    uint64_t elapsed() const;
-    void sleep_until(sim::Process &process, uint64_t time) const;
-    bool finished() const;
-    void complain(const std::string &what) { differences_.push_back("application: " + what); }
+    /// For the application, once it is ready for the first frame: the exchange begins.
+    void begin();
+    /// For the application: its end, what went wrong in its eyes; time that passes meanwhile.
+    bool finished();
+    void complain(const std::string &what);
+    void pass_until(uint64_t captured_time);
+    void pass_time(uint64_t ns) { link_->pass_time(ns); }
+    /// Time in which a frame would come that nobody expects.
+    void linger() { link_->pass_time(link_->linger()); }
+    bool has_agent() const { return link_->has_agent(); }
+    std::string other_name() const;
 
     /// Empty, or each field of each frame that differs and should not, a line each.
     const std::vector<std::string> &differences() const { return differences_; }
@@ -75,15 +82,17 @@ public:
 private:
     struct Entry {
         Frame frame;
-        uint64_t time; ///< nanoseconds after the first
+        uint64_t time; ///< nanoseconds after the first, with pauses cut short
         bool ours;
         bool done; ///< injected or matched
     };
     void load(const std::string &path);
-    void note_message(const Entry &entry);
+    bool skips(const Frame &frame, bool ours);
+    void note_message(const Entry &entry, uint64_t captured_time);
     void advance();
     void inject(size_t i);
     bool may_inject(size_t i) const;
+    bool all_satisfied() const;
     bool satisfied(const Entry &entry) const;
     void on_sent(const Frame &frame);
     void on_extra(const Frame &frame);
@@ -97,13 +106,11 @@ private:
     void finish();
 
     Role role_;
+    std::unique_ptr<Link> link_;
     std::vector<Entry> entries_;
+    std::map<uint64_t, uint64_t> times_; ///< captured time -> time of the replay, where pauses end
     std::vector<CapturedMessage> messages_;
     Translation translation_;
-    sim::World world_{1};
-    sim::Network network_{world_};
-    std::unique_ptr<sim::Host> host_;
-    std::unique_ptr<sim::Process> process_;
     std::vector<std::string> differences_;
     std::set<Design> designs_;
     std::map<std::string, Frame> sent_; ///< our first frame of each identity
@@ -113,6 +120,7 @@ private:
     uint64_t last_ack_ = 0; ///< highest ack that we sent in any frame
     uint32_t key_ = 0, target_ = 0, peer_session_ = 0;
     unsigned compared_ = 0;
+    bool introduced_ = true; ///< the capture begins when the hosts know each other
     bool advancing_ = false;
     bool refused_ = false; ///< the peer refused a message of ours
 };

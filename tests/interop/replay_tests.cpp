@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The captures of a real MXoE peer, played against our stack in both places.
+// The captures of a real MXoE peer, played against our stack in both places: on a simulated host, and,
+// linked with another link.hpp, on the engine.
 #include "replay.hpp"
 
 #include <catch2/catch.hpp>
@@ -10,7 +11,6 @@
 #include <emx/wire.h>
 
 using namespace emx::interop;
-namespace sim = emx::sim;
 
 namespace {
 
@@ -26,18 +26,30 @@ std::vector<uint8_t> content(uint32_t length)
     return bytes;
 }
 
+void await_end(Replay &replay)
+{
+    constexpr int time_limit = 20000; // ms
+    for (int i = 0; i < time_limit; i++) {
+        if (replay.finished())
+            return;
+        replay.pass_time(ms);
+    }
+    replay.complain("the exchange stops before its end");
+}
+
 /// What the capture's program on host a did.
 struct Receiver {
     bool connects_back = false; ///< after the first message
     uint64_t close_at = 0; ///< nanoseconds of the exchange; 0: when it is over
     bool expects_messages = true;
 
-    void operator()(Replay &replay, sim::Process &process) const
+    void operator()(Replay &replay) const
     {
         mx_set_error_handler(MX_ERRORS_RETURN);
         mx_endpoint_t ep;
         if (mx_init() || mx_open_endpoint(0, receiver_endpoint, receiver_key, nullptr, 0, &ep))
             return replay.complain("cannot open its endpoint");
+        replay.begin();
         size_t count = close_at ? 1 : expects_messages ? replay.messages().size() : 0;
         for (size_t n = 0; n < count; n++) {
             receive(replay, ep, replay.messages()[n]);
@@ -45,15 +57,15 @@ struct Receiver {
                 connect_back(replay, ep);
         }
         if (close_at) {
-            replay.sleep_until(process, close_at);
+            replay.pass_until(close_at);
             mx_close_endpoint(ep);
         }
-        for (int i = 0; i < 20000 && !replay.finished(); i++)
-            process.sleep(sim::ms);
-        process.sleep(sim::sec); // what else might we send?
+        await_end(replay);
+        replay.linger();
         if (!close_at)
             mx_close_endpoint(ep);
-        process.sleep(sim::sec);
+        replay.linger();
+        mx_finalize();
     }
 
     static void receive(Replay &replay, mx_endpoint_t ep, const CapturedMessage &m)
@@ -86,27 +98,28 @@ struct Sender {
     mx_return_t connects = MX_SUCCESS; ///< expected of mx_connect
     size_t delivered = ~size_t{0}; ///< messages that arrive; later ones are refused
 
-    void operator()(Replay &replay, sim::Process &process) const
+    void operator()(Replay &replay) const
     {
         mx_set_error_handler(MX_ERRORS_RETURN);
         mx_endpoint_t ep;
         mx_endpoint_addr_t address;
         if (mx_init() || mx_open_endpoint(0, sender_endpoint, receiver_key, nullptr, 0, &ep))
             return replay.complain("cannot open its endpoint");
+        replay.begin();
         mx_return_t code =
             mx_connect(ep, replay.other_mac(), replay.target(), replay.key(), patience, &address);
         if (code != connects)
             replay.complain(std::string("connect: ") + mx_strerror(code));
         if (!code)
             for (auto &m : replay.messages()) {
-                replay.sleep_until(process, m.time);
+                replay.pass_until(m.time);
                 send(replay, ep, address, m);
             }
-        for (int i = 0; i < 20000 && !replay.finished(); i++)
-            process.sleep(sim::ms);
-        process.sleep(sim::sec);
+        await_end(replay);
+        replay.linger();
         mx_close_endpoint(ep);
-        process.sleep(sim::sec);
+        replay.linger();
+        mx_finalize();
     }
 
     void send(Replay &replay, mx_endpoint_t ep, mx_endpoint_addr_t address, const CapturedMessage &m) const
@@ -134,12 +147,21 @@ struct Sender {
     }
 };
 
-/// Capture 01 needs no endpoint. Beacons and queries are the board agent's and not played.
+/// Capture 01 needs no endpoint. In the end each host knows the other's name.
 struct Board {
-    void operator()(Replay &replay, sim::Process &process) const
+    void operator()(Replay &replay) const
     {
-        for (int i = 0; i < 20000 && !replay.finished(); i++)
-            process.sleep(sim::ms);
+        mx_set_error_handler(MX_ERRORS_RETURN);
+        if (mx_init())
+            return replay.complain("cannot initialise the library");
+        replay.begin();
+        await_end(replay);
+        replay.linger();
+        char name[MX_MAX_HOSTNAME_LEN] = "";
+        mx_nic_id_to_hostname(replay.other_mac(), name);
+        if (name != replay.other_name())
+            replay.complain(std::string("the other host is called \"") + name + "\"");
+        mx_finalize();
     }
 };
 
@@ -204,8 +226,13 @@ TEST_CASE("replay__many_tiny_messages")
 TEST_CASE("replay__names")
 {
     const char *name = "01-discovery-omxoed-and-host-query";
-    for (Role role : {Role::receiver, Role::sender})
-        play(name, role, Board{}, {Design::tag, Design::reply_length});
+    std::set<Design> wanted = {Design::tag, Design::reply_length};
+    if (Replay(path(name), Role::receiver).has_agent())
+        wanted.insert({Design::own_values, Design::no_beacons});
+    play(name, Role::receiver, Board{}, wanted);
+    if (wanted.count(Design::no_beacons))
+        wanted.insert(Design::strangers);
+    play(name, Role::sender, Board{}, wanted);
 }
 
 TEST_CASE("replay__refused_connects")
@@ -232,7 +259,7 @@ TEST_CASE("replay__large_messages_and_a_late_connect")
 TEST_CASE("replay__message_to_a_closed_endpoint")
 {
     const char *name = "15-send-after-peer-closed-nack-endpt-closed";
-    play(name, Role::receiver, Receiver{false, 4 * sim::sec},
+    play(name, Role::receiver, Receiver{false, 4 * sec},
          {Design::own_values, Design::connect_back, Design::counter_start});
     play(name, Role::sender, Sender{MX_SUCCESS, 1}, {Design::own_values, Design::closed_known});
 }
