@@ -170,6 +170,10 @@ TEST_CASE("a ping-pong is sampled each time after its warm-up, a stream as a who
     CHECK(whole.iterations == 20);
     CHECK(whole.times.count() == 5);
     CHECK(whole.kind == Throughput::transmission);
+
+    Counted longer(true);
+    CHECK(measure(longer, 8, Effort{1280, 10, 0}).times.count() == 10); // 128 messages each
+    CHECK(measure(longer, 8, Effort{1000000, 10, 0}).times.count() == 25);
 }
 
 TEST_CASE("a single altered byte is found at its place, and another message's contents too")

@@ -11,7 +11,10 @@ namespace emx::perf {
 
 namespace {
 constexpr uint32_t fewest = 5;
-constexpr uint32_t stream_samples = 5; // a stream is one sample, so it is repeated
+// A stream is one sample, so it is repeated: more often than the machine is interrupted, and each time
+// for longer than its messages in flight take to fill and drain.
+constexpr uint32_t stream_samples_min = 5, stream_samples_max = 25;
+constexpr uint32_t stream_length = 128;
 } // namespace
 
 uint64_t now_ns()
@@ -76,9 +79,11 @@ void sample_each(Exchange &exchange, Row &row)
 
 void sample_whole(Exchange &exchange, Row &row)
 {
-    const uint32_t part = std::max(row.iterations / stream_samples, 1u);
-    row.iterations = part * stream_samples;
-    for (uint32_t i = 0; i < stream_samples; i++) {
+    const uint32_t samples =
+        std::clamp(row.iterations / stream_length, stream_samples_min, stream_samples_max);
+    const uint32_t part = std::max(row.iterations / samples, 1u);
+    row.iterations = part * samples;
+    for (uint32_t i = 0; i < samples; i++) {
         exchange.prepare(row.length, part);
         const uint64_t before = now_ns();
         exchange.exchange();
