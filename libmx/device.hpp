@@ -69,6 +69,10 @@ public:
     /// consume(). Frames that are the firmware's business (pulls) are served inside.
     virtual const emx_msg *peek() = 0;
     virtual void consume() = 0;
+    /// After peek() found nothing: looks up to `looks` times whether the next peek() may find something.
+    /// Cheaper than peek(), so what arrives is seen sooner. False: nothing, or a device where time stands
+    /// still meanwhile.
+    virtual bool spin(unsigned /*looks*/) { return false; }
 
     /// Sends one library packet. msg.data_len payload bytes at `payload`, with send_headroom writable
     /// bytes in front of them. False: the frame did not leave (the caller's resend timer repeats it).

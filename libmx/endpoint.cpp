@@ -21,7 +21,7 @@ void Endpoint::attach(std::unique_ptr<Port> port)
     // Partner 0 is ourselves. Its address is that of the endpoint; it is reached without the device unless
     // self communication is disabled, in which case the latest partner of our own number takes its place.
     Partner *own = add_partner(~uint32_t{0}, board_.nic_id, static_cast<uint8_t>(port_->number()));
-    own->session = session_;
+    set_session(own, session_);
     own->state = PartnerState::connected;
     own->answered = own->self = true;
 }
@@ -78,14 +78,14 @@ uint64_t Endpoint::context_mask() const
     return ((uint64_t{1} << context_bits_) - 1) << context_shift_;
 }
 
-mx_endpoint_addr_t Endpoint::address_of(const Partner *partner) const
+void Endpoint::set_session(Partner *partner, uint32_t session)
 {
+    partner->session = session;
     // stuff[0]: nic id, endpoint number, low bits of our handle's generation; stuff[1]: session, our slot,
     // partner index + 1. So an address leads to its partner without an endpoint (API specification, 1.9).
-    mx_endpoint_addr_t address;
+    mx_endpoint_addr_t &address = partner->address;
     address.stuff[0] = partner->nic_id << 16 | uint64_t{partner->remote_ep} << 8 | (slot_.generation & 0xff);
-    address.stuff[1] = uint64_t{partner->session} << 32 | uint64_t{slot_index_} << 22 | (partner->index + 1);
-    return address;
+    address.stuff[1] = uint64_t{session} << 32 | uint64_t{slot_index_} << 22 | (partner->index + 1);
 }
 
 Partner *Endpoint::resolve(mx_endpoint_addr_t address)
@@ -94,8 +94,8 @@ Partner *Endpoint::resolve(mx_endpoint_addr_t address)
     if (index == 0 || index > partners_.size())
         return nullptr;
     Partner *partner = partners_[index - 1].get();
-    mx_endpoint_addr_t own = address_of(partner);
-    if (std::memcmp(&own, &address, sizeof(own)) != 0)
+    const mx_endpoint_addr_t &own = partner->address;
+    if (own.stuff[0] != address.stuff[0] || own.stuff[1] != address.stuff[1])
         return nullptr;
     if (partner->self && context_.conf().disable_self) {
         for (auto it = partners_.rbegin(); it != partners_.rend(); ++it)
@@ -187,9 +187,9 @@ void Endpoint::set_timeout(Request *request, uint32_t ms)
     timer_ns_ = std::min(timer_ns_, request->expires_ns);
 }
 
-void Endpoint::report_lost(std::unique_lock<std::mutex> &lock)
+void Endpoint::tell_lost(std::unique_lock<std::mutex> &lock)
 {
-    if (lost_.empty() || inside_handler())
+    if (inside_handler())
         return;
     std::vector<int> codes;
     codes.swap(lost_);

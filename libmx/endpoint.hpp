@@ -59,7 +59,7 @@ public:
     void fill_status(const Request *request, mx_status_t &status);
 
     // --- addresses
-    mx_endpoint_addr_t address_of(const Partner *partner) const;
+    mx_endpoint_addr_t address_of(const Partner *partner) const { return partner->address; }
     /// The partner an address names; nullptr when it is not one of ours.
     Partner *resolve(mx_endpoint_addr_t address);
     Partner *self() { return partners_[0].get(); }
@@ -83,7 +83,11 @@ public:
     void found_nothing(std::unique_lock<std::mutex> &lock);
     void found_something() { empty_calls_ = 0; }
     /// Calls the error handler for failures nobody will ask about; unlocks meanwhile.
-    void report_lost(std::unique_lock<std::mutex> &lock);
+    void report_lost(std::unique_lock<std::mutex> &lock)
+    {
+        if (!lost_.empty()) [[unlikely]]
+            tell_lost(lock);
+    }
     void begin_close() { closing_ = true; }
     void linger(std::unique_lock<std::mutex> &lock);
 
@@ -118,6 +122,7 @@ private:
 
     // partners (proto/connect.cpp, reliab/failure.cpp)
     Partner *find_partner(uint32_t peer, uint8_t remote_ep);
+    void set_session(Partner *partner, uint32_t session);
     Partner *add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
     Partner *living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
     void activate(Partner *partner);
@@ -150,6 +155,8 @@ private:
     void number_and_send(TxMessage *tx);
     void transmit(TxMessage *tx);
     void on_ack(Partner *partner, uint16_t ack);
+    void note_ack(Partner *partner, uint16_t ack);
+    void take_acks();
     void finish_acked(TxMessage *tx);
     void drop_tx(TxMessage *tx);
     void complete_send(TxMessage *tx, int code, uint32_t xfer_length);
@@ -209,9 +216,10 @@ private:
     // completion
     void complete(Request *request, int code);
     void lost(int code);
+    void tell_lost(std::unique_lock<std::mutex> &lock);
 
     // progress
-    bool poll_device(unsigned looks);
+    bool poll_device(unsigned spins);
     void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);
     void sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns);
@@ -266,6 +274,7 @@ private:
     uint64_t default_budget_ns_ = 0; ///< of requests posted from now on; 0 = the partner limit
     uint64_t completions_ = 0;
     uint64_t timer_ns_ = ~uint64_t{0}; ///< earliest deadline known
+    std::vector<Partner *> acked_; ///< whose ack_seen is to be acted upon
     std::vector<Partner *> due_acks_; ///< to be acknowledged at the end of the pass
     std::vector<Partner *> unstamped_; ///< owe an ack since a time not read yet
     std::vector<int> lost_; ///< status codes for the error handler

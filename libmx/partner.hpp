@@ -10,6 +10,7 @@
 #include "libmx/match/indexed_fifo.hpp"
 
 #include "driver/core/fw.h"
+#include "myriexpress.h"
 
 #include <array>
 #include <cstdint>
@@ -28,6 +29,7 @@ struct TxMessage {
     Request *request = nullptr; ///< to complete; nullptr when that is done
     std::byte *buffer = nullptr; ///< eager: frames, each behind send_headroom bytes
     uint32_t capacity = 0; ///< of buffer
+    uint32_t size_class = 0; ///< of capacity, in the pool
     emx_msg header{};
     uint32_t frame_data = 0; ///< payload bytes of a full frame
     uint16_t frames = 1;
@@ -96,6 +98,7 @@ struct Partner {
     uint32_t index = 0; ///< in the endpoint's table; part of addresses
     uint32_t peer = 0;
     uint64_t nic_id = 0;
+    mx_endpoint_addr_t address{}; ///< of this life, see Endpoint::set_session
     uint32_t session = EMX_SESSION_NONE;
     uint8_t remote_ep = 0;
     PartnerState state = PartnerState::connecting;
@@ -105,11 +108,13 @@ struct Partner {
     bool active = false; ///< in the endpoint's list of partners with timers
     bool ack_owed = false;
     bool ack_now = false;
+    bool ack_listed = false; ///< ack_seen is to be acted upon
     bool stamp_listed = false; ///< in the endpoint's list of acks without a time
     bool heard = false; ///< anything came since the last probe timer
     int dead_code = 0; ///< status of sends to a dead partner
 
     uint16_t tx_next = 1, tx_oldest = 1;
+    uint16_t ack_seen = 1; ///< latest ack a message carried; tx_oldest follows it, Endpoint::take_acks
     uint16_t rx_match = 1, rx_done = 1, rx_acked = 1;
     uint8_t connect_number = 0;
     uint32_t ack_counter_tx = 0, ack_counter_rx = 0;

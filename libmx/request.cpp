@@ -38,7 +38,7 @@ void for_pieces(std::span<const Segment> segments, uint64_t offset, uint64_t len
 
 } // namespace
 
-void scatter(std::span<const Segment> to, uint64_t offset, const std::byte *from, uint64_t length)
+void scatter_pieces(std::span<const Segment> to, uint64_t offset, const std::byte *from, uint64_t length)
 {
     for_pieces(to, offset, length, [&](std::byte *piece, uint64_t size) {
         std::memcpy(piece, from, size);
@@ -46,7 +46,7 @@ void scatter(std::span<const Segment> to, uint64_t offset, const std::byte *from
     });
 }
 
-void gather(std::byte *to, std::span<const Segment> from, uint64_t offset, uint64_t length)
+void gather_pieces(std::byte *to, std::span<const Segment> from, uint64_t offset, uint64_t length)
 {
     for_pieces(from, offset, length, [&](const std::byte *piece, uint64_t size) {
         std::memcpy(to, piece, size);
@@ -90,31 +90,6 @@ void RequestPool::release(Request *request)
     request->incoming = nullptr;
     free_.push_back(request);
     --live_;
-}
-
-void *RequestPool::handle(const Request *request) const
-{
-    uint64_t value = uint64_t{1} << 63 | uint64_t{request->generation} << (slot_bits + index_bits) |
-                     uint64_t{endpoint_slot_} << index_bits | request->index;
-    return reinterpret_cast<void *>(value);
-}
-
-uint32_t RequestPool::endpoint_slot_of(void *handle)
-{
-    auto value = reinterpret_cast<uint64_t>(handle);
-    return static_cast<uint32_t>(value >> index_bits) & ((1u << slot_bits) - 1);
-}
-
-Request *RequestPool::find(void *handle)
-{
-    auto value = reinterpret_cast<uint64_t>(handle);
-    uint32_t index = static_cast<uint32_t>(value) & ((1u << index_bits) - 1);
-    uint32_t generation =
-        static_cast<uint32_t>(value >> (slot_bits + index_bits)) & ((1u << generation_bits) - 1);
-    if (!(value >> 63) || endpoint_slot_of(handle) != endpoint_slot_ || index / chunk_size >= chunks_.size())
-        return nullptr;
-    Request *request = &chunks_[index / chunk_size][index % chunk_size];
-    return request->live() && request->generation == generation ? request : nullptr;
 }
 
 } // namespace emx

@@ -39,10 +39,26 @@ private:
     std::unique_ptr<Segment[]> heap_;
 };
 
+void scatter_pieces(std::span<const Segment> to, uint64_t offset, const std::byte *from, uint64_t length);
+void gather_pieces(std::byte *to, std::span<const Segment> from, uint64_t offset, uint64_t length);
+
 /// Copies `length` bytes into the message position `offset` of a scattered buffer; stops at its end.
-void scatter(std::span<const Segment> to, uint64_t offset, const std::byte *from, uint64_t length);
+inline void scatter(std::span<const Segment> to, uint64_t offset, const std::byte *from, uint64_t length)
+{
+    if (to.size() != 1 || offset + length > to[0].length) [[unlikely]]
+        scatter_pieces(to, offset, from, length);
+    else if (length)
+        std::memcpy(to[0].data + offset, from, length);
+}
+
 /// Copies `length` bytes of a gathered buffer, from message position `offset` on.
-void gather(std::byte *to, std::span<const Segment> from, uint64_t offset, uint64_t length);
+inline void gather(std::byte *to, std::span<const Segment> from, uint64_t offset, uint64_t length)
+{
+    if (from.size() != 1 || offset + length > from[0].length) [[unlikely]]
+        gather_pieces(to, from, offset, length);
+    else if (length)
+        std::memcpy(to, from[0].data + offset, length);
+}
 
 enum class RequestKind : uint8_t { unused, send, synchronous_send, receive, connect };
 
@@ -92,9 +108,25 @@ public:
 
     Request *allocate(RequestKind kind);
     void release(Request *request);
-    void *handle(const Request *request) const;
+    void *handle(const Request *request) const
+    {
+        const uint64_t value = uint64_t{1} << 63 | uint64_t{request->generation} << (slot_bits + index_bits) |
+                               uint64_t{endpoint_slot_} << index_bits | request->index;
+        return reinterpret_cast<void *>(value); // NOLINT(performance-no-int-to-ptr): opaque, never followed
+    }
     /// nullptr for a NULL, foreign or stale handle.
-    Request *find(void *handle);
+    Request *find(void *handle)
+    {
+        const auto value = reinterpret_cast<uint64_t>(handle);
+        const uint32_t index = static_cast<uint32_t>(value) & ((1u << index_bits) - 1);
+        const auto generation =
+            static_cast<uint32_t>(value >> (slot_bits + index_bits)) & ((1u << generation_bits) - 1);
+        if (!(value >> 63) || endpoint_slot_of(handle) != endpoint_slot_ ||
+            index / chunk_size >= chunks_.size())
+            return nullptr;
+        Request *request = &chunks_[index / chunk_size][index % chunk_size];
+        return request->live() && request->generation == generation ? request : nullptr;
+    }
     uint32_t live() const { return live_; }
     /// Calls f for every live request.
     template <class F>
@@ -106,7 +138,11 @@ public:
                     f(&chunk[i]);
     }
 
-    static uint32_t endpoint_slot_of(void *handle);
+    static uint32_t endpoint_slot_of(void *handle)
+    {
+        return static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle) >> index_bits) &
+               ((1u << slot_bits) - 1);
+    }
 
     static constexpr uint32_t slot_bits = 10;
 

@@ -114,8 +114,10 @@ struct fw_pkt {
 	__u32 position; /* PULL REPLY; NOTE bytes from the start of the message */
 	__u32 serial; /* RAW */
 	__u64 board; /* RAW: address told in the beacon */
-	char name[EMX_NAME_MAX]; /* HOST REPLY; its length is that of the string and its NUL */
 	__u8 exponent; /* MEDIUM of dialect W */
+	/* HOST REPLY: the string with its NUL; else empty. Last: what is behind the NUL is
+	 * undefined. */
+	char name[EMX_NAME_MAX];
 };
 
 /* fw_check reads no byte of the frame beyond this many. */

@@ -12,7 +12,7 @@
 
 /* ---- the judge of fields ---- */
 
-static int check_eager(const struct emx_msg *m, __u32 limit)
+static int check_whole(const struct emx_msg *m, __u32 limit)
 {
 	return m->msg_len > limit || m->data_len != m->msg_len ? EMX_CNT_DROP_LENGTH : 0;
 }
@@ -21,15 +21,14 @@ static int check_eager(const struct emx_msg *m, __u32 limit)
  * A fragment that is the whole message may have any exponent and, in dialect N, may exceed a full
  * fragment up to what the peer's receiver would accept too (section 5.1).
  */
-static int check_medium(const struct fw_sizes *s, const struct fw_pkt *pkt)
+static int check_medium(const struct fw_sizes *s, const struct emx_msg *m, __u8 exponent)
 {
-	const struct emx_msg *m = &pkt->msg;
-	__u32 unit = s->dialect == FW_DIALECT_N ? s->frag : 1u << (pkt->exponent & 31);
+	__u32 unit = s->dialect == FW_DIALECT_N ? s->frag : 1u << (exponent & 31);
 	__u64 end = (__u64)m->u.medium.position + m->data_len;
 
 	if (m->msg_len > s->medium_max || m->data_len > s->frag_accept || end > m->msg_len)
 		return EMX_CNT_DROP_FRAGMENT;
-	if (m->u.medium.frag >= s->frags_max || pkt->exponent > EXPONENT_MAX)
+	if (m->u.medium.frag >= s->frags_max || exponent > EXPONENT_MAX)
 		return EMX_CNT_DROP_FRAGMENT;
 	if (m->u.medium.position != m->u.medium.frag * unit)
 		return EMX_CNT_DROP_FRAGMENT;
@@ -38,6 +37,13 @@ static int check_medium(const struct fw_sizes *s, const struct fw_pkt *pkt)
 	if (m->data_len == 0 || m->data_len > unit)
 		return EMX_CNT_DROP_FRAGMENT;
 	return end < m->msg_len && m->data_len != unit ? EMX_CNT_DROP_FRAGMENT : 0;
+}
+
+int fw_check_eager(const struct fw_sizes *s, const struct emx_msg *m, __u8 exponent)
+{
+	if (m->type == EMX_MEDIUM)
+		return check_medium(s, m, exponent);
+	return check_whole(m, m->type == EMX_TINY ? EMX_TINY_MAX : EMX_SMALL_MAX);
 }
 
 /* Section 10.2: how many frames the request draws, and whether the sums stay within 32 bits. */
@@ -77,11 +83,9 @@ int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt)
 {
 	switch (pkt->msg.type) {
 	case EMX_TINY:
-		return check_eager(&pkt->msg, EMX_TINY_MAX);
 	case EMX_SMALL:
-		return check_eager(&pkt->msg, EMX_SMALL_MAX);
 	case EMX_MEDIUM:
-		return check_medium(s, pkt);
+		return fw_check_eager(s, &pkt->msg, pkt->exponent);
 	case EMX_PULL:
 		return check_pull(s, pkt);
 	case EMX_CONNECT:
@@ -363,16 +367,6 @@ static int (*const readers[])(const struct frame *f, struct fw_pkt *pkt) = {
 	[EMX_NACK_MCP] = get_nack_mcp,
 };
 
-static __u64 get_mac(const __u8 *b)
-{
-	__u64 mac = 0;
-	int i;
-
-	for (i = 0; i < 6; i++)
-		mac = mac << 8 | b[i];
-	return mac;
-}
-
 /* Rules 1 to 3: the outer header. */
 static int check_outer(__u64 self, struct frame *f, struct fw_pkt *pkt)
 {
@@ -381,8 +375,8 @@ static int check_outer(__u64 self, struct frame *f, struct fw_pkt *pkt)
 
 	if (emx_get16(outer->ethertype) != EMX_ETHERTYPE)
 		return EMX_CNT_DROP_ETHERTYPE;
-	pkt->dst_mac = get_mac(outer->dst);
-	pkt->src_mac = get_mac(outer->src);
+	pkt->dst_mac = emx_get_mac(outer->dst);
+	pkt->src_mac = emx_get_mac(outer->src);
 	pkt->tag = emx_get16(outer->tag);
 	pkt->msg.type = type;
 	if (self && pkt->dst_mac != self && !(type == EMX_RAW && pkt->dst_mac == 0xffffffffffffull))
@@ -405,7 +399,7 @@ int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len,
 
 	if (len < EMX_FRAME_MIN)
 		return EMX_CNT_DROP_SHORT;
-	fw_zero(pkt, sizeof(*pkt));
+	fw_clear(pkt);
 	why = check_outer(self, &f, pkt);
 	if (!why)
 		why = readers[pkt->msg.type](&f, pkt);

@@ -97,30 +97,38 @@ static void put_connect(const struct fw_sizes *s, const struct fw_pkt *pkt, unio
 	b->connect.status = reply ? m->u.connect.status : 0;
 }
 
+static inline void put_numbers(const struct emx_msg *m, struct emx_w_eager *b)
+{
+	b->length = emx_put16((__u16)m->msg_len);
+	b->seq = emx_put16(m->seq);
+	b->ack = emx_put16(m->ack);
+	b->match = emx_put64(m->match);
+	b->session = emx_put32(m->session);
+}
+
 static void put_eager(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
 {
-	const struct emx_msg *m = &pkt->msg;
-
 	(void)s;
 	put_endpoints(pkt, b);
-	b->eager.length = emx_put16((__u16)m->msg_len);
-	b->eager.seq = emx_put16(m->seq);
-	b->eager.ack = emx_put16(m->ack);
-	b->eager.match = emx_put64(m->match);
-	b->eager.session = emx_put32(m->session);
+	put_numbers(&pkt->msg, &b->eager);
+}
+
+static inline void put_fragment(const struct fw_sizes *s, const struct emx_msg *m, __u8 exponent,
+				struct emx_w_medium *b)
+{
+	put_numbers(m, &b->eager);
+	if (s->dialect == FW_DIALECT_N)
+		b->eager.length32 = emx_put32(m->msg_len);
+	else
+		b->exponent = exponent;
+	b->frag_len = emx_put16((__u16)m->data_len);
+	b->frag = m->u.medium.frag;
 }
 
 static void put_medium(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
 {
-	const struct emx_msg *m = &pkt->msg;
-
-	put_eager(s, pkt, b);
-	if (s->dialect == FW_DIALECT_N)
-		b->medium.eager.length32 = emx_put32(m->msg_len);
-	else
-		b->medium.exponent = pkt->exponent;
-	b->medium.frag_len = emx_put16((__u16)m->data_len);
-	b->medium.frag = m->u.medium.frag;
+	put_endpoints(pkt, b);
+	put_fragment(s, &pkt->msg, pkt->exponent, &b->medium);
 }
 
 static void put_rndv(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
@@ -242,20 +250,30 @@ __u32 fw_body_len(const struct fw_sizes *s, __u8 type)
 	return s->dialect == FW_DIALECT_N ? rows[type].len_n : rows[type].len_w;
 }
 
-static void put_mac(__u8 *to, __u64 mac)
+static inline void put_outer(struct emx_outer *outer, __u64 dst, __u64 src, __u16 tag)
 {
-	int i;
-
-	for (i = 5; i >= 0; i--, mac >>= 8)
-		to[i] = (__u8)mac;
+	emx_put_mac(outer->dst, dst);
+	emx_put_mac(outer->src, src);
+	outer->ethertype = emx_put16(EMX_ETHERTYPE);
+	outer->tag = emx_put16(tag);
 }
 
-static void put_outer(const struct fw_pkt *pkt, struct emx_outer *outer)
+__u32 fw_encode_eager(const struct fw_board *b, const struct emx_msg *m, __u8 from,
+		      const struct fw_peer *peer, void *hdr)
 {
-	put_mac(outer->dst, pkt->dst_mac);
-	put_mac(outer->src, pkt->src_mac);
-	outer->ethertype = emx_put16(EMX_ETHERTYPE);
-	outer->tag = emx_put16(pkt->tag);
+	struct emx_w_medium *body = (void *)((__u8 *)hdr + EMX_OUTER_LEN);
+
+	put_outer(hdr, peer->mac, b->mac, __atomic_load_n(&peer->tag, __ATOMIC_RELAXED));
+	fw_zero(body, sizeof(*body));
+	body->eager.type = m->type;
+	body->eager.dst_ep = m->remote_ep;
+	body->eager.src_ep = from;
+	if (m->type == EMX_MEDIUM) {
+		put_fragment(&b->sizes, m, EMX_MEDIUM_EXPONENT_W, body);
+		return EMX_OUTER_LEN + sizeof(*body);
+	}
+	put_numbers(m, &body->eager);
+	return EMX_OUTER_LEN + sizeof(body->eager);
 }
 
 __u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr)
@@ -266,8 +284,8 @@ __u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr)
 
 	if (len == 0)
 		return 0;
-	put_outer(pkt, (struct emx_outer *)to);
-	fw_zero(body, len);
+	put_outer((struct emx_outer *)to, pkt->dst_mac, pkt->src_mac, pkt->tag);
+	fw_zero(body, sizeof(*body)); /* hdr has the room, and a constant is faster */
 	body->eager.type = pkt->msg.type; /* the first byte of every body */
 	rows[pkt->msg.type].put(s, pkt, body);
 	len += EMX_OUTER_LEN;

@@ -51,7 +51,7 @@ void fw_nack_lib(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason
 {
 	struct fw_pkt nack;
 
-	fw_zero(&nack, sizeof(nack));
+	fw_clear(&nack);
 	nack.msg.type = EMX_NACK_LIB;
 	nack.msg.local_ep = pkt->msg.remote_ep;
 	nack.msg.remote_ep = pkt->msg.local_ep;
@@ -64,7 +64,7 @@ void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason
 {
 	struct fw_pkt nack;
 
-	fw_zero(&nack, sizeof(nack));
+	fw_clear(&nack);
 	nack.msg.type = EMX_NACK_MCP;
 	nack.msg.local_ep = pkt->msg.remote_ep;
 	nack.msg.u.nack.reason = reason;
@@ -73,30 +73,50 @@ void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason
 	fw_tx(b, &nack, pkt->msg.peer, fx);
 }
 
+/* What the library may send besides eager messages; the host packets and the pull protocol it may
+ * not. */
+static int is_command(const struct emx_msg *msg)
+{
+	switch (msg->type) {
+	case EMX_CONNECT:
+	case EMX_RNDV:
+	case EMX_NOTIFY:
+	case EMX_TRUC:
+	case EMX_NACK_LIB:
+		return msg->data_len == 0;
+	default:
+		return 0;
+	}
+}
+
+static int is_eager(__u8 type)
+{
+	return type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM;
+}
+
 __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int *counter)
 {
 	const struct fw_board *b = ep->board;
+	const struct fw_peer *peer = fw_peer(b->peers, msg->peer);
 	struct fw_pkt pkt;
 
-	if (msg->type >= FW_COUNT_OF(kinds) || msg->type == EMX_PULL ||
-	    !fw_peer(b->peers, msg->peer))
+	if (!peer)
 		return 0;
-	if (kinds[msg->type].refusal != LIB && msg->type != EMX_TRUC && msg->type != EMX_NACK_LIB)
-		return 0; /* host packets and the pull protocol are not the library's */
-	if (msg->data_len &&
-	    (msg->type == EMX_CONNECT || msg->type == EMX_RNDV || msg->type == EMX_NOTIFY ||
-	     msg->type == EMX_TRUC || msg->type == EMX_NACK_LIB))
+	*counter = msg->type < FW_COUNT_OF(kinds) ? kinds[msg->type].sent : 0;
+	if (is_eager(msg->type)) {
+		if (fw_check_eager(&b->sizes, msg, EMX_MEDIUM_EXPONENT_W))
+			return 0;
+		return fw_encode_eager(b, msg, ep->number, peer, hdr);
+	}
+	if (!is_command(msg))
 		return 0;
-	fw_zero(&pkt, sizeof(pkt));
+	fw_clear(&pkt);
 	pkt.msg = *msg;
 	pkt.msg.local_ep = msg->remote_ep;
 	pkt.msg.remote_ep = ep->number;
-	if (b->sizes.dialect == FW_DIALECT_W && msg->type == EMX_MEDIUM)
-		pkt.exponent = EMX_MEDIUM_EXPONENT_W;
 	if (fw_check_fields(&b->sizes, &pkt))
 		return 0;
 	address(b, &pkt, msg->peer);
-	*counter = kinds[msg->type].sent;
 	return fw_encode(&b->sizes, &pkt, hdr);
 }
 
@@ -118,7 +138,7 @@ static void answer_query(const struct fw_board *b, const struct fw_pkt *pkt, str
 
 	if (!b->answers_hosts)
 		return;
-	fw_zero(&reply, sizeof(reply));
+	fw_clear(&reply);
 	reply.msg.type = EMX_HOST_REPLY;
 	reply.magic = pkt->magic;
 	__builtin_memcpy(reply.name, b->name, sizeof(reply.name));

@@ -15,6 +15,13 @@ static inline void fw_zero(void *p, unsigned long n)
 	__builtin_memset(p, 0, n);
 }
 
+/* An empty packet. The name is left alone but for its first byte: this runs for every frame. */
+static inline void fw_clear(struct fw_pkt *pkt)
+{
+	fw_zero(pkt, __builtin_offsetof(struct fw_pkt, name));
+	pkt->name[0] = 0;
+}
+
 static inline void fw_count(struct emx_counters *c, unsigned int counter)
 {
 	if (c)
@@ -45,6 +52,14 @@ void fw_peer_set_tag(struct fw_peers *t, __u32 i, __u16 tag);
 
 /* fw_codec.c: bytes of the fixed body, 0 for a type that does not exist. */
 __u32 fw_body_len(const struct fw_sizes *s, __u8 type);
+
+/* fw_codec.c: fw_encode for an eager packet of the library from endpoint `from`, without a fw_pkt.
+ */
+__u32 fw_encode_eager(const struct fw_board *b, const struct emx_msg *m, __u8 from,
+		      const struct fw_peer *peer, void *hdr);
+
+/* fw_check.c: fw_check_fields for TINY, SMALL and MEDIUM; exponent: of MEDIUM in dialect W. */
+int fw_check_eager(const struct fw_sizes *s, const struct emx_msg *m, __u8 exponent);
 
 /*
  * fw_demux.c: turns pkt, whose endpoints and content are set, into the TX effect of a frame from

@@ -42,6 +42,7 @@ public:
     uint32_t number() const override { return endpoint_.number; }
     const emx_msg *peek() override;
     void consume() override;
+    bool spin(unsigned looks) override;
     bool send(const emx_msg &msg, std::byte *payload) override;
     void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                      std::span<const Segment> memory, uint64_t length) override;

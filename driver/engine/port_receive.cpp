@@ -38,6 +38,16 @@ const emx_msg *EnginePort::peek()
     return idle();
 }
 
+bool EnginePort::spin(unsigned looks)
+{
+    if (endpoint_.pulls_active != 0 || replies_.pending() || !queue_.empty())
+        return true; // what peek() does now and then is to be done at once
+    while (looks-- > 0)
+        if (ring_.ready() || lo_.ready())
+            return true;
+    return false;
+}
+
 const emx_msg *EnginePort::take(PacketRing &ring)
 {
     uint32_t bytes;

@@ -25,7 +25,7 @@ ssize_t send_frame(int socket, const void *frame, std::size_t bytes)
 
 bool EnginePort::send(const emx_msg &msg, std::byte *payload)
 {
-    alignas(8) std::byte frame[EMX_HEADER_MAX + EMX_FRAME_MIN];
+    alignas(16) std::byte frame[EMX_HEADER_MAX + EMX_FRAME_MIN] = {};
     int counter = 0;
     const uint32_t header = fw_send(&endpoint_, &msg, frame, &counter);
     if (header == 0)
@@ -39,7 +39,6 @@ bool EnginePort::send(const emx_msg &msg, std::byte *payload)
     }
     if (msg.data_len > 0)
         std::memcpy(frame + header, payload, msg.data_len);
-    std::memset(frame + bytes, 0, EMX_FRAME_MIN - bytes);
     return transmit(socket, frame, EMX_FRAME_MIN, counter);
 }
 
@@ -65,10 +64,7 @@ void EnginePort::transmit_effect(const fw_fx &fx)
 {
     std::byte frame[std::max<std::size_t>(sizeof(fx.u.tx.header), EMX_FRAME_MIN)] = {};
     std::memcpy(frame, fx.u.tx.header, fx.u.tx.length);
-    uint64_t destination = 0;
-    for (int i = 0; i < 6; i++)
-        destination = destination << 8 | fx.u.tx.header[i];
-    const bool local = file_->board_of(destination) >= 0;
+    const bool local = file_->board_of(emx_get_mac(fx.u.tx.header)) >= 0;
     transmit(local ? lo_.fd() : ring_.fd(), frame, std::max<std::size_t>(fx.u.tx.length, EMX_FRAME_MIN),
              fx.counter);
 }

@@ -72,44 +72,54 @@ typedef struct {
 	__u8 b[8];
 } emx_be64;
 
-static inline __u16 emx_get16(emx_be16 v)
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define EMX_SWAP(bits, v) __builtin_bswap##bits(v)
+#else
+#define EMX_SWAP(bits, v) (v)
+#endif
+
+/* Copies, because the fields are not aligned; compilers make one load or store of each. */
+#define EMX_BYTE_ORDER(bits)                                 \
+	static inline __u##bits emx_get##bits(emx_be##bits v) \
+	{                                                    \
+		__u##bits host;                              \
+							     \
+		__builtin_memcpy(&host, &v, sizeof(host));   \
+		return EMX_SWAP(bits, host);                 \
+	}                                                    \
+	static inline emx_be##bits emx_put##bits(__u##bits v) \
+	{                                                    \
+		__u##bits wire = EMX_SWAP(bits, v);          \
+		emx_be##bits r;                              \
+							     \
+		__builtin_memcpy(&r, &wire, sizeof(r));      \
+		return r;                                    \
+	}
+
+EMX_BYTE_ORDER(16)
+EMX_BYTE_ORDER(32)
+EMX_BYTE_ORDER(64)
+#undef EMX_BYTE_ORDER
+#undef EMX_SWAP
+
+/* A MAC address as the number its bytes spell. */
+static inline __u64 emx_get_mac(const __u8 *b)
 {
-	return (__u16)(v.b[0] << 8 | v.b[1]);
+	emx_be32 high;
+	emx_be16 low;
+
+	__builtin_memcpy(&high, b, sizeof(high));
+	__builtin_memcpy(&low, b + sizeof(high), sizeof(low));
+	return (__u64)emx_get32(high) << 16 | emx_get16(low);
 }
 
-static inline __u32 emx_get32(emx_be32 v)
+static inline void emx_put_mac(__u8 *b, __u64 mac)
 {
-	return (__u32)v.b[0] << 24 | (__u32)v.b[1] << 16 | (__u32)v.b[2] << 8 | v.b[3];
-}
+	const emx_be32 high = emx_put32((__u32)(mac >> 16));
+	const emx_be16 low = emx_put16((__u16)mac);
 
-static inline __u64 emx_get64(emx_be64 v)
-{
-	return (__u64)v.b[0] << 56 | (__u64)v.b[1] << 48 | (__u64)v.b[2] << 40 |
-	       (__u64)v.b[3] << 32 | (__u64)v.b[4] << 24 | (__u64)v.b[5] << 16 |
-	       (__u64)v.b[6] << 8 | v.b[7];
-}
-
-static inline emx_be16 emx_put16(__u16 v)
-{
-	emx_be16 r = { { (__u8)(v >> 8), (__u8)(v & 0xff) } };
-
-	return r;
-}
-
-static inline emx_be32 emx_put32(__u32 v)
-{
-	emx_be32 r = { { (__u8)(v >> 24), (__u8)(v >> 16 & 0xff), (__u8)(v >> 8 & 0xff),
-			 (__u8)(v & 0xff) } };
-
-	return r;
-}
-
-static inline emx_be64 emx_put64(__u64 v)
-{
-	emx_be64 r = { { (__u8)(v >> 56), (__u8)(v >> 48), (__u8)(v >> 40), (__u8)(v >> 32),
-			 (__u8)(v >> 24), (__u8)(v >> 16), (__u8)(v >> 8), (__u8)v } };
-
-	return r;
+	__builtin_memcpy(b, &high, sizeof(high));
+	__builtin_memcpy(b + sizeof(high), &low, sizeof(low));
 }
 
 /* Section 2.2: in front of every body. */

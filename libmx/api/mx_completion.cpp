@@ -51,8 +51,12 @@ mx_return_t test_or_wait(const char *function, mx_endpoint_t ep, mx_request_t *r
         *result = 0;
     return on_endpoint(function, ep, [&](Call &call) {
         Request *request = req && result ? call->requests().find(*req) : nullptr;
-        if (!request || request->forgotten)
+        if (!request || request->forgotten) [[unlikely]]
             return call.fail(MX_BAD_REQUEST, "not a request of this endpoint, or finished already");
+        if (request->complete) {
+            *req = nullptr;
+            return finish(call, request, status, result);
+        }
         // Another thread may finish the request while the lock is released: look the handle up each time.
         auto found = [&] {
             request = call->requests().find(*req);
@@ -62,9 +66,8 @@ mx_return_t test_or_wait(const char *function, mx_endpoint_t ep, mx_request_t *r
             return call.done();
         if (!request)
             return call.fail(MX_BAD_REQUEST, "the request was finished by another thread");
-        mx_return_t code = finish(call, request, status, result);
         *req = nullptr;
-        return code;
+        return finish(call, request, status, result);
     });
 }
 

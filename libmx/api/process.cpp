@@ -14,7 +14,6 @@ namespace emx::api {
 namespace {
 
 Process real_process;
-Process *current = &real_process;
 
 const char *variable(const char *name)
 {
@@ -75,8 +74,9 @@ mx_return_t initialise()
 
 } // namespace
 
-Process &process() { return *current; }
-void set_process(Process *process) { current = process ? process : &real_process; }
+Process *current_process = &real_process;
+
+void set_process(Process *process) { current_process = process ? process : &real_process; }
 
 mx_error_handler_t global_handler()
 {

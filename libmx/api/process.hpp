@@ -30,8 +30,9 @@ struct Process {
     std::mutex mutex; ///< init and finalize
 };
 
+extern Process *current_process;
 /// The process in force.
-Process &process();
+inline Process &process() { return *current_process; }
 /// Replaces it; nullptr: the real one again. Not thread-safe: for simulators on one thread.
 void set_process(Process *process);
 

@@ -11,9 +11,10 @@ namespace {
 constexpr unsigned events_per_pass = 16;
 constexpr unsigned passes_without_clock = 16;
 constexpr unsigned empty_passes_per_clock = 4;
-// Looks at the device before a pass counts as empty: cheaper than to leave and come back, and the shorter
+// Before a pass counts as empty it looks again, which is cheaper than to leave and come back, and the shorter
 // the loop the sooner a frame is seen.
-constexpr unsigned looks_per_pass = 8;
+constexpr unsigned spins_per_pass = 8;
+constexpr unsigned looks_per_spin = 64;
 
 } // namespace
 
@@ -24,13 +25,15 @@ bool Endpoint::progress(Driver driver)
     staging_ = driver == Driver::helper;
     if (!staging_ && accepted_)
         match_accepted();
-    bool found = poll_device(driver == Driver::application ? looks_per_pass : 1);
+    bool found = poll_device(driver == Driver::application ? spins_per_pass : 0);
     staging_ = false;
     if (!due_acks_.empty())
         send_due_acks();
     // The clock is read when nothing came, or now and then in a stream that never pauses.
     // Not each time: programs poll far more often than timers need.
     passes_ += found ? empty_passes_per_clock : passes_without_clock;
+    if (!acked_.empty() && (!found || passes_ >= empty_passes_per_clock * passes_without_clock))
+        take_acks();
     if (passes_ >= empty_passes_per_clock * passes_without_clock && driver != Driver::posting) {
         passes_ = 0;
         uint64_t time = now();
@@ -42,7 +45,7 @@ bool Endpoint::progress(Driver driver)
     return found;
 }
 
-bool Endpoint::poll_device(unsigned looks)
+bool Endpoint::poll_device(unsigned spins)
 {
     // A finished request ends the pass: its owner waits, and another empty poll would be his time.
     uint64_t before = completions_;
@@ -50,7 +53,7 @@ bool Endpoint::poll_device(unsigned looks)
     while (events < events_per_pass && before == completions_ && !gated()) {
         const emx_msg *msg = port_->peek();
         if (!msg) {
-            if (events || --looks == 0)
+            if (events || spins-- == 0 || !port_->spin(looks_per_spin))
                 break;
             continue;
         }
@@ -89,6 +92,7 @@ void Endpoint::activate(Partner *partner)
 
 void Endpoint::serve_timers(uint64_t time)
 {
+    take_acks();
     timer_ns_ = ~uint64_t{0};
     uint64_t ack_delay = uint64_t(context_.conf().ack_delay_ms) * 1000000;
     for (Partner *partner = active_, *next; partner; partner = next) {

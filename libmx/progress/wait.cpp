@@ -141,6 +141,7 @@ void Endpoint::linger(std::unique_lock<std::mutex> &lock)
         }
         return false;
     };
+    take_acks();
     for (Partner *partner = active_; partner; partner = partner->active_next)
         if (partner->ack_owed)
             send_ack(partner);

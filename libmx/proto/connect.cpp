@@ -33,6 +33,7 @@ Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep
     partner->peer = peer;
     partner->nic_id = nic_id;
     partner->remote_ep = remote_ep;
+    set_session(partner.get(), EMX_SESSION_NONE);
     // A coarse clock: a peer that remembers an older life of ours must not find our counter too low (7.6).
     partner->ack_counter_tx =
         std::max(static_cast<uint32_t>(now() >> 20) & 0x3fffffff, context_.ack_counter_floor());
@@ -146,15 +147,16 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start)
         return; // late: said before the peer gave up and we connected anew
     bool reset = !fresh && ahead != 0;
     if (reset) { // the peer gave up on us without restarting (8.6): it counts anew
+        take_acks();
         fail_sends(partner, MX_STATUS_ENDPOINT_UNREACHABLE);
         fail_incoming(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
         drop_early(partner);
     }
     if (fresh || reset || !partner->sent_any) {
-        partner->tx_next = partner->tx_oldest = start;
+        partner->tx_next = partner->tx_oldest = partner->ack_seen = start;
         partner->sent_any = false;
     }
-    partner->session = session;
+    set_session(partner, session);
     partner->state = PartnerState::connected;
 }
 

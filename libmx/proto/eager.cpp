@@ -53,16 +53,16 @@ void Endpoint::send_eager(Request *request, std::span<const Segment> segments, u
                std::min(frame, bytes - offset));
     }
     request->buffered = true;
-    if (zombies_ < static_cast<uint32_t>(context_.conf().zombies_max)) {
-        ++zombies_;
-        tx->zombie = true;
-        request->xfer_length = bytes;
-        complete(request, MX_STATUS_SUCCESS);
-    } else {
+    tx->zombie = zombies_ < static_cast<uint32_t>(context_.conf().zombies_max);
+    if (!tx->zombie) {
         tx->request = request;
         request->tx = tx;
+        return enqueue(tx);
     }
-    enqueue(tx);
+    ++zombies_;
+    enqueue(tx); // first the frame, then the books
+    request->xfer_length = bytes;
+    complete(request, MX_STATUS_SUCCESS);
 }
 
 } // namespace emx

@@ -6,6 +6,30 @@
 
 namespace emx {
 
+void Endpoint::note_ack(Partner *partner, uint16_t ack)
+{
+    if (!seq::acks(ack, partner->ack_seen, partner->tx_next))
+        return;
+    partner->ack_seen = ack;
+    if (!partner->ack_listed) {
+        partner->ack_listed = true;
+        acked_.push_back(partner);
+    }
+}
+
+/// Acts upon the acks that messages carried: in a pass that finds nothing else to do, so that a message is
+/// not held up by what its predecessors leave behind, and before anyone asks what is acknowledged.
+void Endpoint::take_acks()
+{
+    for (std::size_t i = 0; i < acked_.size(); ++i) {
+        Partner *partner = acked_[i];
+        partner->ack_listed = false;
+        if (partner->state == PartnerState::connected)
+            on_ack(partner, partner->ack_seen);
+    }
+    acked_.clear();
+}
+
 void Endpoint::owe_ack(Partner *partner)
 {
     partner->ack_owed = true;
@@ -73,7 +97,8 @@ void Endpoint::on_truc(const emx_msg &msg)
         return count(EMX_CNT_DROP_SEQUENCE);
     partner->ack_counter_rx = msg.u.truc.counter;
     partner->heard = true;
-    on_ack(partner, msg.ack);
+    note_ack(partner, msg.ack);
+    take_acks();
 }
 
 } // namespace emx

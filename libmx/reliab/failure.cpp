@@ -10,6 +10,7 @@ void Endpoint::fail_partner(Partner *partner, int code, bool drop_messages)
 {
     if (partner->state == PartnerState::dead)
         return;
+    take_acks(); // what the peer has is no failure
     partner->state = PartnerState::dead;
     partner->dead_code = code;
     partner->ack_owed = partner->ack_now = false;
@@ -109,6 +110,7 @@ void Endpoint::on_nack(const emx_msg &msg)
         reason > EMX_NACK_BAD_SESSION)
         return count(EMX_CNT_DROP_NACK);
     int code = codes[reason];
+    take_acks();
     for (TxMessage *tx = partner->unacked; tx; tx = tx->next)
         if (tx->header.seq == msg.seq)
             return fail_partner(partner, code, false); // this life of the peer is over, for all we sent it

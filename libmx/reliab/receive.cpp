@@ -36,7 +36,7 @@ void Endpoint::on_sequenced(const emx_msg &msg)
     if (!seq::same_session(msg.seq, partner->rx_done) || !seq::same_session(msg.ack, partner->tx_next))
         return count(EMX_CNT_DROP_SEQUENCE);
     partner->heard = true;
-    on_ack(partner, msg.ack);
+    note_ack(partner, msg.ack);
     if (lingering_)
         return; // nobody is left to take a message; unacknowledged, it is refused once we are closed
     uint16_t distance = seq::distance(msg.seq, partner->rx_done);

@@ -28,6 +28,8 @@ bool Endpoint::may_send(const Partner *partner, const TxMessage *tx) const
 void Endpoint::enqueue(TxMessage *tx)
 {
     Partner *partner = tx->partner;
+    if (partner->ack_listed && !may_send(partner, tx))
+        take_acks();
     if (!partner->waiting && may_send(partner, tx) && give_window(tx))
         return number_and_send(tx);
     (partner->waiting_tail ? partner->waiting_tail->next : partner->waiting) = tx;

@@ -39,19 +39,21 @@ TxMessage *TxPool::allocate(uint32_t bytes)
     if (capacity)
         tx->buffer = static_cast<std::byte *>(::operator new(capacity));
     tx->capacity = capacity;
+    tx->size_class = static_cast<uint32_t>(size_class);
     return tx.release();
 }
 
 void TxPool::release(TxMessage *tx)
 {
     --live_;
-    std::size_t size_class = class_of(tx->capacity);
+    const std::size_t size_class = tx->size_class;
     if (size_class < free_.size() && free_[size_class].size() < kept_max) {
         std::byte *buffer = tx->buffer;
         uint32_t capacity = tx->capacity;
         *tx = TxMessage{};
         tx->buffer = buffer;
         tx->capacity = capacity;
+        tx->size_class = static_cast<uint32_t>(size_class);
         free_[size_class].push_back(tx);
         return;
     }

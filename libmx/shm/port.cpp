@@ -109,6 +109,22 @@ void ShmPort::consume()
     source_ = Source::none;
 }
 
+bool ShmPort::spin(unsigned looks)
+{
+    if (!pulls_.empty() || !queue_.empty())
+        return true;
+    if (in_.empty())
+        return inner_->spin(looks);
+    while (looks-- > 0) {
+        for (const auto &in : in_)
+            if (in->reader.waiting())
+                return true;
+        if (inner_->spin(1))
+            return true;
+    }
+    return false;
+}
+
 const emx_msg *ShmPort::peek_rings()
 {
     bool stale = false;

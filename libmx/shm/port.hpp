@@ -37,6 +37,7 @@ public:
     uint32_t number() const override { return inner_->number(); }
     const emx_msg *peek() override;
     void consume() override;
+    bool spin(unsigned looks) override;
     bool send(const emx_msg &msg, std::byte *payload) override;
     void flush() override { inner_->flush(); }
     void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,

@@ -80,6 +80,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, std::size_t size)
     must(header >= EMX_OUTER_LEN && header <= sizeof again);
     must(fw_check(&s, self, again, std::max<uint32_t>(header + p.msg.data_len, EMX_FRAME_MIN), &back) == 0);
     p.msg.data = back.msg.data = 0;
-    must(std::memcmp(&p, &back, sizeof p) == 0);
+    must(std::memcmp(&p, &back, offsetof(fw_pkt, name)) == 0 && std::strcmp(p.name, back.name) == 0);
     return 0;
 }
