@@ -4,6 +4,8 @@
 
 #include "cli.hpp"
 
+#include "libmx/conf/conf.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,10 +14,21 @@ namespace emx {
 
 namespace {
 
-std::string environment(const char *name)
+/// As mx_init would start it.
+AgentStart agent_start()
 {
-    const char *value = std::getenv(name);
-    return value ? value : "";
+    Conf conf;
+    std::string error;
+    if (!load_conf(
+            conf, [](const char *name) { return std::getenv(name); }, error))
+        throw cli::Failure(error);
+    AgentStart start;
+    start.program = conf.agent;
+    start.boards = conf.boards;
+    start.peers = conf.peers_file;
+    start.group = conf.group;
+    start.endpoint_max = static_cast<uint32_t>(conf.endpoints_max);
+    return start;
 }
 
 std::unique_ptr<AgentConnection> try_connect()
@@ -31,11 +44,9 @@ std::unique_ptr<AgentConnection> try_connect()
 
 BoardView::BoardView()
 {
+    const AgentStart start = agent_start();
     connection_ = try_connect();
     if (!connection_) {
-        AgentStart start;
-        start.program = environment("EMX_OMXD");
-        start.boards = environment("EMX_BOARDS");
         DeviceError error;
         if (!start_agent(start, error))
             throw cli::Failure(error.text);

@@ -116,7 +116,11 @@ void Parser::size(char letter, const char *word, const char *help, uint64_t &val
 
 void Parser::text(char letter, const char *word, const char *help, std::string &value)
 {
-    option(letter, word, "TEXT", help, [&value](std::string_view text) { value = text; });
+    option(letter, word, "TEXT", help, [&value, name = std::string(word)](std::string_view text) {
+        if (text.empty())
+            throw Failure("--" + name + ": the text is empty");
+        value = text;
+    });
 }
 
 std::string Parser::usage(std::string_view tool) const
@@ -160,6 +164,13 @@ std::vector<std::string> Parser::parse(int argc, char **argv) const
             throw Failure("see " + tool + " -h for the options");
     }
     return {argv + optind, argv + argc};
+}
+
+void Parser::parse_options(int argc, char **argv) const
+{
+    const auto rest = parse(argc, argv);
+    if (!rest.empty())
+        throw Failure("\"" + rest.front() + "\" is no option; see " + tool_name(argv[0]) + " -h");
 }
 
 std::string tool_name(const char *path)

@@ -54,6 +54,8 @@ public:
 
     /// Reads the command line; the other arguments in order. -h and errors of usage end in Failure.
     std::vector<std::string> parse(int argc, char **argv) const;
+    /// For tools that take nothing but options.
+    void parse_options(int argc, char **argv) const;
     std::string usage(std::string_view tool) const;
 
 private:

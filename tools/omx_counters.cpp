@@ -61,7 +61,7 @@ int body(int argc, char **argv)
     parser.flag('a', "all", "all, those at zero too", options.all);
     parser.flag('q', "quiet", "nothing but counters that are not zero", options.quiet);
     parser.flag('v', "verbose", "with an explanation", options.verbose);
-    parser.parse(argc, argv);
+    parser.parse_options(argc, argv);
     BoardView view;
     view.check_board(options.board);
     if (!options.clear) {

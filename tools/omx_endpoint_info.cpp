@@ -37,7 +37,7 @@ int body(int argc, char **argv)
     parser.number('b', "board", "board (0)", board, boards_max - 1);
     parser.flag('a', "all", "all boards", all);
     parser.flag('v', "verbose", "with users and session numbers", verbose);
-    parser.parse(argc, argv);
+    parser.parse_options(argc, argv);
     BoardView view;
     view.check_board(board);
     if (!all) {

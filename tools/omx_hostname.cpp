@@ -18,7 +18,7 @@ int body(int argc, char **argv)
     parser.text('n', "name", "give the board this name", name);
     parser.flag('c', "clear", "forget the names of other hosts' boards; they are asked for again", clear);
     parser.flag('v', "verbose", "tell more", verbose);
-    parser.parse(argc, argv);
+    parser.parse_options(argc, argv);
     BoardView view;
     view.check_board(board);
     AgentRequest request;

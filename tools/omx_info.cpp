@@ -164,7 +164,7 @@ int body(int argc, char **argv)
     parser.flag('c', "conf", "the tunables: name, value, unit, where the value comes from, meaning",
                 options.tunables);
     parser.flag('v', "verbose", "tell more", options.verbose);
-    parser.parse(argc, argv);
+    parser.parse_options(argc, argv);
     if (options.tunables) {
         print_tunables();
         return 0;

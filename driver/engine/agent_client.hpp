@@ -54,6 +54,7 @@ struct AgentStart {
     std::string boards; ///< specification; empty: omxd reads its configuration file
     std::string config; ///< empty: omxd's default
     std::string peers; ///< empty: omxd's default
+    std::string group; ///< empty: omxd's default
     uint32_t endpoint_max = 32;
 };
 

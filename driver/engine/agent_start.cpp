@@ -97,6 +97,7 @@ std::vector<std::string> arguments(const AgentStart &start, const std::string &p
     option("--boards", start.boards);
     option("--config", absolute(start.config));
     option("--peers", absolute(start.peers));
+    option("--group", start.group);
     option("--endpoints", std::to_string(start.endpoint_max));
     return words;
 }

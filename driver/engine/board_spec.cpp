@@ -83,9 +83,9 @@ bool parse_board_spec(const std::string &text, std::vector<BoardSpec> &boards, s
     return true;
 }
 
-bool read_board_config(const std::string &path, std::string &boards, std::string &error)
+bool read_agent_config(const std::string &path, AgentConfig &config, std::string &error)
 {
-    boards.clear();
+    config = {};
     errno = 0;
     std::ifstream file(path);
     if (!file) {
@@ -94,17 +94,23 @@ bool read_board_config(const std::string &path, std::string &boards, std::string
         error = path + ": " + std::strerror(errno);
         return false;
     }
+    int number = 0;
     for (std::string line; std::getline(file, line);) {
+        number++;
         line = trim(line.substr(0, line.find('#')));
         if (line.empty())
             continue;
         const auto equals = line.find('=');
-        if (equals == std::string::npos || trim(line.substr(0, equals)) != "boards") {
-            error =
-                path + ": \"" + line + "\" is not understood; write boards = INTERFACE[:W|:N[=SIZE]][,...]";
+        const std::string key = trim(line.substr(0, equals));
+        std::string *const target = key == "boards"  ? &config.boards
+                                    : key == "group" ? &config.group
+                                                     : nullptr;
+        if (equals == std::string::npos || !target) {
+            error = path + ", line " + std::to_string(number) + ": \"" + line +
+                    "\" is not understood; write boards = INTERFACE[:W|:N[=SIZE]][,...] or group = NAME";
             return false;
         }
-        boards = trim(line.substr(equals + 1));
+        *target = trim(line.substr(equals + 1));
     }
     return true;
 }

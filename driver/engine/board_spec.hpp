@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a user says about boards: "eth1:W,eth2:N=1500", from EMX_BOARDS, --boards or ethermx.conf.
+// What a user says about boards: "eth1:W,eth2:N=1500", from EMX_BOARDS, --boards or ethermx.conf; and
+// the rest of that file.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,15 @@ struct BoardSpec {
 /// around the parts are allowed, an empty text gives no boards.
 bool parse_board_spec(const std::string &text, std::vector<BoardSpec> &boards, std::string &error);
 
-/// Reads the line `boards = SPEC` of a configuration file (`#` starts a comment). A missing file gives
-/// an empty text; false with a sentence in error for an unreadable file or an unknown key.
-bool read_board_config(const std::string &path, std::string &boards, std::string &error);
+/// What a configuration file says; empty where it says nothing.
+struct AgentConfig {
+    std::string boards; ///< for parse_board_spec
+    std::string group; ///< members of this group are served
+};
+
+/// Reads a configuration file: lines KEY = VALUE with the keys of AgentConfig, `#` starts a comment. A
+/// missing file says nothing; false with a sentence in error for an unreadable file or an unknown key.
+bool read_agent_config(const std::string &path, AgentConfig &config, std::string &error);
 
 /// Sizes of the dialect of a board on an interface of that MTU (bytes of payload). False with a
 /// sentence that names the remedy when the interface cannot carry its frames (wire specification, 5.2).

@@ -355,7 +355,8 @@ std::unique_ptr<Device> make_engine(const EngineConfig &config, DeviceError &err
         error = {mx_no_dev, "EMX_BOARDS: " + text};
         return nullptr;
     }
-    AgentStart start{config.agent_program, config.boards, config.config, config.peers, config.endpoint_max};
+    AgentStart start{config.agent_program, config.boards, config.config,
+                     config.peers,         config.group,  config.endpoint_max};
     auto contact = reach_agent(start, error);
     if (!contact || !serves(*contact->file, config.boards, error))
         return nullptr;

@@ -20,6 +20,7 @@ struct EngineConfig {
     std::string agent_program;
     std::string config; ///< configuration file for an agent that has to be started; empty: the default
     std::string peers; ///< peers file for an agent that has to be started; empty: the defaults
+    std::string group; ///< whose members an agent that has to be started serves; empty: the default
     uint32_t endpoint_max = 32; ///< endpoint numbers per board, for an agent that has to be started
 };
 

@@ -40,6 +40,7 @@ std::unique_ptr<Device> make_device(const Conf &conf, DeviceError &error)
     config.boards = conf.boards;
     config.agent_program = conf.agent;
     config.peers = conf.peers_file;
+    config.group = conf.group;
     config.endpoint_max = static_cast<uint32_t>(conf.endpoints_max);
     return make_engine(config, error);
 }

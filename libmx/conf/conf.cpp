@@ -60,6 +60,7 @@ const Tunable tunables[] = {
     {"EMX_ENDPOINTS", nullptr, nullptr, Style::strict, &Conf::endpoints_max, nullptr, 1, 255, "endpoints", "endpoints per board, when this process starts the agent"},
     {"EMX_BOARDS", nullptr, nullptr, Style::text, nullptr, &Conf::boards, 0, 0, "list", "interfaces, INTERFACE[:W|:N[=MTU]][,...], when this process starts the agent"},
     {"EMX_PEERS", nullptr, nullptr, Style::text, nullptr, &Conf::peers_file, 0, 0, "file", "peers file, when this process starts the agent"},
+    {"EMX_GROUP", nullptr, nullptr, Style::text, nullptr, &Conf::group, 0, 0, "group", "its members are served besides root (ethermx), when this process starts the agent"},
     {"EMX_OMXD", nullptr, nullptr, Style::text, nullptr, &Conf::agent, 0, 0, "file", "the board agent's program"},
 };
 // clang-format on

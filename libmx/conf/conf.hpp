@@ -38,6 +38,7 @@ struct Conf {
     int endpoints_max = 32;
     std::string boards;
     std::string peers_file;
+    std::string group;
     std::string agent;
 };
 

@@ -7,6 +7,7 @@
 #include "driver/engine/mx_codes.hpp"
 #include "tools/omxd/peers_file.hpp"
 
+#include <grp.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -20,6 +21,7 @@ namespace {
 
 constexpr int backlog = 256;
 constexpr uint32_t peers_capacity = 1024;
+constexpr const char *default_group = "ethermx";
 
 std::string own_host_name()
 {
@@ -52,12 +54,12 @@ bool fail(StartError &error, int code, std::string text)
     return false;
 }
 
-bool fail_errno(StartError &error, const std::string &what)
+bool fail_errno(StartError &error, const std::string &what, const std::string &group = default_group)
 {
     if (errno == EPERM || errno == EACCES)
-        return fail(
-            error, mx_no_perm,
-            "no CAP_NET_RAW: run as root, or join the group ethermx while omxd runs, or load the module");
+        return fail(error, mx_no_perm,
+                    "no CAP_NET_RAW: run as root; or start omxd as root (sudo omxd) and join the group " +
+                        group + "; or try in a network of its own (unshare -Urn)");
     return fail(error, mx_no_resources, what + ": " + std::strerror(errno));
 }
 
@@ -76,7 +78,7 @@ Fd watch_signals()
 bool Agent::start(StartError &error)
 {
     raise_descriptor_limit();
-    if (!take_name(error) || !plan_boards(error))
+    if (!take_name(error) || !read_config(error) || !plan_boards(error))
         return false;
     look_for_orphans();
     file_ = BoardFile::create(static_cast<uint32_t>(plans_.size()), options_.endpoint_max, peers_capacity);
@@ -121,18 +123,36 @@ bool Agent::take_name(StartError &error)
     return true;
 }
 
+/// Options win over the file.
+bool Agent::read_config(StartError &error)
+{
+    if (options_.config.empty())
+        options_.config = default_config_path;
+    AgentConfig config;
+    std::string why;
+    if (!read_agent_config(options_.config, config, why))
+        return fail(error, mx_no_dev, why);
+    if (options_.boards.empty())
+        options_.boards = config.boards;
+    const bool named = !options_.group.empty() || !config.group.empty();
+    if (options_.group.empty())
+        options_.group = named ? config.group : default_group;
+    if (named && !::getgrnam(options_.group.c_str()))
+        return fail(error, mx_no_perm,
+                    "group " + options_.group + " does not exist: make it (groupadd --system " +
+                        options_.group + ") or name another by EMX_GROUP, --group or in " + options_.config);
+    return true;
+}
+
 bool Agent::plan_boards(StartError &error)
 {
-    const std::string config = options_.config.empty() ? default_config_path : options_.config;
-    std::string text = options_.boards, why;
-    if (text.empty() && !read_board_config(config, text, why))
-        return fail(error, mx_no_dev, why);
+    std::string why;
     std::vector<BoardSpec> specs;
-    if (!parse_board_spec(text, specs, why))
+    if (!parse_board_spec(options_.boards, specs, why))
         return fail(error, mx_no_dev, why);
     if (specs.empty())
         return fail(error, mx_no_dev,
-                    "no board configured: set EMX_BOARDS=INTERFACE or name interfaces in " + config);
+                    "no board configured: set EMX_BOARDS=INTERFACE or name interfaces in " + options_.config);
     if (specs.size() > boards_max)
         return fail(error, mx_no_dev, "at most " + std::to_string(boards_max) + " boards can be configured");
     for (const BoardSpec &spec : specs) {
@@ -175,7 +195,7 @@ bool Agent::open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>
         if (recovering())
             boards.back()->refuse_nobody();
         if (!boards.back()->open_sockets())
-            return fail_errno(error, "opening a raw socket on " + plans_[i].spec.interface);
+            return fail_errno(error, "opening a raw socket on " + plans_[i].spec.interface, options_.group);
     }
     // This host's boards come first in every table, so that an index tells whether a peer is local.
     for (uint32_t table = 0; table < plans_.size(); table++) {

@@ -23,6 +23,7 @@ struct AgentOptions {
     std::string boards; ///< specification; empty: from config
     std::string config; ///< empty: the default path
     std::string peers; ///< empty: the default paths, where one exists
+    std::string group; ///< empty: from config, or else ethermx
     std::string log; ///< file; empty: standard error in the foreground, else none
     uint32_t endpoint_max = 32;
     int64_t linger_s = -1; ///< seconds after the last client; below 0: for ever
@@ -62,6 +63,7 @@ private:
 
     // Start (agent.cpp)
     bool take_name(StartError &error);
+    bool read_config(StartError &error);
     bool plan_boards(StartError &error);
     bool plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error) const;
     bool open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>> &boards, StartError &error);
@@ -103,7 +105,7 @@ private:
     bool adopt(Fd fd, std::string &why);
     void reclaim(Client &client, const AgentRequest &request, Fd file, AgentReply &reply);
 
-    const AgentOptions options_;
+    AgentOptions options_;
     Log &log_;
     Fd listener_;
     Fd signals_;

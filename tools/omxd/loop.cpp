@@ -23,7 +23,6 @@ namespace {
 constexpr uint64_t second = 1000000000;
 constexpr uint64_t query_interval = 5 * second; // wire specification, 14
 constexpr uint64_t recovery_look = second / 50;
-constexpr const char *group_name = "ethermx";
 constexpr std::size_t fixed_fds = 3; // listener, signals, links
 
 /// Descriptor that becomes readable when the process at the other end dies; empty when it cannot be had.
@@ -38,9 +37,9 @@ Fd process_of(int connection, pid_t pid)
     return {};
 }
 
-bool in_group(int connection, gid_t primary)
+bool in_group(int connection, gid_t primary, const std::string &name)
 {
-    const group *wanted = ::getgrnam(group_name);
+    const group *wanted = ::getgrnam(name.c_str());
     if (!wanted)
         return false;
     if (primary == wanted->gr_gid)
@@ -203,7 +202,8 @@ void Agent::admit(Client &client) const
     client.pid = static_cast<uint32_t>(who.pid);
     client.uid = who.uid;
     client.process = process_of(client.connection.get(), who.pid);
-    client.admitted = who.uid == 0 || who.uid == ::geteuid() || in_group(client.connection.get(), who.gid);
+    client.admitted =
+        who.uid == 0 || who.uid == ::geteuid() || in_group(client.connection.get(), who.gid, options_.group);
 }
 
 void Agent::link_changed(int index, const std::string &name, uint32_t state)

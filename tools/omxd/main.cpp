@@ -20,6 +20,7 @@ const char usage[] =
     "  -b, --boards SPEC      interfaces to serve: INTERFACE[:W|:N[=SIZE]][,...]\n"
     "  -c, --config FILE      where boards are named without --boards (/etc/ethermx/ethermx.conf)\n"
     "  -p, --peers FILE       closed list of peers (/etc/ethermx/peers, /etc/open-mx/peers)\n"
+    "  -g, --group NAME       serve members of this group, besides root (ethermx)\n"
     "  -e, --endpoints N      endpoint numbers per board, 1 to 256 (32)\n"
     "  -f, --foreground       stay attached, log to standard error\n"
     "  -l, --linger SECONDS   end that long after the last client left (never; 5 when a program started it)\n"
@@ -42,17 +43,12 @@ bool bad(const char *option, const char *value, const char *wanted)
 }
 
 const option long_options[] = {
-    {"boards", required_argument, nullptr, 'b'},
-    {"config", required_argument, nullptr, 'c'},
-    {"peers", required_argument, nullptr, 'p'},
-    {"endpoints", required_argument, nullptr, 'e'},
-    {"foreground", no_argument, nullptr, 'f'},
-    {"linger", required_argument, nullptr, 'l'},
-    {"log", required_argument, nullptr, 'L'},
-    {"report", required_argument, nullptr, 'R'},
-    {"help", no_argument, nullptr, 'h'},
-    {"version", no_argument, nullptr, 'V'},
-    {nullptr, 0, nullptr, 0},
+    {"boards", required_argument, nullptr, 'b'},    {"config", required_argument, nullptr, 'c'},
+    {"peers", required_argument, nullptr, 'p'},     {"group", required_argument, nullptr, 'g'},
+    {"endpoints", required_argument, nullptr, 'e'}, {"foreground", no_argument, nullptr, 'f'},
+    {"linger", required_argument, nullptr, 'l'},    {"log", required_argument, nullptr, 'L'},
+    {"report", required_argument, nullptr, 'R'},    {"help", no_argument, nullptr, 'h'},
+    {"version", no_argument, nullptr, 'V'},         {nullptr, 0, nullptr, 0},
 };
 
 bool take_option(int letter, AgentOptions &options, bool &linger_given)
@@ -62,6 +58,7 @@ bool take_option(int letter, AgentOptions &options, bool &linger_given)
     case 'b': options.boards = optarg; return true;
     case 'c': options.config = optarg; return true;
     case 'p': options.peers = optarg; return true;
+    case 'g': options.group = optarg; return true;
     case 'L': options.log = optarg; return true;
     case 'f': return options.foreground = true;
     case 'e':
@@ -87,7 +84,7 @@ bool take_option(int letter, AgentOptions &options, bool &linger_given)
 int parse_options(int argc, char **argv, AgentOptions &options)
 {
     bool linger_given = false;
-    for (int letter; (letter = ::getopt_long(argc, argv, "b:c:p:e:fl:hV", long_options, nullptr)) != -1;) {
+    for (int letter; (letter = ::getopt_long(argc, argv, "b:c:p:g:e:fl:hV", long_options, nullptr)) != -1;) {
         if (letter == 'h') {
             std::fputs(usage, stdout);
             return 0;

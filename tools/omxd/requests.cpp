@@ -5,6 +5,8 @@
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
 
+#include <grp.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -73,10 +75,13 @@ bool Agent::answer(Client &client, const AgentRequest &request, std::vector<Fd> 
 // Strangers get their answer unasked and hold no descriptor here.
 void Agent::turn_away(const Client &client) const
 {
+    const std::string &group = options_.group;
+    const bool exists = ::getgrnam(group.c_str()) != nullptr;
     AgentReply reply;
     refuse(reply, mx_no_perm,
-           "omxd serves root and members of the group ethermx: join the group (usermod -aG ethermx "
-           "USER) and log in again, or run as root");
+           "omxd serves root and members of the group " + group + ": " +
+               (exists ? "join it" : "make it (groupadd --system " + group + "), join it") +
+               " (usermod -aG " + group + " USER) and log in again; or run as root");
     send_datagram(client.connection.get(), &reply, sizeof(reply), {}, MSG_DONTWAIT);
 }
 
