@@ -251,7 +251,7 @@ TEST_CASE("bad_frames__pull_requests", "[frames]")
 {
     Scene s(GENERATE('W', 'N'));
     std::vector<uint8_t> data(5 * s.sizes.reply);
-    mx_request_t request = send_large(s, data);
+    send_large(s, data);
     const auto rndv = s.stranger.expect(EMX_RNDV);
     REQUIRE(rndv);
     s.stranger.took(*rndv);
