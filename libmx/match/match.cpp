@@ -30,7 +30,7 @@ Request *Endpoint::post_receive(const Segment *segments, uint32_t count, uint64_
 
 void Endpoint::stage(Incoming *in)
 {
-    if (!staging_ && !accepted_ && !in_handler_)
+    if (!staging_ && !accepted_ && !gated())
         return match(in);
     own_data(in);
     in->next = nullptr;
@@ -83,7 +83,7 @@ bool Endpoint::ask_handler(Incoming *in)
     handler_thread_ = std::this_thread::get_id();
     ++slot_.users;
     slot_.mutex.unlock();
-    const mx_unexp_handler_action_t action = handler(source, in->match, in->msg.msg_len, data);
+    const int action = handler(source, in->match, in->msg.msg_len, data);
     slot_.mutex.lock();
     --slot_.users;
     in_handler_ = false;
