@@ -101,7 +101,8 @@ enum mx_return_code {
 	MX_CANCEL_NOT_SUPPORTED = 40, /* sends cannot be cancelled */
 	MX_CLOSE_IN_HANDLER = 41, /* mx_close_endpoint inside the unexpected handler */
 	MX_BAD_MATCHING_FOR_CONTEXT_ID_MASK = 42, /* mask hides context id bits */
-	MX_NOT_SUPPORTED_WITH_CONTEXT_ID = 43 /* own use */
+	MX_NOT_SUPPORTED_WITH_CONTEXT_ID = 43, /* own use */
+	MX_RETURN_CODE_END = 100 /* end mark, no code: error handlers see numbers of open-mx.h, too */
 };
 typedef enum mx_return_code mx_return_t;
 

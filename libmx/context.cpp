@@ -163,6 +163,7 @@ Context::Census Context::census()
         total.incoming += one.incoming;
         total.tx_messages += one.tx_messages;
         total.windows += one.windows;
+        total.busy_partners += one.busy_partners;
     }
     return total;
 }

@@ -7,6 +7,7 @@
 
 #include "libmx/conf/conf.hpp"
 #include "libmx/device.hpp"
+#include "libmx/error_handler.hpp"
 
 #include "myriexpress.h"
 
@@ -37,7 +38,7 @@ struct EndpointSlot {
 class Context {
 public:
     /// `handler` tells the error handler of endpoints that have none of their own; nullptr: errors return.
-    using HandlerSource = mx_error_handler_t (*)();
+    using HandlerSource = ErrorHandler (*)();
     Context(std::unique_ptr<Device> device, Conf conf, HandlerSource handler);
     ~Context();
     Context(const Context &) = delete;
@@ -45,12 +46,12 @@ public:
 
     Device &device() { return *device_; }
     const Conf &conf() const { return conf_; }
-    mx_error_handler_t error_handler() const { return error_handler_(); }
+    ErrorHandler error_handler() const { return error_handler_(); }
 
     /// Opens an endpoint; returns its handle or nullptr with `error`. `handler` may be nullptr (global one).
     struct OpenArgs {
         uint32_t board, number, key;
-        mx_error_handler_t handler;
+        ErrorHandler handler;
         unsigned context_bits, context_shift;
     };
     mx_endpoint_t open(const OpenArgs &args, DeviceError &error);
@@ -71,9 +72,10 @@ public:
     /// Starts the helper thread (real devices only; a simulator calls helper_pass itself).
     void start_helper();
 
-    /// Requests, incoming messages, and queued sends alive in all endpoints, for leak checks.
+    /// Requests, incoming messages, queued sends, windows, and partners with work owed, alive in all
+    /// endpoints: for leak checks.
     struct Census {
-        uint32_t endpoints = 0, requests = 0, incoming = 0, tx_messages = 0, windows = 0;
+        uint32_t endpoints = 0, requests = 0, incoming = 0, tx_messages = 0, windows = 0, busy_partners = 0;
     };
     Census census();
 

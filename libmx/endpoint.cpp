@@ -66,10 +66,7 @@ Endpoint::~Endpoint()
             free_incoming(partner->partial);
 }
 
-mx_error_handler_t Endpoint::handler() const
-{
-    return error_handler_ ? error_handler_ : context_.error_handler();
-}
+ErrorHandler Endpoint::handler() const { return error_handler_ ? error_handler_ : context_.error_handler(); }
 
 uint64_t Endpoint::context_mask() const
 {
@@ -193,7 +190,7 @@ void Endpoint::tell_lost(std::unique_lock<std::mutex> &lock)
         return;
     std::vector<int> codes;
     codes.swap(lost_);
-    mx_error_handler_t handle = handler();
+    ErrorHandler handle = handler();
     lock.unlock();
     for (int code : codes) {
         char text[] = "a message reported complete, or a forgotten request, failed";
@@ -210,6 +207,8 @@ Context::Census Endpoint::census()
     census.incoming = incoming_alive_;
     census.tx_messages = tx_pool_.live();
     census.windows = windows_used_;
+    for (Partner *partner = active_; partner; partner = partner->active_next)
+        census.busy_partners += partner->busy();
     return census;
 }
 

@@ -101,12 +101,9 @@ public:
     uint32_t number() const { return port_->number(); }
     uint32_t key() const { return key_; }
     uint32_t session() const { return session_; }
-    mx_error_handler_t handler() const;
-    /// Installs the endpoint's own handler (nullptr: the global one) and returns the previous own one.
-    mx_error_handler_t exchange_handler(mx_error_handler_t handler)
-    {
-        return std::exchange(error_handler_, handler);
-    }
+    ErrorHandler handler() const;
+    /// Installs the endpoint's own handler (none: the global one) and returns the previous own one.
+    ErrorHandler exchange_handler(ErrorHandler handler) { return std::exchange(error_handler_, handler); }
     void set_context_ids(unsigned bits, unsigned shift) { context_bits_ = bits, context_shift_ = shift; }
     uint64_t context_mask() const;
     /// The one handler of unexpected messages, of whichever layer; empty: none.
@@ -186,7 +183,6 @@ private:
     void send_ack(Partner *partner);
     void send_due_acks();
     void ack_soon(Partner *partner);
-    void hurry_acks();
     void stamp_acks(uint64_t time);
     bool bind_first(Incoming *in);
     Incoming *new_incoming(Partner *partner, const emx_msg &msg);
@@ -234,7 +230,7 @@ private:
     uint32_t session_;
     uint32_t eager_max_;
     std::unique_ptr<Port> port_;
-    mx_error_handler_t error_handler_ = nullptr;
+    ErrorHandler error_handler_;
     unsigned context_bits_ = 0, context_shift_ = 0;
 
     RequestPool requests_;

@@ -131,6 +131,9 @@ struct Partner {
     Incoming *partial = nullptr, *partial_tail = nullptr;
     std::unique_ptr<EarlyPackets> early;
     PendingConnect *connects = nullptr;
+
+    /// Something is owed to it or expected from it: its timers are served.
+    bool busy() const { return connects || unacked || waiting || rndv || partial || ack_owed; }
     Partner *active_prev = nullptr, *active_next = nullptr;
     void *user_context = nullptr;
 };

@@ -24,7 +24,7 @@ mx_return_t Call::refused(const char *function)
 
 mx_return_t Call::fail(mx_return_t code, const char *text)
 {
-    mx_error_handler_t handler = slot_->endpoint->handler();
+    ErrorHandler handler = slot_->endpoint->handler();
     lock_.unlock();
     std::string copy(text);
     return handler(copy.data(), code);
@@ -32,7 +32,7 @@ mx_return_t Call::fail(mx_return_t code, const char *text)
 
 void Call::request_failed(int status)
 {
-    mx_error_handler_t handler = slot_->endpoint->handler();
+    ErrorHandler handler = slot_->endpoint->handler();
     lock_.unlock();
     std::string text = std::string("request failed: ") + mx_strstatus(static_cast<mx_status_code_t>(status));
     handler(text.data(), handler_code(status));

@@ -54,8 +54,8 @@ mx_return_t on_endpoint(const char *function, mx_endpoint_t handle, Body body)
             return Call::refused(function);
         return body(call);
     } catch (const std::bad_alloc &) {
-        return process().handler ? process().handler(const_cast<char *>(function), MX_NO_RESOURCES)
-                                 : MX_NO_RESOURCES;
+        ErrorHandler handler = process().handler.load();
+        return handler ? handler(const_cast<char *>(function), MX_NO_RESOURCES) : MX_NO_RESOURCES;
     } catch (...) {
         return MX_BAD_BAD_BAD;
     }

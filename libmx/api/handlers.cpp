@@ -4,15 +4,15 @@
 // Programs copy the objects into their own image (copy relocations), so the library compares
 // handlers by value and never looks at the objects' addresses.
 #include "libmx/api/hooks.hpp"
-
-#include "open-mx.h"
+#include "libmx/api/omx_convert.hpp"
+#include "libmx/error_handler.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 
 mx_return_t emx_errors_are_fatal(char *text, mx_return_t code)
 {
-    std::fprintf(stderr, "%s: %s\n", text, omx_strerror(static_cast<omx_return_t>(code)));
+    std::fprintf(stderr, "%s: %s\n", text, omx_strerror(emx::omx::code(code)));
     std::exit(255);
 }
 
@@ -32,3 +32,17 @@ extern "C" {
 
 const omx_error_handler_t OMX_ERRORS_ARE_FATAL = omx_fatal;
 const omx_error_handler_t OMX_ERRORS_RETURN = omx_return;
+
+emx::ErrorHandler::ErrorHandler(omx_error_handler_t handler) : word_(address(handler))
+{
+    const bool predefined = word_ == address(emx_errors_are_fatal) || word_ == address(emx_errors_return);
+    if (handler && !predefined)
+        word_ |= second_layer;
+}
+
+mx_return_t emx::ErrorHandler::operator()(char *text, mx_return_t code) const
+{
+    if (word_ & second_layer)
+        return static_cast<mx_return_t>(omx()(text, omx::code(code)));
+    return mx()(text, code);
+}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "libmx/device.hpp"
+#include "libmx/error_handler.hpp"
 #include "libmx/match/unexp_handler.hpp"
 
 #include "myriexpress.h"
@@ -17,9 +18,12 @@ namespace emx::api {
 /// Calls the global error handler with (text, code); returns what it returns. Works before mx_init.
 mx_return_t fail(mx_return_t code, const char *text);
 
-/// Installs the handler of one endpoint (nullptr: the global one again) and returns its previous own
-/// one, nullptr when it had none or `endpoint` is not open.
-mx_error_handler_t set_endpoint_error_handler(mx_endpoint_t endpoint, mx_error_handler_t handler);
+/// Installs the handler of one endpoint (none: the global one again) and returns its previous own
+/// one, none when it had none or `endpoint` is not open.
+ErrorHandler set_endpoint_error_handler(mx_endpoint_t endpoint, ErrorHandler handler);
+
+/// Installs the global handler (none: the default again) and returns the previous one.
+ErrorHandler set_global_error_handler(ErrorHandler handler);
 
 /// Installs the endpoint's handler of unexpected messages (empty: none); `function` names the call in errors.
 mx_return_t set_unexp_handler(const char *function, mx_endpoint_t endpoint, UnexpHandler handler);

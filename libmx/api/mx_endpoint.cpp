@@ -2,44 +2,23 @@
 // Endpoints: open, close, wakeup, progression, handlers (API specification, 3.2 and 3.10).
 #include "libmx/api/call.hpp"
 #include "libmx/api/hooks.hpp"
+#include "libmx/api/parameters.hpp"
 
 #include "mx_extensions.h"
 
 using namespace emx;
 using namespace emx::api;
 
-namespace {
-
-struct Parameters {
-    mx_error_handler_t handler = nullptr;
-    unsigned bits = 0, shift = 0;
-};
-
-mx_return_t read_parameters(const mx_param_t *params, uint32_t count, Parameters &out)
-{
-    if (count && !params)
-        return MX_BAD_PARAM_LIST;
-    for (uint32_t i = 0; i < count; ++i) {
-        const mx_param_t &param = params[i];
-        switch (static_cast<int>(param.key)) {
-        case MX_PARAM_ERROR_HANDLER: out.handler = param.val.error_handler; break;
-        case MX_PARAM_UNEXP_QUEUE_MAX: break; // a hint: messages are never dropped for it
-        case MX_PARAM_CONTEXT_ID:
-            out.bits = param.val.context_id.bits;
-            out.shift = param.val.context_id.shift;
-            if (out.bits > MX_CONTEXT_ID_BITS_MAX || out.bits + out.shift > 64)
-                return MX_BAD_PARAM_VAL;
-            break;
-        default: return MX_BAD_PARAM_NAME;
-        }
-    }
-    return MX_SUCCESS;
-}
-
-} // namespace
-
 mx_return_t mx_open_endpoint(uint32_t board, uint32_t eid, uint32_t key, mx_param_t *params, uint32_t nparams,
                              mx_endpoint_t *ep)
+{
+    return open_endpoint(
+        board, eid, key, [&](EndpointParameters &out) { return read_parameters(params, nparams, out); }, ep);
+}
+
+mx_return_t emx::api::open_endpoint(uint32_t board, uint32_t number, uint32_t key,
+                                    const std::function<mx_return_t(EndpointParameters &)> &read,
+                                    mx_endpoint_t *ep)
 {
     if (!ep)
         return fail(MX_BAD_ENDPOINT, "mx_open_endpoint: no place for the handle");
@@ -47,14 +26,15 @@ mx_return_t mx_open_endpoint(uint32_t board, uint32_t eid, uint32_t key, mx_para
     Context *context = process().context.get();
     if (!context)
         return fail(MX_NOT_INITIALIZED, "mx_open_endpoint: call mx_init first");
-    Parameters parameters;
+    EndpointParameters parameters;
     parameters.bits = static_cast<unsigned>(context->conf().context_bits);
     parameters.shift = static_cast<unsigned>(context->conf().context_shift);
-    if (mx_return_t code = read_parameters(params, nparams, parameters))
+    if (mx_return_t code = read(parameters))
         return fail(code, "mx_open_endpoint: bad parameter list, key, or value");
     try {
         DeviceError error;
-        *ep = context->open({board, eid, key, parameters.handler, parameters.bits, parameters.shift}, error);
+        *ep =
+            context->open({board, number, key, parameters.handler, parameters.bits, parameters.shift}, error);
         if (*ep)
             return MX_SUCCESS;
         return fail(static_cast<mx_return_t>(error.code), ("mx_open_endpoint: " + error.text).c_str());
@@ -122,7 +102,7 @@ mx_return_t mx_register_unexp_handler(mx_endpoint_t ep, mx_unexp_handler_t handl
     emx::UnexpHandler call;
     if (handler)
         call = [handler, context](mx_endpoint_addr_t source, uint64_t match, uint32_t length, void *data) {
-            return handler(context, source, match, length, data);
+            return static_cast<int>(handler(context, source, match, length, data));
         };
     return emx::api::set_unexp_handler("mx_register_unexp_handler", ep, std::move(call));
 }
@@ -133,15 +113,15 @@ mx_return_t mx_register_unexp_callback(mx_endpoint_t ep, mx_matching_callback_t 
     if (callback)
         call = [callback, context](mx_endpoint_addr_t, uint64_t match, uint32_t length, void *) {
             callback(context, match, static_cast<int>(length));
-            return MX_RECV_CONTINUE;
+            return int{MX_RECV_CONTINUE};
         };
     return emx::api::set_unexp_handler("mx_register_unexp_callback", ep, std::move(call));
 }
 
-mx_error_handler_t emx::api::set_endpoint_error_handler(mx_endpoint_t ep, mx_error_handler_t handler)
+ErrorHandler emx::api::set_endpoint_error_handler(mx_endpoint_t ep, ErrorHandler handler)
 {
     Call call(ep);
     if (!call)
-        return nullptr;
+        return {};
     return call->exchange_handler(handler);
 }

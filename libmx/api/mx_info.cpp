@@ -10,6 +10,7 @@
 #include "mx_internals/mx__driver_interface.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -166,7 +167,7 @@ mx_return_t mx_get_info(mx_endpoint_t ep, mx_get_info_key_t key, void *in, uint3
         Context *context = process().context.get();
         if (!context)
             return fail(MX_NOT_INITIALIZED, "mx_get_info: call mx_init first");
-        mx_return_t code = info(*context, ep, static_cast<int>(key), in, in_len, {out, out_len});
+        mx_return_t code = info(*context, ep, std::bit_cast<int>(key), in, in_len, {out, out_len});
         if (code == MX_SUCCESS)
             return code;
         return fail(code,

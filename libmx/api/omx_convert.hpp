@@ -30,13 +30,6 @@ inline mx_endpoint_addr_t *mx(omx_endpoint_addr_t *address)
     return reinterpret_cast<mx_endpoint_addr_t *>(address);
 }
 
-/// A handler of one layer as one of the other: they differ in spelling only.
-template <class To, class From>
-To handler_cast(From handler)
-{
-    return reinterpret_cast<To>(reinterpret_cast<void (*)()>(handler));
-}
-
 /// Codes of calls. Equal below 90, except what the other list spells differently or lacks.
 inline omx_return_t code(mx_return_t mx_code)
 {

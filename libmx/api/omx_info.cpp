@@ -77,7 +77,7 @@ omx_return_t counter_label(const void *in, uint32_t in_len, const Output &out)
 omx_return_t omx_get_info(omx_endpoint_t ep, enum omx_info_key key, const void *in_val, uint32_t in_len,
                           void *out_val, uint32_t out_len)
 {
-    // Answers every key only between init and finalize, and with a live endpoint or none.
+    // Answers every key only between init and finalize.
     uint32_t unused;
     const mx_return_t ready = mx_get_info(mx(ep), MX_NATIVE_REQUESTS, nullptr, 0, &unused, sizeof(unused));
     if (ready != MX_SUCCESS)
@@ -87,7 +87,7 @@ omx_return_t omx_get_info(omx_endpoint_t ep, enum omx_info_key key, const void *
     const auto ask = [&](mx_get_info_key_t mx_key) {
         return code(mx_get_info(mx(ep), mx_key, const_cast<void *>(in_val), in_len, out_val, out_len));
     };
-    switch (key) {
+    switch (std::bit_cast<int>(key)) {
     case OMX_INFO_BOARD_MAX: return out.value(board_max);
     case OMX_INFO_ENDPOINT_MAX: return ask(MX_MAX_NATIVE_ENDPOINTS);
     case OMX_INFO_BOARD_COUNT: return ask(MX_NIC_COUNT);

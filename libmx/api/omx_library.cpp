@@ -2,9 +2,9 @@
 // The second layer: library, endpoints, addresses, names, connecting.
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/omx_convert.hpp"
+#include "libmx/api/parameters.hpp"
 
 using emx::omx::code;
-using emx::omx::handler_cast;
 using emx::omx::mx;
 
 omx_return_t omx__init_api(int api) { return code(mx__init_api(api)); }
@@ -13,18 +13,20 @@ omx_return_t omx_finalize(void) { return code(mx_finalize()); }
 
 omx_error_handler_t omx_set_error_handler(omx_endpoint_t ep, omx_error_handler_t handler)
 {
-    const auto new_handler = handler_cast<mx_error_handler_t>(handler);
-    const auto old_handler =
-        ep ? emx::api::set_endpoint_error_handler(mx(ep), new_handler) : mx_set_error_handler(new_handler);
-    return handler_cast<omx_error_handler_t>(old_handler);
+    const emx::ErrorHandler previous = ep ? emx::api::set_endpoint_error_handler(mx(ep), handler)
+                                          : emx::api::set_global_error_handler(handler);
+    return previous.omx();
 }
 
 omx_return_t omx_open_endpoint(uint32_t board_index, uint32_t endpoint_index, uint32_t key,
                                omx_endpoint_param_t *param_array, uint32_t param_count, omx_endpoint_t *ep)
 {
-    return code(mx_open_endpoint(board_index, endpoint_index, key,
-                                 reinterpret_cast<mx_param_t *>(param_array), param_count,
-                                 reinterpret_cast<mx_endpoint_t *>(ep)));
+    return code(emx::api::open_endpoint(
+        board_index, endpoint_index, key,
+        [&](emx::api::EndpointParameters &out) {
+            return emx::api::read_parameters(param_array, param_count, out);
+        },
+        reinterpret_cast<mx_endpoint_t *>(ep)));
 }
 
 omx_return_t omx_close_endpoint(omx_endpoint_t ep) { return code(mx_close_endpoint(mx(ep))); }
@@ -107,7 +109,7 @@ omx_return_t omx_register_unexp_handler(omx_endpoint_t ep, omx_unexp_handler_t h
     emx::UnexpHandler call;
     if (handler)
         call = [handler, context](mx_endpoint_addr_t source, uint64_t match, uint32_t length, void *data) {
-            return static_cast<mx_unexp_handler_action_t>(
+            return static_cast<int>(
                 handler(context, std::bit_cast<omx_endpoint_addr_t>(source), match, length, data));
         };
     return code(emx::api::set_unexp_handler("omx_register_unexp_handler", mx(ep), std::move(call)));

@@ -73,21 +73,25 @@ mx_return_t initialise()
     return MX_SUCCESS;
 }
 
+ErrorHandler default_handler()
+{
+    Conf conf;
+    std::string error;
+    load_conf(conf, variable, error);
+    return conf.fatal_errors ? emx_errors_are_fatal : emx_errors_return;
+}
+
 } // namespace
 
 Process *current_process = &real_process;
 
 void set_process(Process *process) { current_process = process ? process : &real_process; }
 
-mx_error_handler_t global_handler()
+ErrorHandler global_handler()
 {
-    Process &p = process();
-    if (p.handler)
-        return p.handler;
-    Conf conf;
-    std::string error;
-    load_conf(conf, variable, error);
-    return conf.fatal_errors ? emx_errors_are_fatal : emx_errors_return;
+    if (ErrorHandler own = process().handler.load())
+        return own;
+    return default_handler();
 }
 
 mx_return_t fail(mx_return_t code, const char *text)
@@ -128,10 +132,13 @@ mx_return_t mx_finalize(void)
     return MX_SUCCESS;
 }
 
+emx::ErrorHandler emx::api::set_global_error_handler(ErrorHandler handler)
+{
+    ErrorHandler previous = process().handler.exchange(handler);
+    return previous ? previous : default_handler();
+}
+
 mx_error_handler_t mx_set_error_handler(mx_error_handler_t handler)
 {
-    Process &p = process();
-    mx_error_handler_t previous = global_handler();
-    p.handler = handler;
-    return previous;
+    return set_global_error_handler(handler).mx();
 }

@@ -10,6 +10,7 @@
 
 #include "myriexpress.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,7 +25,7 @@ struct Process {
     DeviceFactory factory; ///< empty: the engine
     Environment environment; ///< empty: getenv
     bool helper_thread = true; ///< the simulator calls Context::helper_pass instead
-    mx_error_handler_t handler = nullptr; ///< set by the application; nullptr: default
+    std::atomic<ErrorHandler> handler; ///< set by the application; none: default
     std::unique_ptr<Context> context; ///< between mx_init and mx_finalize
     bool inherited = false; ///< in a child after fork: the parent's context was dropped
     std::mutex mutex; ///< init and finalize
@@ -37,6 +38,6 @@ inline Process &process() { return *current_process; }
 void set_process(Process *process);
 
 /// Handler of errors that belong to no endpoint.
-mx_error_handler_t global_handler();
+ErrorHandler global_handler();
 
 } // namespace emx::api

@@ -10,7 +10,8 @@
 namespace emx {
 
 /// (source, match, length, data) of a message that found no receive; mx-api.md section 5. Empty: none.
-using UnexpHandler = std::function<mx_unexp_handler_action_t(mx_endpoint_addr_t source, uint64_t match,
-                                                             uint32_t length, void *data)>;
+/// Returns a mx_unexp_handler_action_t, or whatever number the program's handler returned.
+using UnexpHandler =
+    std::function<int(mx_endpoint_addr_t source, uint64_t match, uint32_t length, void *data)>;
 
 } // namespace emx

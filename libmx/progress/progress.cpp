@@ -27,17 +27,14 @@ bool Endpoint::progress(Driver driver)
         match_accepted();
     bool found = poll_device(driver == Driver::application ? spins_per_pass : 0);
     staging_ = false;
-    if (driver == Driver::helper)
-        hurry_acks();
     if (!due_acks_.empty())
         send_due_acks();
     // The clock is read when nothing came, or now and then in a stream that never pauses.
-    // Not each time: programs poll far more often than timers need. The helper does not.
-    constexpr unsigned enough = empty_passes_per_clock * passes_without_clock;
-    passes_ += driver == Driver::helper ? enough : found ? empty_passes_per_clock : passes_without_clock;
-    if (!acked_.empty() && (!found || passes_ >= enough))
+    // Not each time: programs poll far more often than timers need.
+    passes_ += found ? empty_passes_per_clock : passes_without_clock;
+    if (!acked_.empty() && (!found || passes_ >= empty_passes_per_clock * passes_without_clock))
         take_acks();
-    if (passes_ >= enough && driver != Driver::posting) {
+    if (passes_ >= empty_passes_per_clock * passes_without_clock && driver != Driver::posting) {
         passes_ = 0;
         uint64_t time = now();
         if (!unstamped_.empty())
@@ -111,8 +108,7 @@ void Endpoint::serve_timers(uint64_t time)
             else
                 timer_ns_ = std::min(timer_ns_, partner->ack_since_ns + ack_delay);
         }
-        if (partner->connects || partner->unacked || partner->waiting || partner->rndv || partner->partial ||
-            partner->ack_owed)
+        if (partner->busy())
             continue;
         (partner->active_prev ? partner->active_prev->active_next : active_) = partner->active_next;
         if (partner->active_next)
