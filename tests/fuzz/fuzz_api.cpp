@@ -14,6 +14,8 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -24,6 +26,7 @@ namespace sim = emx::sim;
 
 constexpr uint64_t time_limit = 5000 * sim::sec;
 constexpr uint32_t longest = 150000; // bytes of a message
+constexpr uint32_t settle_rounds = 400; // about 800 s of waiting, more than the repeats of a send
 
 class Player;
 Player *current_player(void *context) { return static_cast<Player *>(context); }
@@ -49,6 +52,7 @@ public:
         }
         while (!in_.empty())
             step();
+        settle();
         close_all();
         mx_finalize();
     }
@@ -80,6 +84,11 @@ private:
         return on_unexpected(context, from, match, length, data) == MX_RECV_FINISHED
                    ? OMX_UNEXP_HANDLER_RECV_FINISHED
                    : OMX_UNEXP_HANDLER_RECV_CONTINUE;
+    }
+    static omx_return_t on_error_omx(const char *text, omx_return_t code)
+    {
+        must(text && *text);
+        return code;
     }
     static void on_matching(void *context, uint64_t, int) { current_player(context)->progress(); }
 
@@ -191,6 +200,15 @@ private:
         auto c = process_->context()->census();
         must(!c.endpoints && !c.requests && !c.incoming && !c.tx_messages && !c.windows);
     }
+    void note(const mx_request_t *handle)
+    {
+        if (handle && *handle)
+            posted_.push_back(*handle);
+    }
+    /// Lets everything come to its end, as a program may that waits for its requests: nothing is left then.
+    void settle();
+    void settle(mx_endpoint_t ep);
+    std::string left_over();
     void connect()
     {
         mx_endpoint_t ep = endpoint();
@@ -207,6 +225,7 @@ private:
         mx_endpoint_addr_t to = address();
         uint64_t match = bits();
         (synchronous ? mx_issend : mx_isend)(ep, list.data(), count, to, match, context(), r);
+        note(r);
     }
     void send_omx()
     {
@@ -226,8 +245,11 @@ private:
         mx_request_t *r = in_.byte() % 16 ? &request() : nullptr;
         mx_endpoint_t ep = endpoint();
         uint64_t m = mask(), b = bits();
-        mx_irecv(ep, list.data(), static_cast<uint32_t>(list.size()), in_.byte() % 16 ? b & m : b, m,
-                 context(), r);
+        if (in_.byte() % 16)
+            b &= m;
+        mx_irecv(ep, list.data(), static_cast<uint32_t>(list.size()), b, m, context(), r);
+        expected_.push_back(b & m);
+        note(r);
     }
     void receive_omx()
     {
@@ -235,7 +257,11 @@ private:
         void *buffer = list.empty() ? nullptr : list[0].segment_ptr;
         size_t length = list.empty() ? 0 : list[0].segment_length;
         uint64_t m = mask();
-        omx_irecv(omx_endpoint(), buffer, length, bits() & m, m, context(), &omx_request());
+        uint64_t b = bits() & m;
+        mx_request_t &r = request();
+        omx_irecv(omx_endpoint(), buffer, length, b, m, context(), reinterpret_cast<omx_request_t *>(&r));
+        expected_.push_back(b);
+        note(&r);
     }
     omx_endpoint_t omx_endpoint() { return reinterpret_cast<omx_endpoint_t>(endpoint()); }
     omx_request_t &omx_request() { return reinterpret_cast<omx_request_t &>(request()); }
@@ -259,6 +285,8 @@ private:
     uint64_t used_ = 0;
     uint32_t depth_ = 0;
     uint32_t last_ = ~0u;
+    std::vector<uint64_t> expected_; ///< match bits of receives: forgotten ones have no handle to cancel
+    std::vector<mx_request_t> posted_; ///< handles of receives and sends, lost ones too
     volatile uint32_t sink_ = 0;
 };
 
@@ -365,7 +393,7 @@ void Player::information()
 void Player::handlers()
 {
     mx_endpoint_t ep = endpoint();
-    switch (in_.byte() % 8) {
+    switch (in_.byte() % 10) {
     case 0:
     case 1:
     case 2: mx_register_unexp_handler(ep, on_unexpected, this); break;
@@ -374,7 +402,71 @@ void Player::handlers()
     case 5: mx_disable_progression(ep); break;
     case 6: mx_reenable_progression(ep); break;
     case 7: omx_register_unexp_handler(reinterpret_cast<omx_endpoint_t>(ep), on_unexpected_omx, this); break;
+    case 8: omx_set_error_handler(reinterpret_cast<omx_endpoint_t>(ep), on_error_omx); break;
+    case 9: omx_set_error_handler(nullptr, in_.byte() % 2 ? on_error_omx : OMX_ERRORS_RETURN); break;
     }
+}
+
+/// Gives up what waits for somebody else's deed: receives without a message, messages without a receive.
+void Player::settle(mx_endpoint_t ep)
+{
+    mx_status_t status;
+    uint32_t result = 0;
+    mx_register_unexp_handler(ep, nullptr, nullptr);
+    mx_reenable_progression(ep);
+    for (mx_request_t copy : posted_)
+        mx_cancel(ep, &copy, &result);
+    mx_endpoint_addr_t own;
+    if (mx_get_endpoint_addr(ep, &own) == MX_SUCCESS)
+        for (uint64_t match : expected_)
+            mx_isend(ep, nullptr, 0, own, match, nullptr, nullptr);
+    while (mx_iprobe(ep, 0, 0, &status, &result) == MX_SUCCESS && result) {
+        mx_request_t taken = nullptr;
+        if (mx_irecv(ep, nullptr, 0, status.match_info, ~0ull, nullptr, &taken) != MX_SUCCESS)
+            break;
+    }
+    while (mx_test_any(ep, 0, 0, &status, &result) == MX_SUCCESS && result) {
+    }
+}
+
+std::string Player::left_over()
+{
+    if (!process_->context())
+        return {};
+    const auto c = process_->context()->census();
+    const std::pair<const char *, uint32_t> counts[] = {{"requests", c.requests},
+                                                        {"incoming messages", c.incoming},
+                                                        {"queued sends", c.tx_messages},
+                                                        {"windows", c.windows},
+                                                        {"busy partners", c.busy_partners}};
+    std::string text;
+    for (const auto &[what, count] : counts)
+        if (count)
+            text += " " + std::to_string(count) + " " + what;
+    return text;
+}
+
+void Player::settle()
+{
+    network_.faults = {};
+    std::vector<mx_endpoint_t> all(spare_);
+    all.insert(all.end(), endpoints_.begin(), endpoints_.end());
+    mx_status_t status;
+    uint32_t result = 0;
+    std::string left;
+    for (uint32_t round = 0; round < settle_rounds; round++) {
+        for (mx_endpoint_t ep : all)
+            settle(ep);
+        left = left_over();
+        if (left.empty())
+            return;
+        posted_.clear();
+        expected_.clear();
+        for (mx_endpoint_t ep : all)
+            mx_wait_any(ep, 50 + 10 * round, 0, 0, &status, &result);
+    }
+    std::fprintf(stderr, "player %u keeps:%s\n", number_, left.c_str());
+    must(left.empty());
 }
 
 void Player::step()
