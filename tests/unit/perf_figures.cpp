@@ -165,8 +165,8 @@ TEST_CASE("a ping-pong is sampled each time after its warm-up, a stream as a who
 
     Counted stream(true);
     const Row whole = measure(stream, 8, Effort{20, 10, 0});
-    CHECK(stream.asked == std::vector<uint32_t>{10, 4, 4, 4, 4, 4});
-    CHECK(stream.exchanges == 6);
+    CHECK(stream.asked == std::vector<uint32_t>{3, 3, 4, 4, 4, 4, 4, 4});
+    CHECK(stream.exchanges == 8);
     CHECK(whole.iterations == 20);
     CHECK(whole.times.count() == 5);
     CHECK(whole.kind == Throughput::transmission);

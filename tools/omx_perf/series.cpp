@@ -77,6 +77,14 @@ void sample_each(Exchange &exchange, Row &row)
     }
 }
 
+/// Microseconds that a call of exchange() takes.
+double time_of(Exchange &exchange)
+{
+    const uint64_t before = now_ns();
+    exchange.exchange();
+    return static_cast<double>(now_ns() - before) / 1000.0;
+}
+
 void sample_whole(Exchange &exchange, Row &row)
 {
     const uint32_t samples =
@@ -85,20 +93,29 @@ void sample_whole(Exchange &exchange, Row &row)
     row.iterations = part * samples;
     for (uint32_t i = 0; i < samples; i++) {
         exchange.prepare(row.length, part);
-        const uint64_t before = now_ns();
-        exchange.exchange();
-        row.times.add(static_cast<double>(now_ns() - before) / 1000.0 / part);
+        row.times.add(time_of(exchange) / part);
     }
 }
 
-/// Microseconds of one exchange, from the warm-up.
+/// Microseconds of one exchange, from the warm-up. A median, since a single interruption would make all the
+/// exchanges look long and leave hardly any to be measured; of a stream, of three stretches.
 double warm_up(Exchange &exchange, uint64_t length, uint32_t count)
 {
-    exchange.prepare(length, count);
-    const uint64_t before = now_ns();
-    for (uint32_t i = 0; i < (exchange.whole() ? 1 : count); i++)
-        exchange.exchange();
-    return static_cast<double>(now_ns() - before) / 1000.0 / count;
+    Distribution times;
+    if (exchange.whole()) {
+        for (uint32_t parts = std::min(count, 3u); parts > 0; parts--) {
+            const uint32_t part = count / parts;
+            count -= part;
+            exchange.prepare(length, part);
+            times.add(time_of(exchange) / part);
+        }
+    } else {
+        exchange.prepare(length, count);
+        for (uint32_t i = 0; i < count; i++)
+            times.add(time_of(exchange));
+    }
+    times.finish();
+    return times.median();
 }
 
 } // namespace
