@@ -28,7 +28,8 @@ enum class AgentOp : uint32_t {
     peers_complete = 7, ///< closes the tables: unknown boards are refused from now on
     clear_counters = 8, ///< board
     forget_names = 9, ///< names of other hosts' boards are asked for again
-    reclaim = 10, ///< board, endpoint, session, board file (1 descriptor): a claim on an agent that ended
+    reclaim =
+        10, ///< board, endpoint, session, life, board file (1 descriptor): a claim on an agent that ended
 };
 
 struct AgentRequest {
@@ -38,6 +39,8 @@ struct AgentRequest {
     uint32_t board = 0;
     uint32_t endpoint = 0;
     uint32_t session = 0;
+    uint32_t life = 0; ///< of the board's interface
+    uint32_t reserved = 0;
     uint64_t mac = 0;
     char text[EMX_NAME_MAX] = {};
 };
@@ -53,6 +56,7 @@ struct AgentReply {
     uint32_t lo_slot = 0; ///< the same for the loopback ring
     uint32_t lo_block = 0;
     uint32_t lo_blocks = 0;
+    uint32_t life = 0; ///< of the interface that the sockets are bound to
     uint32_t bulk_bytes = 0; ///< granted receive buffer of the bulk socket
     char text[256] = {}; ///< the error, with its remedy
 };

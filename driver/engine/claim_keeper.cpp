@@ -44,6 +44,7 @@ Claim::Claim(AgentConnection agent, std::shared_ptr<BoardFile> file, const Claim
     again_.board = what.board;
     again_.endpoint = what.endpoint;
     again_.session = what.session;
+    again_.life = what.life;
 }
 
 Claim::~Claim()

@@ -30,6 +30,7 @@ struct ClaimOf {
     uint32_t board = 0;
     uint32_t endpoint = 0;
     uint32_t session = 0;
+    uint32_t life = 0; ///< of the board's interface
 };
 
 class ClaimKeeper;

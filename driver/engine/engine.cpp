@@ -218,7 +218,7 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
                  "omxd, the board agent, sent no sockets: stop it, so that the next open starts it anew"};
         return nullptr;
     }
-    auto claim = keeper_->hold(std::move(contact->agent), file, {board, number, session}, error);
+    auto claim = keeper_->hold(std::move(contact->agent), file, {board, number, session, reply.life}, error);
     if (!claim)
         return nullptr;
     const auto secret = static_cast<uint32_t>(random_bits());
@@ -233,7 +233,8 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
                              std::move(fds[2]),
                              {reply.ring_slot, reply.ring_block, reply.ring_blocks},
                              {reply.lo_slot, reply.lo_block, reply.lo_blocks},
-                             reply.bulk_bytes},
+                             reply.bulk_bytes,
+                             reply.life},
                             error);
 }
 

@@ -28,7 +28,7 @@ EnginePort::EnginePort(PortParts &parts)
     : file_(parts.file), record_(file_->board(parts.board)),
       counters_(file_->counters(parts.board, parts.endpoint)), peers_(file_->peers(parts.board)),
       local_peers_(file_->board_count()), bulk_(record_.sizes, std::move(parts.bulk)),
-      replies_(record_.sizes, counters_), life_(read_link(record_).life), board_number_(parts.board),
+      replies_(record_.sizes, counters_), life_(parts.life), board_number_(parts.board),
       claim_(std::move(parts.claim))
 {
     board_.mac = record_.mac;
@@ -65,8 +65,7 @@ bool EnginePort::attach(PortParts &parts, DeviceError &error)
     endpoint_.pull_block = std::min(block, endpoint_.pull_window);
     const LinkState link = read_link(record_);
     link_serial_ = link.serial;
-    if (link.state != EMX_LINK_UP)
-        set_link(link.state);
+    set_link(link.life == life_ ? link.state : uint32_t{EMX_LINK_GONE});
     now_ = monotonic_ns();
     return true;
 }
@@ -201,6 +200,8 @@ void EnginePort::set_link(uint32_t state)
     if (state == link_state_ || link_state_ == EMX_LINK_GONE)
         return;
     link_state_ = state;
+    if (state == EMX_LINK_GONE) // its frames over lo may be the next holder's: neither taken nor refused
+        board_.ep_state[endpoint_.number] = FW_EP_FOREIGN;
     emx_msg event{};
     event.type = EMX_EV_LINK;
     event.local_ep = endpoint_.number;

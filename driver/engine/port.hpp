@@ -32,6 +32,7 @@ struct PortParts {
     Fd ring, bulk, lo;
     RingShape ring_shape, lo_shape;
     uint32_t bulk_bytes = 0;
+    uint32_t life = 0; ///< of the interface
 };
 
 class EnginePort final : public Port {

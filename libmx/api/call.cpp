@@ -27,6 +27,8 @@ mx_return_t Call::fail(mx_return_t code, const char *text)
     ErrorHandler handler = slot_->endpoint->handler();
     lock_.unlock();
     std::string copy(text);
+    if (!copy.starts_with(function_))
+        copy = std::string(function_) + ": " + copy;
     return handler(copy.data(), code);
 }
 

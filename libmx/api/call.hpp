@@ -12,7 +12,7 @@ namespace emx::api {
 
 class Call {
 public:
-    explicit Call(mx_endpoint_t handle)
+    explicit Call(mx_endpoint_t handle, const char *function = "") : function_(function)
     {
         Context *context = process().context.get();
         if (!context)
@@ -28,7 +28,7 @@ public:
 
     /// Why the handle is refused, through the global error handler.
     static mx_return_t refused(const char *function);
-    /// Words an error of this endpoint and calls its handler, unlocked.
+    /// Words an error of this endpoint, with the function's name, and calls its handler, unlocked.
     mx_return_t fail(mx_return_t code, const char *text);
     /// Tells the handler that a reaped request had failed; the call itself succeeds.
     void request_failed(int status);
@@ -40,6 +40,7 @@ public:
     }
 
 private:
+    const char *function_;
     EndpointSlot *slot_ = nullptr;
     std::unique_lock<std::mutex> lock_;
 };
@@ -49,7 +50,7 @@ template <class Body>
 mx_return_t on_endpoint(const char *function, mx_endpoint_t handle, Body body)
 {
     try {
-        Call call(handle);
+        Call call(handle, function);
         if (!call)
             return Call::refused(function);
         return body(call);

@@ -20,7 +20,7 @@ constexpr Text return_texts[] = {
     {MX_FAILURE, "failed, or not supported"},
     {MX_ALREADY_INITIALIZED, "the library is initialized already"},
     {MX_NOT_INITIALIZED, "the library is not initialized"},
-    {MX_NO_DEV, "no board is configured"},
+    {MX_NO_DEV, "no board can be used"},
     {MX_NO_DRIVER, "the service behind the library does not run"},
     {MX_NO_PERM, "permission denied"},
     {MX_BOARD_UNKNOWN, "no such board on this host"},

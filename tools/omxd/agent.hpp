@@ -72,6 +72,7 @@ private:
     // Interfaces that change (interfaces.cpp)
     void look_at(AgentBoard &board);
     void come_back(AgentBoard &board);
+    void release_all(AgentBoard &board);
     bool readdress(const AgentBoard &board, uint64_t mac);
 
     // Loop (loop.cpp)

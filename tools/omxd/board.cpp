@@ -141,6 +141,7 @@ bool AgentBoard::make_sockets(uint32_t endpoint, EndpointSockets &sockets) const
     grow_buffers(sockets.ring.get(), bulk_buffer);
     grow_buffers(sockets.lo.get(), bulk_buffer);
     sockets.shape.bulk_bytes = grow_buffers(sockets.bulk.get(), bulk_buffer);
+    sockets.shape.life = file_.board(number_).lives;
     sockets.shape.ring_slot = ring.slot;
     sockets.shape.ring_block = ring.block;
     sockets.shape.ring_blocks = ring.blocks;

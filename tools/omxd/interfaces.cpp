@@ -40,7 +40,7 @@ void Agent::come_back(AgentBoard &board)
             error.text =
                 "interface " + board.interface() +
                 " came back with the address of another host, or too often with a new one: restart omxd";
-        else if (!board.revive(plan))
+        else if (release_all(board); !board.revive(plan))
             error.text = "opening a raw socket on " + board.interface() + ": " + std::strerror(errno);
         else
             plans_[board.number()] = plan;
@@ -51,6 +51,20 @@ void Agent::come_back(AgentBoard &board)
             log_.line(error.text);
     }
     board.set_trouble(error.text);
+}
+
+/// The sockets of open endpoints are dead: peers are refused, and others may have the numbers.
+void Agent::release_all(AgentBoard &board)
+{
+    for (Client &client : clients_) {
+        if (client.board != static_cast<int>(board.number()))
+            continue;
+        log_.line("endpoint " + std::to_string(client.endpoint) + " of board " +
+                  std::to_string(client.board) + " ended with the interface; process " +
+                  std::to_string(client.pid));
+        board.release(client.endpoint);
+        client.board = -1;
+    }
 }
 
 bool Agent::readdress(const AgentBoard &board, uint64_t mac)

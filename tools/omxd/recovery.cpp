@@ -146,6 +146,8 @@ void Agent::reclaim(Client &client, const AgentRequest &request, Fd file, AgentR
     else if (!file_->same(file.get()))
         refuse(reply, mx_no_driver,
                "omxd was restarted and goes on without this endpoint: close it and open it again");
+    else if (request.life != boards_[request.board]->record().lives)
+        refuse(reply, mx_no_dev, "the interface of this endpoint vanished: close it and open it again");
     else
         take_number(client, request, reply);
     if (recovering() && reply.code != 0)
