@@ -12,6 +12,8 @@ namespace emx::conform {
 Options parse_options(int argc, char **argv)
 {
     Options o;
+    const char *full = std::getenv("EMX_FULL");
+    o.big = full && !std::strcmp(full, "1");
     for (int i = 1; i < argc; i++) {
         std::string a = argv[i];
         if (a == "--filter" && i + 1 < argc)
@@ -49,6 +51,8 @@ void Report::add(const Case &c, const std::string &column, Outcome outcome, cons
         row = rows_.insert(rows_.end(), {&c, {}});
     row->cells[column] = outcome;
     (outcome == Outcome::passed ? passed_ : outcome == Outcome::failed ? failed_ : skipped_)++;
+    if (outcome == Outcome::skipped)
+        skips_.push_back(std::string(c.name) + " [" + column + "]: " + detail);
     if (outcome == Outcome::failed) {
         failures_.push_back(std::string(c.name) + " [" + column + "]\n" + detail);
         std::printf("FAILED %s", (failures_.back() + (detail.ends_with('\n') ? "" : "\n")).c_str());
@@ -74,9 +78,11 @@ int Report::print() const
         }
         std::printf("\n");
     }
+    for (const std::string &text : skips_)
+        std::printf("\nskipped %s", text.c_str());
     for (const std::string &f : failures_)
         std::printf("\nFAILED %s", f.c_str());
-    std::printf("\n%d passed, %d failed, %d skipped\n", passed_, failed_, skipped_);
+    std::printf("\n\n%d passed, %d failed, %d skipped\n", passed_, failed_, skipped_);
     return failed_ ? 1 : 0;
 }
 

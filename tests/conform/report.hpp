@@ -13,7 +13,7 @@ namespace emx::conform {
 struct Options {
     std::vector<std::string> filters; ///< run only cases whose name or file contains one of them; none: all
     std::string config; ///< run only backends whose name contains it
-    bool big = false;
+    bool big = false; ///< --big, or EMX_FULL=1
     bool list = false;
     bool verbose = false;
 
@@ -23,13 +23,17 @@ struct Options {
 /// Reads the command line; prints usage and exits on errors.
 Options parse_options(int argc, char **argv);
 
+inline constexpr const char *skipped_for_size = "takes gigabytes or minutes: run with --big, or EMX_FULL=1";
+
 enum class Outcome { passed, failed, skipped };
 
 class Report {
 public:
     explicit Report(std::vector<std::string> columns) : columns_(std::move(columns)) {}
+    /// `detail` tells what failed, or why it was skipped. A case that makes no sense in a column is not
+    /// added: its cell stays empty.
     void add(const Case &c, const std::string &column, Outcome outcome, const std::string &detail);
-    /// Prints the table, the failures and the totals; the exit status.
+    /// Prints the table, the skipped ones, the failures and the totals; the exit status.
     int print() const;
 
 private:
@@ -39,7 +43,7 @@ private:
     };
     std::vector<std::string> columns_;
     std::vector<Row> rows_;
-    std::vector<std::string> failures_;
+    std::vector<std::string> failures_, skips_;
     int passed_ = 0, failed_ = 0, skipped_ = 0;
 };
 
