@@ -112,6 +112,7 @@ mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uin
         slot.endpoint->exchange_handler(args.handler);
         slot.endpoint->set_context_ids(args.context_bits, args.context_shift);
         slots_used_ = std::max(slots_used_.load(), i + 1);
+        tell("endpoint opened", &board, number);
         std::lock_guard helper(helper_mutex_);
         if (helper_wanted_ && !helper_.joinable())
             helper_ = std::thread([this] { helper_loop(); });
@@ -129,6 +130,7 @@ void Context::close(EndpointSlot &slot, std::unique_lock<std::mutex> &lock)
     while (slot.users)
         slot.changed.wait(lock);
     endpoint.linger(lock);
+    tell("endpoint closed", &endpoint.board(), endpoint.number());
     std::unique_ptr<Endpoint> dying = std::move(slot.endpoint);
     ++slot.generation;
     lock.unlock();

@@ -15,8 +15,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
 namespace emx {
@@ -48,6 +50,15 @@ public:
     const Conf &conf() const { return conf_; }
     ErrorHandler error_handler() const { return error_handler_(); }
 
+    /// Gets one line about a board's endpoint (board nullptr: about the library). Called with locks held.
+    using Teller = std::function<void(const std::string &text, const BoardInfo *board, uint32_t endpoint)>;
+    void set_teller(Teller teller) { teller_ = std::move(teller); }
+    void tell(const std::string &text, const BoardInfo *board = nullptr, uint32_t endpoint = 0) const
+    {
+        if (teller_)
+            teller_(text, board, endpoint);
+    }
+
     /// Opens an endpoint; returns its handle or nullptr with `error`. `handler` may be nullptr (global one).
     struct OpenArgs {
         uint32_t board, number, key;
@@ -65,6 +76,9 @@ public:
     /// What the helper thread does once: for each endpoint whose application stayed away since the last
     /// pass, accept what arrived and serve timers. True when something was done.
     bool helper_pass();
+    /// Accepts what arrived at the other endpoints of which nobody is inside a call; the caller has the lock
+    /// of this one.
+    void serve_others(const EndpointSlot &own);
     /// Explicit ack counters of new partners start above all that closed endpoints used: a peer that
     /// remembers one of them must not find ours too low (wire specification, 7.6).
     uint32_t ack_counter_floor() const { return ack_counter_floor_; }
@@ -87,6 +101,7 @@ private:
     std::unique_ptr<Device> device_;
     Conf conf_;
     HandlerSource error_handler_;
+    Teller teller_;
     std::unique_ptr<std::array<EndpointSlot, endpoint_slots>> slots_storage_;
     EndpointSlot *slots_;
     std::mutex open_mutex_;

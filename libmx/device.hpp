@@ -103,6 +103,8 @@ public:
     virtual uint64_t deadline_ns() const = 0;
     /// Sleeps until a frame arrives, wake() is called, or the absolute time comes.
     virtual void wait(uint64_t deadline_ns) = 0;
+    /// True once after a wait() that a signal handler ended. False always: a device that cannot tell.
+    virtual bool interrupted() { return false; }
     /// From now on wait() also ends while that descriptor is readable (-1: no longer). It must stay open
     /// as long. False: a device that does not wait on descriptors, such as one with a time of its own.
     virtual bool watch(int) { return false; }

@@ -77,6 +77,8 @@ public:
     /// Runs progress until done() or the deadline (device time), mx_wakeup or close; true iff done().
     bool wait(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns, const std::function<bool()> &done);
     void wakeup();
+    /// Grows with each wakeup().
+    uint32_t wake_epoch() const { return wake_epoch_; }
     void disable_progression(std::unique_lock<std::mutex> &lock);
     void enable_progression();
     /// After a non-blocking call that found nothing: offers the core when that keeps happening.
@@ -124,6 +126,7 @@ private:
     Partner *living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
     void activate(Partner *partner);
     void fail_partner(Partner *partner, int code, bool drop_messages);
+    void tell_death(const Partner *partner) const;
     void fail_sends(Partner *partner, int code);
     void fail_incoming(Partner *partner, int code, bool drop_messages);
     void fail_connects(Partner *partner, int code);
@@ -219,7 +222,7 @@ private:
     bool poll_device(unsigned spins);
     void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);
-    void sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns);
+    bool sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns);
 
     Context &context_;
     EndpointSlot &slot_;

@@ -151,7 +151,7 @@ void print_tunables()
     for (char **entry = environ; *entry; entry++)
         names.emplace_back(*entry, strcspn(*entry, "="));
     for (const ConfRow &row : conf_rows([](const char *name) { return std::getenv(name); }, names))
-        std::printf("%-24s %-16s %-8s %-12s %s\n", row.name.c_str(), row.value.c_str(), row.unit.c_str(),
+        std::printf("%-26s %-16s %-10s %-12s %s\n", row.name.c_str(), row.value.c_str(), row.unit.c_str(),
                     row.source.c_str(), row.help.c_str());
 }
 

@@ -178,7 +178,10 @@ void EnginePort::wait(uint64_t deadline)
         left = {static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
         limit = &left;
     }
-    if (::ppoll(fds, count, limit, nullptr) <= 0)
+    const int ready = ::ppoll(fds, count, limit, nullptr);
+    if (ready < 0 && errno == EINTR)
+        interrupted_.store(true, std::memory_order_relaxed);
+    if (ready <= 0)
         return;
     if (fds[2].revents)
         seat.clear();

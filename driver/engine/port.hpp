@@ -57,6 +57,7 @@ public:
     emx_counters &counters() override { return counters_; }
     uint64_t deadline_ns() const override;
     void wait(uint64_t deadline_ns) override;
+    bool interrupted() override { return interrupted_.exchange(false, std::memory_order_relaxed); }
     bool watch(int fd) override
     {
         watched_.store(fd, std::memory_order_relaxed);
@@ -143,6 +144,7 @@ private:
     std::atomic<bool> poll_bulk_{false}; ///< for wait(), which runs without the lock
     std::atomic<bool> poll_output_{false};
     std::atomic<bool> socket_error_{false};
+    std::atomic<bool> interrupted_{false}; ///< a signal ended a wait()
     std::atomic<int> watched_{-1}; ///< the library's, in wait()
     Wake wake_;
     uint32_t board_number_;

@@ -13,6 +13,7 @@
 mx_return_t emx_errors_are_fatal(char *text, mx_return_t code)
 {
     std::fprintf(stderr, "%s: %s\n", text, omx_strerror(emx::omx::code(code)));
+    emx::api::wait_for_debugger();
     std::exit(255);
 }
 

@@ -15,6 +15,9 @@ extern "C" mx_return_t emx_errors_return(char *text, mx_return_t code);
 
 namespace emx::api {
 
+/// Sleeps as OMX_ABORT_SLEEPS says, before a fatal error ends the process.
+void wait_for_debugger();
+
 /// Calls the global error handler with (text, code); returns what it returns. Works before mx_init.
 mx_return_t fail(mx_return_t code, const char *text);
 

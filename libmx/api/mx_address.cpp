@@ -61,6 +61,27 @@ const char *connect_text(mx_return_t code)
     }
 }
 
+/// Endpoint::wait, and the other endpoints of the process are served meanwhile when the user wants that.
+bool wait_for_answer(Call &call, uint64_t deadline, const std::function<bool()> &answered)
+{
+    Context &context = call->context();
+    if (!context.conf().connect_pollall)
+        return call->wait(call.lock(), deadline, answered);
+    constexpr uint64_t slice_ns = 1000000; // nothing wakes us for the others
+    const uint32_t epoch = call->wake_epoch();
+    const auto look = [&] {
+        context.serve_others(call.slot());
+        return answered();
+    };
+    for (;;) {
+        const uint64_t now = context.device().now_ns();
+        if (call->wait(call.lock(), std::min(deadline, now + slice_ns), look))
+            return true;
+        if (call->closing() || call->wake_epoch() != epoch || context.device().now_ns() >= deadline)
+            return false;
+    }
+}
+
 } // namespace
 
 mx_return_t mx_get_endpoint_addr(mx_endpoint_t ep, mx_endpoint_addr_t *address)
@@ -124,7 +145,7 @@ mx_return_t mx_connect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t ke
             return !request || request->complete;
         };
         uint64_t deadline = deadline_of(*call, timeout);
-        if (!call->wait(call.lock(), deadline, answered)) {
+        if (!wait_for_answer(call, deadline, answered)) {
             if (request)
                 call->cancel(request, false);
             return refuse(MX_TIMEOUT);

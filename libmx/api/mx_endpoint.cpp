@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Endpoints: open, close, wakeup, progression, handlers (API specification, 3.2 and 3.10).
+#include "libmx/api/binding.hpp"
 #include "libmx/api/call.hpp"
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/parameters.hpp"
@@ -15,6 +16,22 @@ mx_return_t mx_open_endpoint(uint32_t board, uint32_t eid, uint32_t key, mx_para
     return open_endpoint(
         board, eid, key, [&](EndpointParameters &out) { return read_parameters(params, nparams, out); }, ep);
 }
+
+namespace {
+
+void bind(Context &context, mx_endpoint_t ep)
+{
+    Call call(ep);
+    if (!call)
+        return;
+    const auto cpus = processors_for(context.conf().process_binding, call->board().nic_id, call->number());
+    const char *text = cpus.empty()        ? "OMX_PROCESS_BINDING names no processor"
+                       : bind_thread(cpus) ? "bound as OMX_PROCESS_BINDING wants"
+                                           : "no processor of OMX_PROCESS_BINDING can be had";
+    context.tell(text, &call->board(), call->number());
+}
+
+} // namespace
 
 mx_return_t emx::api::open_endpoint(uint32_t board, uint32_t number, uint32_t key,
                                     const std::function<mx_return_t(EndpointParameters &)> &read,
@@ -35,8 +52,11 @@ mx_return_t emx::api::open_endpoint(uint32_t board, uint32_t number, uint32_t ke
         DeviceError error;
         *ep =
             context->open({board, number, key, parameters.handler, parameters.bits, parameters.shift}, error);
-        if (*ep)
+        if (*ep) {
+            if (!context->conf().process_binding.empty())
+                bind(*context, *ep);
             return MX_SUCCESS;
+        }
         return fail(static_cast<mx_return_t>(error.code), ("mx_open_endpoint: " + error.text).c_str());
     } catch (const std::bad_alloc &) {
         return fail(MX_NO_RESOURCES, "mx_open_endpoint: out of memory");

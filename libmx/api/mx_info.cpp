@@ -134,6 +134,8 @@ mx_return_t info(Context &context, mx_endpoint_t ep, int key, const void *in, ui
     case MX_PIO_SEND_MAX: return out.number(EMX_SMALL_MAX);
     case MX_COPY_SEND_MAX: {
         auto most = static_cast<uint32_t>(context.conf().rndv_threshold);
+        if (context.conf().shared_rndv_threshold)
+            most = std::min(most, static_cast<uint32_t>(context.conf().shared_rndv_threshold));
         for (const BoardInfo &board : context.device().boards())
             most = std::min(most, board.medium_max);
         return out.number(most);

@@ -4,9 +4,12 @@
 
 #include "driver/engine/engine.hpp"
 #include "libmx/api/hooks.hpp"
+#include "libmx/api/verbose.hpp"
 #include "libmx/endpoint.hpp"
 
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <pthread.h>
 
 namespace emx::api {
@@ -45,6 +48,20 @@ std::unique_ptr<Device> make_device(const Conf &conf, DeviceError &error)
     return make_engine(config, error);
 }
 
+Context::Teller teller(const std::string &prefix)
+{
+    return [prefix](const std::string &text, const BoardInfo *board, uint32_t endpoint) {
+        About about;
+        if (board)
+            about = {board->number, endpoint, board->host_name};
+        std::string line = expand_prefix(prefix, about) + text;
+        if (board)
+            line += ", board " + std::to_string(board->number) + " endpoint " + std::to_string(endpoint);
+        line += '\n';
+        std::fwrite(line.data(), 1, line.size(), stderr);
+    };
+}
+
 mx_return_t initialise()
 {
     Process &p = process();
@@ -64,6 +81,10 @@ mx_return_t initialise()
     if (!device)
         return refuse(static_cast<mx_return_t>(error.code), "mx_init: " + error.text);
     p.context = std::make_unique<Context>(std::move(device), conf, global_handler);
+    if (conf.verbose) {
+        p.context->set_teller(teller(conf.verbose_prefix));
+        p.context->tell("initialised, " + std::to_string(p.context->device().boards().size()) + " boards");
+    }
     if (p.helper_thread)
         p.context->start_helper();
     p.inherited = false;
@@ -92,6 +113,16 @@ ErrorHandler global_handler()
     if (ErrorHandler own = process().handler.load())
         return own;
     return default_handler();
+}
+
+void wait_for_debugger()
+{
+    Conf conf;
+    std::string error;
+    load_conf(conf, variable, error);
+    timespec left{conf.abort_sleeps, 0};
+    while (::nanosleep(&left, &left) != 0) { // tidy-allow(sleep): the user asked for it
+    }
 }
 
 mx_return_t fail(mx_return_t code, const char *text)
@@ -128,6 +159,7 @@ mx_return_t mx_finalize(void)
         return fail(MX_NOT_INITIALIZED, "mx_finalize: the library is not initialised");
     }
     p.context->close_all();
+    p.context->tell("finalised");
     p.context.reset();
     return MX_SUCCESS;
 }

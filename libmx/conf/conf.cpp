@@ -39,16 +39,21 @@ const Tunable tunables[] = {
     {"OMX_DISABLE_SELF", "MX_DISABLE_SELF", nullptr, Style::boolean, &Conf::disable_self, nullptr, 0, 1, "bool", "messages to the own endpoint travel as frames"},
     {"OMX_DISABLE_SHARED", "MX_DISABLE_SHMEM", "MX_DISABLE_SHARED", Style::boolean, &Conf::disable_shared, nullptr, 0, 1, "bool", "messages within the host travel as frames"},
     {"OMX_RNDV_THRESHOLD", nullptr, nullptr, Style::loose, &Conf::rndv_threshold, nullptr, 128, 32768, "bytes", "longer sends go by rendezvous"},
+    {"OMX_SHARED_RNDV_THRESHOLD", nullptr, nullptr, Style::loose, &Conf::shared_rndv_threshold, nullptr, 128, 32768, "bytes", "the same within the host; 0: as OMX_RNDV_THRESHOLD"},
     {"OMX_RESENDS_MAX", "MX_MAX_RETRIES", nullptr, Style::loose, &Conf::resends_max, nullptr, 1, INT_MAX, "0.5 s", "silence before a peer is unreachable"},
     {"OMX_ZOMBIE_SEND", nullptr, nullptr, Style::loose, &Conf::zombies_max, nullptr, 0, INT_MAX, "messages", "sends completed before their ack"},
     {"MX_ZOMBIE_SEND", nullptr, "MX_ZOMBIE", Style::zombie, &Conf::zombies_max, nullptr, 0, INT_MAX, "bool", "0: sends complete on their ack only"},
     {"OMX_NOTACKED_MAX", "MX_IMM_ACK", nullptr, Style::loose, &Conf::notacked_max, nullptr, 1, 255, "messages", "taken before an ack goes out at once"},
     {"OMX_WAITSPIN", nullptr, nullptr, Style::boolean, &Conf::wait_spin, nullptr, 0, 1, "bool", "blocking calls never sleep"},
-    {"OMX_WAITINTR", nullptr, nullptr, Style::boolean, &Conf::wait_interruptible, nullptr, 0, 1, "bool", "accepted; a signal does not end a blocking call yet"},
-    {"OMX_CONNECT_POLLALL", nullptr, nullptr, Style::boolean, &Conf::connect_pollall, nullptr, 0, 1, "bool", "accepted; the helper thread answers for the other endpoints anyway"},
+    {"OMX_WAITINTR", nullptr, nullptr, Style::boolean, &Conf::wait_interruptible, nullptr, 0, 1, "bool", "a signal that comes while a blocking call sleeps ends it like a timeout"},
+    {"OMX_CONNECT_POLLALL", nullptr, nullptr, Style::boolean, &Conf::connect_pollall, nullptr, 0, 1, "bool", "mx_connect answers for the other endpoints of the process meanwhile"},
     {"OMX_FATAL_ERRORS", "MX_ERRORS_ARE_FATAL", "OMX_ERRORS_ARE_FATAL", Style::boolean, &Conf::fatal_errors, nullptr, 0, 1, "bool", "0: the default error handler returns"},
     {"OMX_ANY_ENDPOINT", nullptr, nullptr, Style::boolean, &Conf::any_endpoint, nullptr, 0, 1, "bool", "the endpoint number asked for is ignored"},
-    {"OMX_VERBOSE", "MX_VERBOSE", nullptr, Style::present, &Conf::verbose, nullptr, 0, 1, "bool", "accepted; there are no diagnostics yet"},
+    {"OMX_VERBOSE", "MX_VERBOSE", nullptr, Style::present, &Conf::verbose, nullptr, 0, 1, "bool", "set, even empty: endpoints and peers that come and go are told on stderr"},
+    {"OMX_VERBOSE_PREFIX", nullptr, nullptr, Style::text, nullptr, &Conf::verbose_prefix, 0, 0, "text", "in front of that; 1: host and process; %p process %e endpoint %b board %B its name %H host, [FROM-TO] cuts"},
+    {"OMX_ABORT_SLEEPS", nullptr, nullptr, Style::loose, &Conf::abort_sleeps, nullptr, 0, 86400, "s", "sleep before a fatal error ends the process, for a debugger"},
+    {"OMX_PROCESS_BINDING", nullptr, nullptr, Style::text, nullptr, &Conf::process_binding, 0, 0, "binding", "processor of the thread that opens an endpoint: all:CPU, a list by endpoint, file, file:PATH"},
+    {"OMX_IGNORE_MX_ENV", nullptr, nullptr, Style::boolean, &Conf::ignore_mx_env, nullptr, 0, 1, "bool", "no MX_* variable is looked at"},
     {"OMX_CTXIDS", nullptr, nullptr, Style::pair, &Conf::context_bits, nullptr, 0, 16, "bits,shift", "context ids of endpoints opened without that parameter"},
     {"EMX_WINDOW", nullptr, nullptr, Style::strict, &Conf::window_frames, nullptr, 1, 250, "frames", "unacknowledged eager frames per partner"},
     {"EMX_RESEND_MS", nullptr, nullptr, Style::strict, &Conf::resend_ms, nullptr, 1, 500, "ms", "first resend; doubles up to 500"},
@@ -62,6 +67,30 @@ const Tunable tunables[] = {
     {"EMX_PEERS", nullptr, nullptr, Style::text, nullptr, &Conf::peers_file, 0, 0, "file", "peers file, when this process starts the agent"},
     {"EMX_GROUP", nullptr, nullptr, Style::text, nullptr, &Conf::group, 0, 0, "group", "its members are served besides root (ethermx), when this process starts the agent"},
     {"EMX_OMXD", nullptr, nullptr, Style::text, nullptr, &Conf::agent, 0, 0, "file", "the board agent's program"},
+};
+
+struct Ignored {
+    const char *name;
+    const char *reason;
+};
+
+// Known to users of MX and Open-MX; nothing here could do what they ask for.
+const Ignored ignored[] = {
+    {"OMX_VERBDEBUG", "there is no debug build with message classes"},
+    {"OMX_DEBUG_REQUESTS", "requests are checked always"},
+    {"OMX_DEBUG_CHECKSUM", "the network cards check frames"},
+    {"OMX_DEBUG_SIGNAL", "attach a debugger, or run omx_endpoint_info"},
+    {"OMX_DEBUG_SIGNAL_NUM", "as OMX_DEBUG_SIGNAL"},
+    {"OMX_RCACHE", "no memory is registered"},
+    {"OMX_PRCACHE", "no memory is registered"},
+    {"OMX_MEDIUM_SENDQ", "sends that complete at once are always copied"},
+    {"MX_RCACHE", "no memory is registered"},
+    {"MX_MONOTHREAD", "calls are always safe for threads"},
+    {"MX_CSUM", "the network cards check frames"},
+    {"MX_NO_MYRINET", "boards are named by EMX_BOARDS"},
+    {"MX_BONDING", "a message goes through one board"},
+    {"MX_PIPELINE_LOG", "the receiver chooses the fragments of large messages"},
+    {"MX_FW_ACK", "acks are the library's"},
 };
 // clang-format on
 
@@ -176,6 +205,11 @@ std::vector<ConfRow> conf_rows(const Environment &environment, const std::vector
             rows.push_back({row.name, found.value, row.unit, "invalid", error});
         else
             rows.push_back({row.name, value_text(conf, row), row.unit, found.source, row.help});
+    }
+    for (const auto &[name, reason] : ignored) {
+        const char *value = environment(name);
+        rows.push_back({name, value ? value : "", "", value ? name : "default",
+                        std::string("accepted, no effect: ") + reason});
     }
     for (const std::string &name : names) {
         bool known = std::any_of(std::begin(tunables), std::end(tunables),

@@ -16,6 +16,7 @@ struct Conf {
     int disable_self = 0;
     int disable_shared = 0;
     int rndv_threshold = 32768; ///< bytes; longer sends go by rendezvous
+    int shared_rndv_threshold = 0; ///< bytes, to endpoints of this host; 0: rndv_threshold
     int resends_max = 1000; ///< periods of 0.5 s before a peer is declared unreachable
     int zombies_max = 512; ///< sends complete before their ack, per endpoint
     int notacked_max = 4; ///< messages taken before an ack goes out at once
@@ -25,6 +26,10 @@ struct Conf {
     int fatal_errors = 1;
     int any_endpoint = 0;
     int verbose = 0;
+    std::string verbose_prefix = "OMX: ";
+    int abort_sleeps = 0; ///< seconds
+    std::string process_binding;
+    int ignore_mx_env = 0;
     int context_bits = 0;
     int context_shift = 0;
     // ours
@@ -57,8 +62,9 @@ using Environment = std::function<const char *(const char *)>;
 /// API specification wants; nonsense in EMX_* gives a sentence in `error` and false.
 bool load_conf(Conf &conf, const Environment &environment, std::string &error);
 
-/// The table for omx_info -c, values as load_conf gives them; then the EMX_* names of `names` that nobody
-/// reads (usual cause: a typing error), with source "unknown".
+/// The table for omx_info -c, values as load_conf gives them; then the names that have no
+/// effect, with the reason, and the EMX_* names of `names` that nobody reads (usual cause: a typing
+/// error), with source "unknown".
 std::vector<ConfRow> conf_rows(const Environment &environment, const std::vector<std::string> &names);
 
 } // namespace emx

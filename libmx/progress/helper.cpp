@@ -39,6 +39,18 @@ bool Context::helper_pass()
     return worked;
 }
 
+void Context::serve_others(const EndpointSlot &own)
+{
+    for (uint32_t i = 0; i < slots_used_; ++i) {
+        EndpointSlot &slot = slots_[i];
+        if (&slot == &own)
+            continue;
+        std::unique_lock lock(slot.mutex, std::try_to_lock); // never waits: others do the same with ours
+        if (lock && slot.endpoint && !slot.endpoint->closing() && !slot.users)
+            slot.endpoint->progress(Driver::helper);
+    }
+}
+
 void Context::start_helper()
 {
     std::lock_guard lock(helper_mutex_);

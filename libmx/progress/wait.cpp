@@ -49,8 +49,10 @@ bool Endpoint::wait(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns,
         if (found)
             continue;
         if (time >= spin_end) {
-            sleep_once(lock, deadline_ns);
-            continue;
+            if (!sleep_once(lock, deadline_ns))
+                continue;
+            progress(Driver::application);
+            return done();
         }
         lock.unlock();
         if (gated() || ++empty % 64 == 0)
@@ -59,21 +61,22 @@ bool Endpoint::wait(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns,
     }
 }
 
-void Endpoint::sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns)
+/// True when a signal ended it, and shall end the call.
+bool Endpoint::sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns)
 {
     if (gated()) {
         // Another thread runs the handler, or progression is disabled: only its end can help.
         lock.unlock();
         context_.device().yield();
         lock.lock();
-        return;
+        return false;
     }
     uint64_t time = now();
     if (sleeper_) {
         constexpr uint64_t slice_ns = 100000000;
         auto left = std::chrono::nanoseconds(std::min(deadline_ns - time, slice_ns));
         slot_.changed.wait_for(lock, left);
-        return;
+        return false;
     }
     sleeper_ = true;
     uint64_t until = std::min(deadline_ns, next_deadline(time));
@@ -83,6 +86,7 @@ void Endpoint::sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_
     lock.lock();
     sleeper_ = false;
     slot_.changed.notify_all(); // someone else may have to take over
+    return context_.conf().wait_interruptible && port_->interrupted();
 }
 
 void Endpoint::wakeup()

@@ -33,6 +33,9 @@ Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep
     partner->peer = peer;
     partner->nic_id = nic_id;
     partner->remote_ep = remote_ep;
+    const auto shared = static_cast<uint32_t>(context_.conf().shared_rndv_threshold);
+    const bool local = peer != ~uint32_t{0} && port_->peer_is_local(peer);
+    partner->eager_max = local && shared ? std::min(shared, board_.medium_max) : eager_max_;
     set_session(partner.get(), EMX_SESSION_NONE);
     // A coarse clock: a peer that remembers an older life of ours must not find our counter too low (7.6).
     partner->ack_counter_tx =

@@ -22,7 +22,7 @@ Request *Endpoint::post_send(const Segment *segments, uint32_t count, uint64_t l
     } else if (to->self) {
         request->segments.assign(segments, count);
         send_self(request, length, synchronous);
-    } else if (synchronous || length > eager_max_) {
+    } else if (synchronous || length > to->eager_max) {
         request->segments.assign(segments, count);
         send_rendezvous(request, to);
     } else {

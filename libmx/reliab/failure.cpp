@@ -4,6 +4,8 @@
 #include "libmx/endpoint.hpp"
 #include "libmx/reliab/sequence.hpp"
 
+#include <cstdio>
+
 namespace emx {
 
 void Endpoint::fail_partner(Partner *partner, int code, bool drop_messages)
@@ -13,11 +15,21 @@ void Endpoint::fail_partner(Partner *partner, int code, bool drop_messages)
     take_acks(); // what the peer has is no failure
     partner->state = PartnerState::dead;
     partner->dead_code = code;
+    tell_death(partner);
     partner->ack_owed = partner->ack_now = false;
     fail_sends(partner, code);
     fail_connects(partner, code);
     fail_incoming(partner, code, drop_messages);
     drop_early(partner);
+}
+
+void Endpoint::tell_death(const Partner *partner) const
+{
+    char text[128];
+    std::snprintf(text, sizeof(text), "peer %012llx:%u: %s", static_cast<unsigned long long>(partner->nic_id),
+                  unsigned{partner->remote_ep},
+                  mx_strstatus(static_cast<mx_status_code_t>(partner->dead_code)));
+    context_.tell(text, &board_, number());
 }
 
 void Endpoint::fail_sends(Partner *partner, int code)

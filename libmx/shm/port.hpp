@@ -52,6 +52,7 @@ public:
     emx_counters &counters() override { return inner_->counters(); }
     uint64_t deadline_ns() const override;
     void wait(uint64_t deadline_ns) override;
+    bool interrupted() override { return inner_->interrupted(); }
     bool watch(int) override { return false; } // taken by ourselves
     void wake() override { inner_->wake(); }
 

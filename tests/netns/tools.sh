@@ -121,6 +121,7 @@ ln -s "$tools/omx_counters" "$NETLAB_TMP/mx_counters"
 
 expect "omx_info shows the board" prints 'node1:0 \(board #0 name eth0 addr 02:45:4d:58:00:01\)' 1 omx_info
 expect "omx_info -c shows tunables" prints '^EMX_' 1 omx_info -c
+expect "omx_info -c says what has no effect, and why" prints '^MX_RCACHE .*no effect: no memory' 1 omx_info -c
 expect "omx_info refuses a board that is not there" refuses 'no board #7' 1 omx_info -b 7
 expect "-h is usage, status 255" refuses '^usage: ' 1 omx_info -h
 for key in 'MX Version:' 'MX Build:' 'boards installed\.' '32 endpoints per NIC, [0-9]+ NICs on the network' \
