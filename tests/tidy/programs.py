@@ -12,7 +12,7 @@ import subprocess
 
 from tree import Finding
 
-TIDY_SHARE = 16  # files; each takes 5 to 10 s
+TIDY_SHARE = 12  # files; each takes 5 to 10 s
 CORE_SYMBOLS = {'memcpy', 'memset', 'memcmp', 'memmove'}
 # What compilers add by themselves: position independence, stack protector, sanitizers, coverage.
 COMPILER_SYMBOLS = re.compile(r'_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__(asan|ubsan|tsan|msan)_\w+'
