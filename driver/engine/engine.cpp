@@ -130,7 +130,7 @@ bool same_boards(BoardFile &a, BoardFile &b)
     for (uint32_t i = 0; same && i < a.board_count(); i++)
         same = text_of(a.board(i).interface, sizeof(a.board(i).interface)) ==
                    text_of(b.board(i).interface, sizeof(b.board(i).interface)) &&
-               std::memcmp(&a.board(i).sizes, &b.board(i).sizes, sizeof(fw_sizes)) == 0;
+               same_sizes(a.board(i).sizes, b.board(i).sizes);
     return same;
 }
 

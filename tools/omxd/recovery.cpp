@@ -45,7 +45,7 @@ unsigned packet_sockets(int interface)
 bool same_board(const BoardRecord &record, const BoardPlan &plan)
 {
     return record.mac == plan.facts.mac && plan.spec.interface == record.interface &&
-           std::memcmp(&record.sizes, &plan.sizes, sizeof(plan.sizes)) == 0;
+           same_sizes(record.sizes, plan.sizes);
 }
 
 } // namespace
