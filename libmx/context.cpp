@@ -11,12 +11,9 @@ namespace emx {
 
 namespace {
 
-constexpr uint32_t slot_bits = 10;
-constexpr uint32_t generation_bits = 32;
-
 mx_endpoint_t handle_of(uint32_t slot, uint32_t generation)
 {
-    uint64_t value = uint64_t{1} << 63 | uint64_t{generation} << slot_bits | slot;
+    uint64_t value = uint64_t{1} << 63 | uint64_t{generation} << handle_slot_bits | slot;
     return reinterpret_cast<mx_endpoint_t>(value);
 }
 
@@ -33,23 +30,6 @@ Context::~Context()
 {
     stop_helper();
     close_all();
-}
-
-EndpointSlot *Context::enter(mx_endpoint_t handle, std::unique_lock<std::mutex> &lock)
-{
-    auto value = reinterpret_cast<uint64_t>(handle);
-    uint32_t index = value & ((1u << slot_bits) - 1);
-    auto generation = static_cast<uint32_t>(value >> slot_bits);
-    if (!(value >> 63) || (value >> (slot_bits + generation_bits) & 1))
-        return nullptr;
-    EndpointSlot &slot = slots_[index];
-    lock = std::unique_lock(slot.mutex);
-    if (!slot.endpoint || slot.generation != generation || slot.endpoint->closing()) {
-        lock.unlock();
-        return nullptr;
-    }
-    slot.activity.store(slot.activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    return &slot;
 }
 
 mx_endpoint_t Context::open(const OpenArgs &args, DeviceError &error)
@@ -122,7 +102,7 @@ mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uin
     return nullptr;
 }
 
-void Context::close(EndpointSlot &slot, std::unique_lock<std::mutex> &lock)
+void Context::close(EndpointSlot &slot, std::unique_lock<Lock> &lock)
 {
     Endpoint &endpoint = *slot.endpoint;
     endpoint.begin_close();

@@ -8,6 +8,7 @@
 #include "libmx/conf/conf.hpp"
 #include "libmx/device.hpp"
 #include "libmx/error_handler.hpp"
+#include "libmx/lock.hpp"
 
 #include "myriexpress.h"
 
@@ -26,11 +27,15 @@ namespace emx {
 class Endpoint;
 
 inline constexpr uint32_t endpoint_slots = 1024;
+// A handle of an endpoint: 1 bit | generation of the slot | slot.
+inline constexpr uint32_t handle_slot_bits = 10;
+inline constexpr uint32_t handle_generation_bits = 32;
+static_assert(endpoint_slots == 1u << handle_slot_bits);
 
 /// Place of an endpoint in a process. Outlives the endpoint, so that calls on a closed handle find a lock.
 struct EndpointSlot {
-    std::mutex mutex;
-    std::condition_variable changed; ///< a waiter left, a handler returned, a request completed
+    Lock mutex;
+    std::condition_variable_any changed; ///< a waiter left, a handler returned, a request completed
     uint32_t generation = 0;
     uint32_t users = 0; ///< threads inside a blocking call or a handler
     std::unique_ptr<Endpoint> endpoint;
@@ -67,10 +72,11 @@ public:
     };
     mx_endpoint_t open(const OpenArgs &args, DeviceError &error);
     /// Slot of a live handle, locked into `lock`; nullptr when the handle is not of an open endpoint.
-    EndpointSlot *enter(mx_endpoint_t handle, std::unique_lock<std::mutex> &lock);
+    /// Defined in endpoint.hpp: every call begins with it.
+    EndpointSlot *enter(mx_endpoint_t handle, std::unique_lock<Lock> &lock);
     EndpointSlot *slot(uint32_t index) { return index < endpoint_slots ? &slots_[index] : nullptr; }
     /// Closes an endpoint whose slot is locked: releases waiting threads, lingers, frees.
-    void close(EndpointSlot &slot, std::unique_lock<std::mutex> &lock);
+    void close(EndpointSlot &slot, std::unique_lock<Lock> &lock);
     void close_all();
 
     /// What the helper thread does once: for each endpoint whose application stayed away since the last

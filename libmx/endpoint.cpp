@@ -184,7 +184,7 @@ void Endpoint::set_timeout(Request *request, uint32_t ms)
     timer_ns_ = std::min(timer_ns_, request->expires_ns);
 }
 
-void Endpoint::tell_lost(std::unique_lock<std::mutex> &lock)
+void Endpoint::tell_lost(std::unique_lock<Lock> &lock)
 {
     if (inside_handler())
         return;

@@ -75,23 +75,23 @@ public:
     bool gated() const { return progression_disabled_ || in_handler_; }
     bool inside_handler() const { return in_handler_ && handler_thread_ == std::this_thread::get_id(); }
     /// Runs progress until done() or the deadline (device time), mx_wakeup or close; true iff done().
-    bool wait(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns, const std::function<bool()> &done);
+    bool wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const std::function<bool()> &done);
     void wakeup();
     /// Grows with each wakeup().
     uint32_t wake_epoch() const { return wake_epoch_; }
-    void disable_progression(std::unique_lock<std::mutex> &lock);
+    void disable_progression(std::unique_lock<Lock> &lock);
     void enable_progression();
     /// After a non-blocking call that found nothing: offers the core when that keeps happening.
-    void found_nothing(std::unique_lock<std::mutex> &lock);
+    void found_nothing(std::unique_lock<Lock> &lock);
     void found_something() { empty_calls_ = 0; }
     /// Calls the error handler for failures nobody will ask about; unlocks meanwhile.
-    void report_lost(std::unique_lock<std::mutex> &lock)
+    void report_lost(std::unique_lock<Lock> &lock)
     {
         if (!lost_.empty()) [[unlikely]]
             tell_lost(lock);
     }
     void begin_close() { closing_ = true; }
-    void linger(std::unique_lock<std::mutex> &lock);
+    void linger(std::unique_lock<Lock> &lock);
 
     // --- small things
     Context &context() { return context_; }
@@ -216,13 +216,13 @@ private:
     // completion
     void complete(Request *request, int code);
     void lost(int code);
-    void tell_lost(std::unique_lock<std::mutex> &lock);
+    void tell_lost(std::unique_lock<Lock> &lock);
 
     // progress
     bool poll_device(unsigned spins);
     void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);
-    bool sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns);
+    bool sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns);
 
     Context &context_;
     EndpointSlot &slot_;
@@ -265,6 +265,7 @@ private:
     bool lingering_ = false;
     bool sleeper_ = false; ///< a thread waits on the device
     uint32_t wake_epoch_ = 0;
+    static constexpr uint32_t waiting_calls = 3; ///< empty ones in a row, of a program that waits by asking
     uint32_t empty_calls_ = 0;
     uint32_t posts_ = 0;
     uint32_t passes_ = 0; ///< weighted, since the clock was read
@@ -279,6 +280,22 @@ private:
     std::vector<Partner *> unstamped_; ///< owe an ack since a time not read yet
     std::vector<int> lost_; ///< status codes for the error handler
 };
+
+inline EndpointSlot *Context::enter(mx_endpoint_t handle, std::unique_lock<Lock> &lock)
+{
+    const auto value = reinterpret_cast<uint64_t>(handle);
+    const auto generation = static_cast<uint32_t>(value >> handle_slot_bits);
+    if (!(value >> 63) || (value >> (handle_slot_bits + handle_generation_bits) & 1)) [[unlikely]]
+        return nullptr;
+    EndpointSlot &slot = slots_[value & (endpoint_slots - 1)];
+    lock = std::unique_lock(slot.mutex);
+    if (!slot.endpoint || slot.generation != generation || slot.endpoint->closing()) [[unlikely]] {
+        lock.unlock();
+        return nullptr;
+    }
+    slot.activity.store(slot.activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return &slot;
+}
 
 /// The mx_return_t (or Open-MX code) that an error handler gets for a request's status.
 mx_return_t handler_code(int status);

@@ -13,11 +13,10 @@ namespace {
 
 constexpr uint32_t take_all = 0x40000; // bytes of a passed frame, at most
 constexpr uint32_t type_at = 16;
-constexpr uint32_t endpoint_at = 17;
 constexpr uint32_t nack_lib_endpoint_at = 25;
 constexpr uint32_t reply_endpoint_at = 31;
 
-enum Label { next = 0, accept, drop, nack_lib, reply, host, host_accept, host_drop, refusable };
+enum Label { next = 0, accept, drop, nack_lib, reply, mine, host, host_accept, host_drop, refusable };
 
 /// Collects instructions; jumps name labels, which are all defined later.
 class Assembler {
@@ -25,6 +24,19 @@ public:
     void load_word(uint32_t at) { put(BPF_LD | BPF_W | BPF_ABS, at); }
     void load_half(uint32_t at) { put(BPF_LD | BPF_H | BPF_ABS, at); }
     void load_byte(uint32_t at) { put(BPF_LD | BPF_B | BPF_ABS, at); }
+    /// Type and endpoint number by one load, which is what a filter's time goes to; the type is at hand.
+    void load_type_and_endpoint()
+    {
+        load_half(type_at);
+        put(BPF_MISC | BPF_TAX, 0);
+        put(BPF_ALU | BPF_RSH | BPF_K, 8);
+    }
+    /// What load_type_and_endpoint left in the index register.
+    void take_endpoint()
+    {
+        put(BPF_MISC | BPF_TXA, 0);
+        put(BPF_ALU | BPF_AND | BPF_K, 0xff);
+    }
     void put(uint16_t code, uint32_t k) { program_.push_back({code, 0, 0, k}); }
     void jump_equal(uint32_t k, Label yes, Label no = next) { jump(BPF_JEQ, k, yes, no); }
     void jump_at_least(uint32_t k, Label yes, Label no = next) { jump(BPF_JGE, k, yes, no); }
@@ -84,22 +96,23 @@ void require_destination(Assembler &a, uint64_t mac, Label otherwise)
 FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies)
 {
     Assembler a;
-    require_destination(a, mac, drop);
-    a.load_byte(type_at);
+    a.load_type_and_endpoint();
     a.jump_equal(EMX_PULL_REPLY, with_replies ? reply : drop);
     a.jump_equal(EMX_NACK_LIB, nack_lib);
     a.jump_at_least(EMX_TRUC, next, drop);
     a.jump_greater(EMX_NACK_MCP, drop);
-    a.load_byte(endpoint_at);
-    a.jump_equal(endpoint, accept, drop);
+    a.take_endpoint();
+    a.jump_equal(endpoint, mine, drop);
     if (with_replies) {
         a.here(reply);
         a.load_byte(reply_endpoint_at);
-        a.jump_equal(endpoint, accept, drop);
+        a.jump_equal(endpoint, mine, drop);
     }
     a.here(nack_lib);
     a.load_byte(nack_lib_endpoint_at);
-    a.jump_equal(endpoint, accept, drop);
+    a.jump_equal(endpoint, next, drop);
+    a.here(mine);
+    require_destination(a, mac, drop);
     return a.finish();
 }
 
@@ -139,7 +152,7 @@ void drop_claimed(Assembler &a, const std::bitset<EMX_ENDPOINTS_MAX> &claimed)
 FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed)
 {
     Assembler a;
-    a.load_byte(type_at);
+    a.load_type_and_endpoint();
     a.jump_equal(EMX_RAW, host_accept);
     a.jump_equal(EMX_HOST_QUERY, host);
     a.jump_equal(EMX_HOST_REPLY, host);
@@ -154,7 +167,7 @@ FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &c
     a.put(BPF_RET | BPF_K, 0);
     a.here(refusable);
     // Traffic is for claimed endpoints: sort it out first.
-    a.load_byte(endpoint_at);
+    a.take_endpoint();
     drop_claimed(a, claimed);
     require_destination(a, mac, drop);
     return a.finish();

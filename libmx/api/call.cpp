@@ -47,7 +47,7 @@ uint64_t deadline_of(Endpoint &endpoint, uint32_t timeout_ms)
     return endpoint.context().device().now_ns() + uint64_t{timeout_ms} * 1000000;
 }
 
-mx_return_t Segments::read(const mx_segment_t *segments, uint32_t count, uint64_t &length)
+mx_return_t Segments::read_list(const mx_segment_t *segments, uint32_t count, uint64_t &length)
 {
     length = 0;
     if (count > MX_MAX_SEGMENTS)

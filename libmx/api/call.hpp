@@ -24,7 +24,7 @@ public:
     Endpoint *operator->() const { return slot_->endpoint.get(); }
     Endpoint &operator*() const { return *slot_->endpoint; }
     EndpointSlot &slot() { return *slot_; }
-    std::unique_lock<std::mutex> &lock() { return lock_; }
+    std::unique_lock<Lock> &lock() { return lock_; }
 
     /// Why the handle is refused, through the global error handler.
     static mx_return_t refused(const char *function);
@@ -42,7 +42,7 @@ public:
 private:
     const char *function_;
     EndpointSlot *slot_ = nullptr;
-    std::unique_lock<std::mutex> lock_;
+    std::unique_lock<Lock> lock_;
 };
 
 /// Runs a call's body: nothing thrown leaves the library.
@@ -69,10 +69,19 @@ uint64_t deadline_of(Endpoint &endpoint, uint32_t timeout_ms);
 class Segments {
 public:
     /// Sums the list up; MX_SUCCESS or the code to fail with.
-    mx_return_t read(const mx_segment_t *segments, uint32_t count, uint64_t &length);
+    mx_return_t read(const mx_segment_t *segments, uint32_t count, uint64_t &length)
+    {
+        if (count != 1 || !segments || !segments->segment_ptr) [[unlikely]]
+            return read_list(segments, count, length);
+        length = segments->segment_length;
+        new (storage_) Segment{static_cast<std::byte *>(segments->segment_ptr), segments->segment_length};
+        return MX_SUCCESS;
+    }
     const Segment *data() const { return reinterpret_cast<const Segment *>(storage_); }
 
 private:
+    mx_return_t read_list(const mx_segment_t *segments, uint32_t count, uint64_t &length);
+
     alignas(Segment) std::byte storage_[MX_MAX_SEGMENTS * sizeof(Segment)];
 };
 

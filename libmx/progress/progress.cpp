@@ -14,7 +14,9 @@ constexpr unsigned empty_passes_per_clock = 4;
 // Before a pass counts as empty it looks again, which is cheaper than to leave and come back, and the shorter
 // the loop the sooner a frame is seen.
 constexpr unsigned spins_per_pass = 8;
-constexpr unsigned looks_per_spin = 64;
+// Few for a program that asks now and then, many for one that does nothing but ask.
+constexpr unsigned looks_when_asked = 16;
+constexpr unsigned looks_when_waiting = 64;
 
 } // namespace
 
@@ -49,11 +51,12 @@ bool Endpoint::poll_device(unsigned spins)
 {
     // A finished request ends the pass: its owner waits, and another empty poll would be his time.
     uint64_t before = completions_;
+    const unsigned looks = empty_calls_ < waiting_calls ? looks_when_asked : looks_when_waiting;
     unsigned events = 0;
     while (events < events_per_pass && before == completions_ && !gated()) {
         const emx_msg *msg = port_->peek();
         if (!msg) {
-            if (events || spins-- == 0 || !port_->spin(looks_per_spin))
+            if (events || spins-- == 0 || !port_->spin(looks))
                 break;
             continue;
         }

@@ -24,12 +24,12 @@ struct User {
 
 } // namespace
 
-bool Endpoint::wait(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns,
-                    const std::function<bool()> &done)
+bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const std::function<bool()> &done)
 {
     if (inside_handler() || done()) // a blocking call in the handler would wait for itself
         return done();
     User user(slot_);
+    empty_calls_ = std::max(empty_calls_, waiting_calls);
     uint32_t epoch = wake_epoch_;
     uint64_t spin_end =
         context_.conf().wait_spin ? ~uint64_t{0} : now() + uint64_t(context_.conf().spin_us) * 1000;
@@ -62,7 +62,7 @@ bool Endpoint::wait(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns,
 }
 
 /// True when a signal ended it, and shall end the call.
-bool Endpoint::sleep_once(std::unique_lock<std::mutex> &lock, uint64_t deadline_ns)
+bool Endpoint::sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns)
 {
     if (gated()) {
         // Another thread runs the handler, or progression is disabled: only its end can help.
@@ -96,7 +96,7 @@ void Endpoint::wakeup()
     port_->wake();
 }
 
-void Endpoint::disable_progression(std::unique_lock<std::mutex> &lock)
+void Endpoint::disable_progression(std::unique_lock<Lock> &lock)
 {
     if (inside_handler())
         return;
@@ -116,11 +116,11 @@ void Endpoint::enable_progression()
     progress(Driver::application);
 }
 
-void Endpoint::found_nothing(std::unique_lock<std::mutex> &lock)
+void Endpoint::found_nothing(std::unique_lock<Lock> &lock)
 {
-    constexpr uint32_t between_yields = 32;
+    constexpr uint32_t between_yields = 8;
     auto patience = static_cast<uint32_t>(context_.conf().yield_after);
-    if (patience == 0 || ++empty_calls_ < patience)
+    if (++empty_calls_ < patience || patience == 0)
         return;
     empty_calls_ -= std::min(between_yields, patience);
     lock.unlock();
@@ -128,7 +128,7 @@ void Endpoint::found_nothing(std::unique_lock<std::mutex> &lock)
     lock.lock();
 }
 
-void Endpoint::linger(std::unique_lock<std::mutex> &lock)
+void Endpoint::linger(std::unique_lock<Lock> &lock)
 {
     if (in_handler_)
         return;

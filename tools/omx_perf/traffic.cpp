@@ -52,8 +52,8 @@ void Traffic::ping(uint32_t number)
 {
     start_send(number);
     post(number);
+    end_send(number); // while the answer is under way
     end_receive(number);
-    end_send(number);
 }
 
 void Traffic::post_first() { post(0); }
