@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # A one-way stream without loss causes no repeat, of messages or of pulls, in each dialect, with a
-# receiver that is always there and with one that computes for 30 ms between its calls.
+# receiver that is always there and with one that computes between its calls.
 #
 #   tests/netns/resends.sh [-t MS PER LENGTH] [-c MTU:DIALECT]...
 #
@@ -60,6 +60,7 @@ for config in "${configs[@]}"; do
     bench_config "$config" || exit 1
     streams "MTU $config, receiver present"
     streams "MTU $config, receiver computes" --compute 30
+    streams "MTU $config, now and then a message, receiver computes for long" --compute 250 --pause 90 --time 500
     if counts_repeats; then
         passed=$((passed + 1))
     else

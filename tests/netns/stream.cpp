@@ -2,9 +2,10 @@
 // One of two processes: rank 0 streams messages of one length after the other to rank 1, and both
 // count what was repeated meanwhile. Without loss nothing may be.
 //
-//   stream --rank 0|1 --meeting FILE --peer MAC [--lengths LIST] [--compute MS] [--time MS]
+//   stream --rank 0|1 --meeting FILE --peer MAC [--lengths LIST] [--compute MS] [--pause MS] [--time MS]
 //
-// With --compute the receiver looks for messages, then computes for that long, and so on.
+// With --compute the receiver looks for messages, then computes for that long, and so on. With --pause
+// the sender waits for that long after each message.
 //
 // A process that got no processor for tens of milliseconds acknowledges late, and its peer rightly
 // repeats: such a measurement is void and made again, a few times.
@@ -40,7 +41,7 @@ constexpr uint64_t gap_max = 10; ///< ms without a processor that void a measure
 constexpr int attempts_max = 12;
 
 struct Options {
-    uint32_t rank = 0, compute = 0, time = 400;
+    uint32_t rank = 0, compute = 0, pause = 0, time = 400;
     std::string meeting, peer;
     std::vector<uint32_t> lengths = {0, 64, 1024, 4096, 8192, 16384, 32768};
 };
@@ -199,6 +200,8 @@ private:
             if (count_ >= in_flight)
                 finish(ring[count_ % in_flight]);
             ring[count_ % in_flight] = post_send(length, data_match);
+            for (const auto next = Clock::now() + milliseconds(options_.pause); Clock::now() < next;)
+                progress();
         }
         for (uint64_t i = count_ - std::min<uint64_t>(count_, in_flight); i < count_; i++)
             finish(ring[i % in_flight]);
@@ -288,6 +291,7 @@ int body(int argc, char **argv)
     parser.text('m', "meeting", "empty file of both ranks", o.meeting);
     parser.text('p', "peer", "MAC of the other's board 0", o.peer);
     parser.number('c', "compute", "ms between the receiver's looks for messages (0)", o.compute);
+    parser.number('P', "pause", "ms of the sender after each message (0)", o.pause);
     parser.number('t', "time", "ms per length (400)", o.time);
     parser.option('l', "lengths", "LIST", "separated by commas (0,64,1K,4K,8K,16K,32K)",
                   [&](std::string_view list) { o.lengths = parse_lengths(list); });
