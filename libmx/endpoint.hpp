@@ -186,6 +186,7 @@ private:
     void send_ack(Partner *partner);
     void send_due_acks();
     void ack_soon(Partner *partner);
+    void hurry_acks();
     void stamp_acks(uint64_t time);
     bool bind_first(Incoming *in);
     Incoming *new_incoming(Partner *partner, const emx_msg &msg);

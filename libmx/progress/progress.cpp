@@ -29,14 +29,17 @@ bool Endpoint::progress(Driver driver)
         match_accepted();
     bool found = poll_device(driver == Driver::application ? spins_per_pass : 0);
     staging_ = false;
+    if (driver == Driver::helper)
+        hurry_acks();
     if (!due_acks_.empty())
         send_due_acks();
     // The clock is read when nothing came, or now and then in a stream that never pauses.
-    // Not each time: programs poll far more often than timers need.
-    passes_ += found ? empty_passes_per_clock : passes_without_clock;
-    if (!acked_.empty() && (!found || passes_ >= empty_passes_per_clock * passes_without_clock))
+    // Not each time: programs poll far more often than timers need. The helper does not.
+    constexpr unsigned enough = empty_passes_per_clock * passes_without_clock;
+    passes_ += driver == Driver::helper ? enough : found ? empty_passes_per_clock : passes_without_clock;
+    if (!acked_.empty() && (!found || passes_ >= enough))
         take_acks();
-    if (passes_ >= empty_passes_per_clock * passes_without_clock && driver != Driver::posting) {
+    if (passes_ >= enough && driver != Driver::posting) {
         passes_ = 0;
         uint64_t time = now();
         if (!unstamped_.empty())

@@ -51,6 +51,14 @@ void Endpoint::ack_soon(Partner *partner)
     due_acks_.push_back(partner);
 }
 
+void Endpoint::hurry_acks()
+{
+    // The application is away: no message will come soon to carry them, and senders wait 50 ms at most.
+    for (Partner *partner : unstamped_)
+        if (partner->ack_owed)
+            ack_soon(partner);
+}
+
 void Endpoint::stamp_acks(uint64_t time)
 {
     uint64_t delay = uint64_t(context_.conf().ack_delay_ms) * 1000000;
