@@ -44,17 +44,18 @@ make_user() {
 
 # begin WHO OPTION...: the quickstart in a process group of its own, as a terminal would have it.
 begin() {
-    local who=$1 as=() build=$work/root/build repository=$top
+    who=$1
+    local as=() build=$work/root/build repository=$top path=$PATH
     shift
     if [ "$who" != root ]; then
         as=(setpriv "--reuid=$user" "--regid=$user" --clear-groups)
-        repository=$work/home/ethermx build=$work/home/ethermx/build
+        repository=$work/home/ethermx build=$work/home/ethermx/build path=/usr/local/bin:/usr/bin:/bin
     fi
     [ -n "$fresh" ] && build=$work/$who-fresh && install -d -o "$who" "$build"
     rm -rf "$work/tmp" && install -d -m 1777 "$work/tmp"
     : >"$out" # here, or the words of the run before would be found in it
     setsid "${as[@]}" env --default-signal=INT,TERM HOME="$work/home" "MARK=$mark" TMPDIR="$work/tmp" \
-        EMX_BUILD="$build" PATH="${shims:+$shims:}$PATH" "$repository/tools/quickstart" "$@" >"$out" 2>&1 </dev/null &
+        EMX_BUILD="$build" PATH="${shims:+$shims:}$path" "$repository/tools/quickstart" "$@" >"$out" 2>&1 </dev/null &
     pid=$!
 }
 
@@ -74,6 +75,7 @@ ended() {
 
 nothing_left() {
     local process left=0
+    [ "$who" = root ] || { ps -o pid=,stat=,args= -u "$user" | grep -v '^ *[0-9]* [ZX]' && left=1; }
     for process in /proc/[0-9]*; do
         if tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qx "MARK=$mark"; then
             echo "still there: $(tr '\0' ' ' <"$process/cmdline")"
@@ -154,7 +156,7 @@ no_user_namespaces() {
 
 [ "$(id -u)" = 0 ] || { echo "needs root, to become an ordinary user too"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 mkdir -p "$work/root/build" && ln -s "$plain" "$work/root/build/plain" || exit 1
-fresh='' shims=''
+fresh='' shims='' who=''
 . tests/bench/rounds.sh
 expect "the build" ninja -C "$plain" "${BENCH_TARGETS[@]}"
 expect "an ordinary user and his checkout" make_user

@@ -28,6 +28,7 @@
 # address $(netlab_ip I)/16 on eth0. Every run has a prefix of its own, so runs do not meet.
 # NETLAB_NAMES="a b c" before netlab_make sets the host names; they default to the namespaces'.
 
+PATH=$PATH:/usr/sbin:/sbin # an ordinary user's lacks ethtool and others
 NETLAB_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 NETLAB_PREFIX="emx$$"
 NETLAB_NS=()
@@ -266,19 +267,22 @@ netlab_end() {
 }
 
 netlab_remove() {
-    local pid pids ns try
+    local pid pids=() ns try
     for pid in $(jobs -rp); do
         kill "$pid"
     done
     # Whatever still lives in our namespaces (a lingering board agent) came from this run.
     for ns in "${NETLAB_NS[@]}" $NETLAB_SWITCH; do
-        for ((try = 0; try < 200; try++)); do
-            pids=$(ip netns pids "$ns")
-            [ -n "$pids" ] || break
-            xargs kill -9 <<<"$pids"
-            sleep 0.01 # tidy-allow(sleep): polls the end of killed processes, at most 2 s
+        for pid in $(ip netns pids "$ns"); do
+            kill -9 "$pid"
+            pids+=("$pid")
         done
         ip netns del "$ns"
+    done
+    # They take a moment to close their sockets; nobody shall find them after us.
+    for ((try = 0; try < 200 && ${#pids[@]} > 0; try++)); do
+        ps -o stat= -p "${pids[*]}" | grep -q '^[^ZX]' || break
+        sleep 0.01 # tidy-allow(sleep): polls the end of killed processes, at most 2 s
     done
     wait
 }
