@@ -2,9 +2,7 @@
 // The floor: a ping-pong of messages as raw frames of the same sizes as dialect W or N, without
 // matching, reliability or reassembly. What EtherMX adds to it is what EtherMX costs.
 #include "raw_link.hpp"
-
-#include "../../tools/cli.hpp"
-#include "../../tools/omx_perf/report.hpp"
+#include "series.hpp"
 
 #include <emx/wire.h>
 
@@ -305,9 +303,8 @@ void serve(Floor &floor)
 int body(int argc, char **argv)
 {
     Settings settings;
-    emx::perf::Lengths lengths;
-    emx::perf::Effort effort{1000000, 10, 100};
-    std::string peer, format = "csv";
+    emx::bench::Series series;
+    std::string peer;
     emx::cli::Parser parser("[-i INTERFACE] [-d MAC] [options]",
                             "Ping-pong of raw frames; without -d it serves one client.");
     parser.text('i', "interface", "network interface (eth0)", settings.interface);
@@ -315,13 +312,9 @@ int body(int argc, char **argv)
     parser.number('m', "mtu", "N's configured size, 0 = dialect W (9000)", settings.dialect_mtu, 65535);
     parser.flag('B', "bulk", "sendmmsg and recvmmsg for large messages", settings.bulk);
     parser.size('X', "bulk-from", "first length that goes that way (8193)", settings.bulk_from);
-    parser.size('S', "start", "first length (0)", lengths.from);
-    parser.size('E', "end", "end of the series, exclusive (4194305)", lengths.to);
-    parser.number('N', "iterations", "most round trips per length (1000000)", effort.iterations);
-    parser.number('T', "time", "milliseconds per length (100)", effort.budget_ms);
-    parser.text('F', "format", "table, csv or json (csv)", format);
+    series.add_to(parser);
     parser.parse(argc, argv);
-    lengths.check();
+    series.lengths.check();
     settings.peer = peer.empty() ? 0 : emx::cli::parse_mac(peer);
     if (!peer.empty() && settings.peer == 0)
         throw Failure("-d: \"" + peer + "\" is not a MAC address");
@@ -331,12 +324,8 @@ int body(int argc, char **argv)
         return 0;
     }
     FloorExchange exchange(floor);
-    emx::perf::Report report(emx::perf::parse_format(format), false);
-    report.begin("half round trip of raw frames", {{"bulk", settings.bulk ? "yes" : "no"}});
-    for (uint64_t length = lengths.from; length < lengths.to; length = lengths.next(length))
-        report.row(emx::perf::measure(exchange, length, effort));
-    floor.agree(0, 0);
-    report.end();
+    series.run(exchange, "half round trip of raw frames", {{"bulk", settings.bulk ? "yes" : "no"}},
+               [&] { floor.agree(0, 0); });
     return 0;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Ping-pong over TCP with the nagle delay off, both sides spinning on a non-blocking socket: what
 // the same hosts reach without EtherMX. A message of 0 bytes travels as one byte.
-#include "../../tools/cli.hpp"
-#include "../../tools/omx_perf/report.hpp"
+#include "series.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -166,33 +165,25 @@ void serve(uint32_t port)
 
 int body(int argc, char **argv)
 {
-    emx::perf::Lengths lengths;
-    emx::perf::Effort effort{1000000, 10, 100};
-    std::string host, format = "csv";
+    emx::bench::Series series;
+    std::string host;
     uint32_t port = 7777;
     emx::cli::Parser parser("[-d ADDRESS] [options]", "Ping-pong over TCP; without -d it serves one client.");
     parser.text('d', "peer", "IPv4 address of the server: client mode", host);
     parser.number('p', "port", "TCP port (7777)", port, 65535);
-    parser.size('S', "start", "first length (0)", lengths.from);
-    parser.size('E', "end", "end of the series, exclusive (4194305)", lengths.to);
-    parser.number('N', "iterations", "most round trips per length (1000000)", effort.iterations);
-    parser.number('T', "time", "milliseconds per length (100)", effort.budget_ms);
-    parser.text('F', "format", "table, csv or json (csv)", format);
+    series.add_to(parser);
     parser.parse(argc, argv);
-    lengths.check();
+    series.lengths.check();
     if (host.empty()) {
         serve(port);
         return 0;
     }
     Stream stream(connect_to(host, port));
     TcpExchange exchange(stream);
-    emx::perf::Report report(emx::perf::parse_format(format), false);
-    report.begin("half round trip over TCP", {});
-    for (uint64_t length = lengths.from; length < lengths.to; length = lengths.next(length))
-        report.row(emx::perf::measure(exchange, length, effort));
-    const Plan end{};
-    stream.send_all(&end, sizeof end);
-    report.end();
+    series.run(exchange, "half round trip over TCP", {}, [&] {
+        const Plan end{};
+        stream.send_all(&end, sizeof end);
+    });
     return 0;
 }
 

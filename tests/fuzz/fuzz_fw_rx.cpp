@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Fuzzes a live endpoint: frames, time and commands in any order, effects executed against memory
 // whose ends a sanitizer guards. Input: steps of one opcode byte and its operands.
+#include "input.hpp"
+
 #include <driver/core/fw.h>
 
 #include <algorithm>
@@ -12,31 +14,11 @@
 
 namespace {
 
+using emx::fuzz::Input;
+using emx::fuzz::must;
+
 constexpr uint64_t self = 0x02000000000b, other = 0x02000000000a;
 constexpr uint32_t session = 0xa1b2c3d4;
-
-void must(bool promise)
-{
-    if (!promise)
-        std::abort();
-}
-
-/// Reads the input; zeros behind its end.
-class Input {
-public:
-    Input(const uint8_t *data, std::size_t size) : at_(data), end_(data + size) {}
-    bool empty() const { return at_ == end_; }
-    uint32_t take(int bytes)
-    {
-        uint32_t v = 0;
-        for (; bytes > 0 && !empty(); bytes--)
-            v = v << 8 | *at_++;
-        return v;
-    }
-
-private:
-    const uint8_t *at_, *end_;
-};
 
 class Bench {
 public:

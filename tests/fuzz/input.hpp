@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Reader of a fuzzer's input for the fuzzers that drive simulated processes.
+// Reader of a fuzzer's input, for fuzzers whose input is a program of steps.
 #pragma once
 
 #include <cstddef>
