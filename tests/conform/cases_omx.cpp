@@ -477,20 +477,19 @@ struct Seen {
     omx_endpoint_addr_t source{};
     omx_endpoint_t ep = nullptr;
     omx_return_t closing = OMX_SUCCESS;
-    omx_unexp_handler_action_t answer = OMX_UNEXP_HANDLER_RECV_FINISHED;
 };
 
 omx_unexp_handler_action_t on_unexpected(void *context, omx_endpoint_addr_t source, uint64_t match,
                                          uint32_t length, void *data)
 {
     auto *seen = static_cast<Seen *>(context);
-    seen->calls++;
-    seen->match = match;
+    if (seen->calls++ == 0)
+        seen->match = match;
     seen->length = length;
     seen->first = data ? *static_cast<char *>(data) : '\0';
     seen->source = source;
     seen->closing = omx_close_endpoint(seen->ep);
-    return seen->answer;
+    return match == 1 ? OMX_UNEXP_HANDLER_RECV_FINISHED : OMX_UNEXP_HANDLER_RECV_CONTINUE;
 }
 
 CONFORM(omx_unexpected_handler, 2, any)
@@ -511,12 +510,12 @@ CONFORM(omx_unexpected_handler, 2, any)
     OMX_OK(omx_register_unexp_handler(o.ep, on_unexpected, &seen));
     for (double end = r.now_ms() + patience; seen.calls < 1 && r.now_ms() < end;)
         OMX_OK(omx_progress(o.ep));
-    CHECK_EQ(seen.calls, 1);
+    CHECK(seen.calls >= 1); // the second message may have come by now
     CHECK_EQ(seen.match, 1u);
     CHECK_EQ(seen.length, 3u);
     CHECK(same(seen.source, o.peer));
     CHECK_EQ(seen.closing, OMX_NOT_SUPPORTED_IN_HANDLER);
-    seen.answer = OMX_UNEXP_HANDLER_RECV_CONTINUE; // it goes to the queue
+    // The others are left to the queue.
     char room[4] = {};
     omx_status_t s{};
     uint32_t result = 0;
@@ -528,9 +527,10 @@ CONFORM(omx_unexpected_handler, 2, any)
     CHECK_EQ(done(r, o.ep, q).xfer_length, 3u);
     CHECK_EQ(room[0], 'a');
     OMX_OK(omx_register_unexp_handler(o.ep, nullptr, nullptr));
+    int calls = seen.calls;
     OMX_OK(omx_irecv(o.ep, room, 3, 3, all_bits, nullptr, &q));
     CHECK_EQ(done(r, o.ep, q).xfer_length, 3u);
-    CHECK_EQ(seen.calls, 2);
+    CHECK_EQ(seen.calls, calls);
     r.barrier();
 }
 
