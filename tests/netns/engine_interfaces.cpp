@@ -136,3 +136,30 @@ TEST_CASE("engine__a_board_whose_interface_comes_back_too_small_says_so", "[netn
         port = device->open(0, 1, 1, error);
     CHECK(port);
 }
+
+TEST_CASE("engine__boards_have_the_order_of_their_configuration", "[netns][engine]")
+{
+    TwoHosts hosts;
+    hosts.run(0, "ip link add eth1 mtu 9000 type veth peer name eth2 && ip link set eth1 up");
+    const auto device = open_device(hosts, 0, "eth1:W,eth0:N=9000");
+    const auto boards = device->boards();
+    REQUIRE(boards.size() == 2);
+    CHECK(boards[0].interface == "eth1");
+    CHECK(boards[0].dialect == 'W');
+    CHECK(boards[1].interface == "eth0");
+    CHECK(boards[1].dialect == 'N');
+    for (uint32_t i : {0u, 1u}) {
+        CHECK_THAT(boards[i].host_name, Catch::EndsWith(":" + std::to_string(i)));
+        CHECK(device->nic_id_of(boards[i].host_name) == boards[i].nic_id);
+        CHECK(device->name_of(boards[i].nic_id) == boards[i].host_name);
+    }
+    // One of them goes; the other does not care.
+    DeviceError error;
+    hosts.run(0, "ip link del eth1");
+    const uint64_t deadline = monotonic_ns() + 5000000000;
+    while (device->boards().at(0).up && monotonic_ns() < deadline) {
+    }
+    CHECK(device->open(0, 1, 1, error) == nullptr);
+    CHECK(error.code == mx_no_dev);
+    CHECK(device->open(1, 1, 1, error));
+}

@@ -63,10 +63,10 @@ public:
         pid_ = ::fork();
         if (pid_ == 0)
             hold(hosts, ready[1]);
+        ::close(ready[1]); // a child that dies ends the read
         char answer = 'n';
         CHECK(::read(ready[0], &answer, 1) == 1);
         ::close(ready[0]);
-        ::close(ready[1]);
         REQUIRE(answer == 'y');
     }
     ~Holder()
