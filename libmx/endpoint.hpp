@@ -218,6 +218,7 @@ private:
     void complete(Request *request, int code);
     void lost(int code);
     void tell_lost(std::unique_lock<Lock> &lock);
+    void give_core_away(std::unique_lock<Lock> &lock);
 
     // progress
     bool poll_device(unsigned spins);
@@ -268,6 +269,7 @@ private:
     uint32_t wake_epoch_ = 0;
     static constexpr uint32_t waiting_calls = 3; ///< empty ones in a row, of a program that waits by asking
     uint32_t empty_calls_ = 0;
+    uint64_t frames_seen_ = 0; ///< frames_served() when a yield was considered last
     uint32_t posts_ = 0;
     uint32_t passes_ = 0; ///< weighted, since the clock was read
     uint32_t zombies_ = 0;

@@ -6,15 +6,22 @@ namespace emx {
 
 void Lock::wait_for_it()
 {
-    // Most holds are shorter than a system call.
-    constexpr int looks = 100;
-    for (int i = 0; i < looks; ++i) {
-        if (state_.load(std::memory_order_relaxed) == open && try_lock())
+    // A thread that polls opens the lock for a moment in each round, a fraction of a microsecond long: who
+    // looks as long as a few rounds take meets such a moment, who goes to sleep at once never may.
+    constexpr int looks = 1000;
+    uint32_t taken = held;
+    for (;;) {
+        for (int i = 0; i < looks; ++i) {
+            uint32_t state = open;
+            if (state_.load(std::memory_order_relaxed) == open &&
+                state_.compare_exchange_weak(state, taken, std::memory_order_acquire))
+                return;
+        }
+        taken = contended; // from now on its release wakes the next, whether there is one or not
+        if (state_.exchange(contended, std::memory_order_acquire) == open)
             return;
-    }
-    // From now on held as contended: its release wakes the next, whether there is one or not.
-    while (state_.exchange(contended, std::memory_order_acquire) != open)
         state_.wait(contended, std::memory_order_relaxed);
+    }
 }
 
 } // namespace emx

@@ -10,6 +10,8 @@ namespace emx {
 
 namespace {
 
+constexpr uint64_t forever_ns = uint64_t{1} << 62;
+
 struct User {
     EndpointSlot &slot;
     explicit User(EndpointSlot &s) : slot(s) { ++slot.users; }
@@ -31,9 +33,10 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const st
     User user(slot_);
     empty_calls_ = std::max(empty_calls_, waiting_calls);
     uint32_t epoch = wake_epoch_;
-    uint64_t spin_end =
-        context_.conf().wait_spin ? ~uint64_t{0} : now() + uint64_t(context_.conf().spin_us) * 1000;
-    unsigned empty = 0;
+    const uint64_t spin_ns =
+        context_.conf().wait_spin ? forever_ns : uint64_t(context_.conf().spin_us) * 1000;
+    uint64_t spin_end = now() + spin_ns;
+    uint64_t served = frames_served();
     for (;;) {
         uint64_t before = completions_;
         bool found = progress(Driver::application);
@@ -46,19 +49,33 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const st
         uint64_t time = now();
         if (time >= deadline_ns)
             return false;
-        if (found)
+        if (found || served != frames_served()) { // a long message moves without events
+            served = frames_served();
+            spin_end = time + spin_ns;
             continue;
+        }
         if (time >= spin_end) {
             if (!sleep_once(lock, deadline_ns))
                 continue;
             progress(Driver::application);
             return done();
         }
-        lock.unlock();
-        if (gated() || ++empty % 64 == 0)
-            context_.device().yield();
+        if (gated()) {
+            give_core_away(lock);
+            continue;
+        }
+        found_nothing(lock);
+        lock.unlock(); // others may want to post
         lock.lock();
     }
+}
+
+/// Lets other threads have the endpoint, and other processes the core.
+void Endpoint::give_core_away(std::unique_lock<Lock> &lock)
+{
+    lock.unlock();
+    context_.device().yield();
+    lock.lock();
 }
 
 /// True when a signal ended it, and shall end the call.
@@ -66,9 +83,7 @@ bool Endpoint::sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns)
 {
     if (gated()) {
         // Another thread runs the handler, or progression is disabled: only its end can help.
-        lock.unlock();
-        context_.device().yield();
-        lock.lock();
+        give_core_away(lock);
         return false;
     }
     uint64_t time = now();
@@ -122,10 +137,13 @@ void Endpoint::found_nothing(std::unique_lock<Lock> &lock)
     auto patience = static_cast<uint32_t>(context_.conf().yield_after);
     if (++empty_calls_ < patience || patience == 0)
         return;
+    // On a busy machine a yield costs milliseconds: not while a long message moves.
+    if (std::exchange(frames_seen_, frames_served()) != frames_served()) {
+        empty_calls_ = waiting_calls;
+        return;
+    }
     empty_calls_ -= std::min(between_yields, patience);
-    lock.unlock();
-    context_.device().yield();
-    lock.lock();
+    give_core_away(lock);
 }
 
 void Endpoint::linger(std::unique_lock<Lock> &lock)
