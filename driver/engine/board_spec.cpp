@@ -2,6 +2,8 @@
 // Parsing of board specifications, and the choice of dialect sizes for an interface.
 #include "driver/engine/board_spec.hpp"
 
+#include "driver/engine/packet_socket.hpp"
+
 #include <net/if.h>
 
 #include <cerrno>
@@ -13,7 +15,6 @@
 namespace emx {
 namespace {
 
-constexpr uint32_t ethernet_header = 14;
 constexpr uint32_t largest_frame = 65535;
 
 std::string trim(const std::string &text)

@@ -16,7 +16,6 @@ namespace {
 
 constexpr uint32_t medium_header = EMX_OUTER_LEN + sizeof(emx_w_medium);
 constexpr uint32_t reply_header = EMX_OUTER_LEN + sizeof(emx_w_pull_reply);
-constexpr uint32_t ethernet_header = 14;
 // The kernel puts the frame behind its own header and a socket address, aligned to 16.
 constexpr uint32_t slot_overhead = 80 - ethernet_header;
 constexpr uint32_t block_bytes = 1u << 18;

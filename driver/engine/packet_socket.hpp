@@ -18,6 +18,9 @@ extern "C" {
 
 namespace emx {
 
+/// Bytes that an MTU does not count.
+inline constexpr uint32_t ethernet_header = 14;
+
 /// Geometry of a mapped TPACKET_V2 receive ring; all sizes in bytes.
 struct RingShape {
     uint32_t slot = 0;

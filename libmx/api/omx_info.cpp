@@ -15,13 +15,13 @@ namespace {
 
 constexpr uint32_t board_max = 32;
 
-constexpr const char *counter_labels[] = {
+constexpr const char *label_table[] = {
 #define EMX_LABEL(id, label, help) label,
     EMX_COUNTERS(EMX_LABEL)
 #undef EMX_LABEL
 };
 
-struct Output {
+struct OmxOutput {
     void *data;
     uint32_t length;
 
@@ -53,7 +53,7 @@ struct Output {
     }
 };
 
-omx_return_t board_string(omx_endpoint_t ep, const void *in, uint32_t in_len, const Output &out,
+omx_return_t board_string(omx_endpoint_t ep, const void *in, uint32_t in_len, const OmxOutput &out,
                           std::string emx::BoardInfo::*member)
 {
     emx::BoardInfo board;
@@ -61,15 +61,15 @@ omx_return_t board_string(omx_endpoint_t ep, const void *in, uint32_t in_len, co
     return ret == MX_SUCCESS ? out.string(board.*member) : code(ret);
 }
 
-omx_return_t counter_label(const void *in, uint32_t in_len, const Output &out)
+omx_return_t counter_label(const void *in, uint32_t in_len, const OmxOutput &out)
 {
     if (!in || in_len < 1)
-        return Output::fail(MX_BAD_INFO_VAL, "omx_get_info: give the counter's number as one byte");
+        return OmxOutput::fail(MX_BAD_INFO_VAL, "omx_get_info: give the counter's number as one byte");
     uint8_t number;
     std::memcpy(&number, in, sizeof(number));
     if (number >= EMX_CNT_COUNT)
-        return Output::fail(MX_BAD_INFO_VAL, "omx_get_info: no counter has this number");
-    return out.string(counter_labels[number]);
+        return OmxOutput::fail(MX_BAD_INFO_VAL, "omx_get_info: no counter has this number");
+    return out.string(label_table[number]);
 }
 
 } // namespace
@@ -83,7 +83,7 @@ omx_return_t omx_get_info(omx_endpoint_t ep, enum omx_info_key key, const void *
     if (ready != MX_SUCCESS)
         return code(ready);
 
-    const Output out = {out_val, out_len};
+    const OmxOutput out = {out_val, out_len};
     const auto ask = [&](mx_get_info_key_t mx_key) {
         return code(mx_get_info(mx(ep), mx_key, const_cast<void *>(in_val), in_len, out_val, out_len));
     };
@@ -99,5 +99,5 @@ omx_return_t omx_get_info(omx_endpoint_t ep, enum omx_info_key key, const void *
     case OMX_INFO_COUNTER_VALUES: return ask(MX_COUNTERS_VALUES);
     case OMX_INFO_COUNTER_LABEL: return counter_label(in_val, in_len, out);
     }
-    return Output::fail(MX_BAD_INFO_KEY, "omx_get_info: unknown key");
+    return OmxOutput::fail(MX_BAD_INFO_KEY, "omx_get_info: unknown key");
 }
