@@ -37,13 +37,20 @@ void BulkReceiver::arm(const fw_endpoint &ep, int slot, const PieceList *target)
         in_order_ = true;
     }
     const bool predict = target && in_order_;
+    armed_ = predict;
     Place place{};
-    for (uint32_t i = 0; i < batch_max; i++) {
+    for (uint32_t i = 0; i < batch_; i++) {
         places_[i] = {};
         if (predict && fw_predict(&ep, slot, i, &place.position, &place.length) == 0)
             places_[i] = place;
         arm_one(i, target);
+        armed_ = armed_ && places_[i].length > 0;
     }
+}
+
+bool BulkReceiver::is_armed(const fw_endpoint &ep, int slot) const
+{
+    return armed_ && slot >= 0 && slot == slot_ && ep.pull[slot].handle == handle_;
 }
 
 bool BulkReceiver::in_place(uint32_t i, const fw_endpoint &ep, int slot) const
@@ -68,10 +75,11 @@ int BulkReceiver::receive(const fw_endpoint &ep, int slot, const PieceList *targ
 {
     if (scratch_.empty())
         allocate();
-    arm(ep, slot, target);
+    if (!is_armed(ep, slot))
+        arm(ep, slot, target);
     int count;
     do {
-        count = ::recvmmsg(socket_.get(), messages_.data(), batch_max, MSG_DONTWAIT, nullptr);
+        count = ::recvmmsg(socket_.get(), messages_.data(), batch_, MSG_DONTWAIT, nullptr);
     } while (count < 0 && errno == EINTR);
     for (int n = 0; n < count; n++) {
         const auto i = static_cast<uint32_t>(n);
@@ -81,8 +89,11 @@ int BulkReceiver::receive(const fw_endpoint &ep, int slot, const PieceList *targ
         else if (places_[i].length > 0)
             set_aside(i, *target);
     }
-    if (count > 0)
+    if (count > 0) {
         in_order_ = true; // until accepted() sees otherwise
+        armed_ = false;
+        batch_ = std::clamp(2 * static_cast<uint32_t>(count), batch_min, batch_max);
+    }
     next_ = 0;
     return count;
 }

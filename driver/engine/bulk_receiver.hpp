@@ -4,7 +4,8 @@
 // A batch is armed with the places of the replies expected next. A reply that comes in another order
 // lands in a wrong place of the same pull, one not yet received: its payload is first set aside,
 // for all such frames of the batch, and then put where it belongs, so no good byte is overwritten.
-// Nothing stays armed between calls.
+// Arming costs as much as receiving, so a batch is about as large as the last one suggests, and one that
+// brought nothing stays armed for the next call while the same pull is asked about.
 #pragma once
 
 #include "driver/engine/fd.hpp"
@@ -50,6 +51,7 @@ public:
 private:
     static constexpr uint32_t header_bytes = FW_REPLY_HEADER;
     static constexpr uint32_t iovecs_each = 8;
+    static constexpr uint32_t batch_min = 4;
 
     struct Place {
         uint32_t position;
@@ -57,6 +59,7 @@ private:
     };
 
     void allocate();
+    bool is_armed(const fw_endpoint &ep, int slot) const;
     void arm(const fw_endpoint &ep, int slot, const PieceList *target);
     void arm_one(uint32_t i, const PieceList *target);
     bool in_place(uint32_t i, const fw_endpoint &ep, int slot) const;
@@ -71,6 +74,9 @@ private:
     std::array<mmsghdr, batch_max> messages_{};
     std::array<Place, batch_max> places_{};
     std::array<Frame, batch_max> frames_{};
+
+    uint32_t batch_ = batch_max; ///< frames to ask for
+    bool armed_ = false; ///< all of them have a predicted place, and nothing has come since
 
     // How the replies of the current pull have come so far.
     int slot_ = -1;
