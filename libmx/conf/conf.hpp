@@ -36,7 +36,7 @@ struct Conf {
     int window_frames = 32; ///< unacknowledged eager frames per partner
     int resend_ms = 50; ///< first resend; doubles up to 500
     int ack_delay_ms = 16;
-    int helper_ms = 20; ///< application away for so long: the helper thread steps in; 0 = no helper
+    int helper_ms = 5; ///< application away for so long: the helper thread steps in; 0 = no helper
     int spin_us = 50; ///< blocking calls spin that long before they sleep
     int yield_after = 500; ///< empty polls before the core is offered to others; 0 = never
     int linger_ms = 1000; ///< close waits that long for acks of sends reported complete
