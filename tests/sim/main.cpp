@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The simulator's program: runs seeds, and says how to run a failing one again.
 //
-//   sim_main [--seed N] [--seeds COUNT] [--mode delivery|hostile] [--verbose] [--trace]
+//   sim_main [--seed N] [--seeds COUNT] [--full-seeds COUNT] [--mode delivery|hostile] [--verbose] [--trace]
+//
+// --full-seeds counts instead of --seeds when EMX_FULL=1.
 #include "actor.hpp"
 
 #include <csignal>
@@ -185,12 +187,16 @@ void run_child(uint64_t first, uint64_t end, const Options &o, const char *progr
 Options parse(int argc, char **argv)
 {
     Options o;
+    uint64_t full_seeds = 0;
+    const char *full = std::getenv("EMX_FULL");
     for (int i = 1; i < argc; i++) {
         std::string a = argv[i];
         if (a == "--seed" && i + 1 < argc)
             o.seed = std::strtoull(argv[++i], nullptr, 0);
         else if (a == "--seeds" && i + 1 < argc)
             o.seeds = std::strtoull(argv[++i], nullptr, 0);
+        else if (a == "--full-seeds" && i + 1 < argc)
+            full_seeds = std::strtoull(argv[++i], nullptr, 0);
         else if (a == "--mode" && i + 1 < argc &&
                  (!std::strcmp(argv[i + 1], "delivery") || !std::strcmp(argv[i + 1], "hostile")))
             o.mode = std::strcmp(argv[++i], "hostile") ? Mode::delivery : Mode::hostile;
@@ -199,13 +205,15 @@ Options parse(int argc, char **argv)
         else if (a == "--trace")
             o.trace = true;
         else {
-            std::fprintf(
-                stderr,
-                "usage: %s [--seed N] [--seeds COUNT] [--mode delivery|hostile] [--verbose] [--trace]\n",
-                argv[0]);
+            std::fprintf(stderr,
+                         "usage: %s [--seed N] [--seeds COUNT] [--full-seeds COUNT]\n"
+                         "       [--mode delivery|hostile] [--verbose] [--trace]\n",
+                         argv[0]);
             std::exit(2);
         }
     }
+    if (full_seeds && full && !std::strcmp(full, "1"))
+        o.seeds = full_seeds;
     return o;
 }
 
