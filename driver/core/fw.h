@@ -115,8 +115,7 @@ struct fw_pkt {
 	__u32 serial; /* RAW */
 	__u64 board; /* RAW: address told in the beacon */
 	__u8 exponent; /* MEDIUM of dialect W */
-	/* HOST REPLY: the string with its NUL; else empty. Last: what is behind the NUL is
-	 * undefined. */
+	/* HOST REPLY: the string with its NUL; else empty. What is behind it is undefined. */
 	char name[EMX_NAME_MAX];
 };
 

@@ -73,8 +73,7 @@ void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason
 	fw_tx(b, &nack, pkt->msg.peer, fx);
 }
 
-/* What the library may send besides eager messages; the host packets and the pull protocol it may
- * not. */
+/* What the library may send besides eager messages: no host packets, no pull protocol. */
 static int is_command(const struct emx_msg *msg)
 {
 	switch (msg->type) {

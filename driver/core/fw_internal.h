@@ -53,8 +53,7 @@ void fw_peer_set_tag(struct fw_peers *t, __u32 i, __u16 tag);
 /* fw_codec.c: bytes of the fixed body, 0 for a type that does not exist. */
 __u32 fw_body_len(const struct fw_sizes *s, __u8 type);
 
-/* fw_codec.c: fw_encode for an eager packet of the library from endpoint `from`, without a fw_pkt.
- */
+/* fw_codec.c: fw_encode for an eager packet of the library from endpoint `from`. */
 __u32 fw_encode_eager(const struct fw_board *b, const struct emx_msg *m, __u8 from,
 		      const struct fw_peer *peer, void *hdr);
 

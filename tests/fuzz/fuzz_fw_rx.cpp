@@ -6,6 +6,7 @@
 #include <driver/core/fw.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -78,6 +79,15 @@ public:
     }
 
 private:
+    /// Over the front of a frame; fw_encode itself wants more room than a frame needs.
+    void put_header(std::vector<uint8_t> &frame, const fw_pkt &packet) const
+    {
+        std::array<uint8_t, EMX_HEADER_MAX + EMX_NAME_MAX> header{};
+        const uint32_t bytes = fw_encode(&board_.sizes, &packet, header.data());
+        must(bytes <= frame.size());
+        std::copy_n(header.data(), bytes, frame.data());
+    }
+
     /// A frame of fuzzed bytes, with a plausible outer header.
     std::vector<uint8_t> raw_frame(Input &in)
     {
@@ -86,7 +96,7 @@ private:
         p.msg.type = EMX_TINY;
         p.src_mac = in.take(1) % 4 ? other : other + 0x10;
         p.dst_mac = self;
-        fw_encode(&board_.sizes, &p, f.data());
+        put_header(f, p);
         for (std::size_t i = EMX_OUTER_LEN; i < f.size(); i++)
             f[i] = static_cast<uint8_t>(in.take(1));
         return f;
@@ -114,7 +124,7 @@ private:
         if (how == 4)
             p.handle ^= in.take(4);
         std::vector<uint8_t> f(std::max<std::size_t>(60, 32 + p.msg.data_len), 0x5a);
-        fw_encode(&board_.sizes, &p, f.data());
+        put_header(f, p);
         return f;
     }
 
@@ -134,7 +144,7 @@ private:
         p.length = in.take(board_.sizes.dialect == FW_DIALECT_W ? 2 : 3);
         p.frame = in.take(2);
         std::vector<uint8_t> f(60);
-        fw_encode(&board_.sizes, &p, f.data());
+        put_header(f, p);
         return f;
     }
 

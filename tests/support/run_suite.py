@@ -48,11 +48,12 @@ def count(output, status):
     return passed, failed, skipped
 
 
-def run(test):
+def run(test, build):
+    """One test, started where `meson test` starts it."""
     env = dict(os.environ, **test["env"])
     print(f"== {test['name']}: {' '.join(test['cmd'])}", flush=True)
     try:
-        done = subprocess.run(test["cmd"], env=env, cwd=test["workdir"], stdout=subprocess.PIPE,
+        done = subprocess.run(test["cmd"], env=env, cwd=test["workdir"] or build, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                               timeout=test["timeout"] or None, check=False)
         output, status = done.stdout.decode(errors="replace"), done.returncode
@@ -91,12 +92,12 @@ def main():
     args = [a for a in sys.argv[1:] if a != "--targets"]
     if len(args) < 2 or (len(args) > 2 and len(args) == len(sys.argv) - 1):
         sys.exit(__doc__)
-    build = os.path.join(os.environ.get("EMX_BUILD", "build"), args[0])
+    build = os.path.abspath(os.path.join(os.environ.get("EMX_BUILD", "build"), args[0]))
     if len(args) < len(sys.argv) - 1:
         return print_targets(build, args[1:])
     total = [0, 0, 0]
     for test in tests_of(build, args[1:]):
-        total = [a + b for a, b in zip(total, run(test))]
+        total = [a + b for a, b in zip(total, run(test, build))]
     print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
     sys.exit(1 if total[1] else 0)
 
