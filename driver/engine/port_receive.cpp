@@ -19,6 +19,8 @@ constexpr uint32_t polls_per_clock = 64;
 // Frames taken between two rounds of the other duties, when frames never cease.
 constexpr uint32_t frames_per_round = 32;
 
+constexpr std::size_t cache_line = 64;
+
 /// Whether what the core does with a frame of that type depends on the time.
 bool timed(uint8_t type) { return type == EMX_PULL_REPLY || type == EMX_NACK_MCP || type == EMX_PULL; }
 
@@ -52,6 +54,9 @@ const emx_msg *EnginePort::take(PacketRing &ring)
 {
     uint32_t bytes;
     const std::byte *frame = ring.frame(bytes);
+    // Another processor wrote it: the payload's lines may as well come while the header is looked at.
+    __builtin_prefetch(frame + cache_line);
+    __builtin_prefetch(frame + 2 * cache_line);
     const int reason = fw_check(&board_.sizes, &ring == &lo_ ? 0 : board_.mac, frame, bytes, &pkt_);
     if (reason != 0) {
         emx_count(&counters_, reason, 1);

@@ -29,21 +29,23 @@ ssize_t send_frame(int socket, const void *frame, std::size_t bytes)
 bool EnginePort::send(const emx_msg &msg, std::byte *payload)
 {
     static_assert(EMX_HEADER_MAX >= EMX_FRAME_MIN);
-    alignas(16) std::byte frame[EMX_HEADER_MAX] = {}; // the header, or a whole frame of the least size
+    // The header, or a small frame as a whole, padded.
+    alignas(64) std::byte frame[EMX_HEADER_MAX + EMX_SMALL_MAX];
+    std::memset(frame, 0, EMX_HEADER_MAX);
     int counter = 0;
     const uint32_t header = fw_send(&endpoint_, &msg, frame, &counter);
     if (header == 0)
         return false;
     const int socket = socket_for(msg.peer);
     const std::size_t bytes = header + msg.data_len;
-    if (bytes > EMX_FRAME_MIN) {
+    if (bytes > sizeof(frame)) {
         std::byte *start = payload - header;
         std::memcpy(start, frame, header);
         return transmit(socket, start, bytes, counter);
     }
     if (msg.data_len > 0)
         std::memcpy(frame + header, payload, msg.data_len);
-    return transmit(socket, frame, EMX_FRAME_MIN, counter);
+    return transmit(socket, frame, std::max<std::size_t>(bytes, EMX_FRAME_MIN), counter);
 }
 
 bool EnginePort::transmit(int socket, const void *frame, std::size_t bytes, int counter)
