@@ -39,7 +39,8 @@ CONFORM(waits_time_out, 1, any)
         CHECK_EQ(call(), MX_SUCCESS);
         CHECK_EQ(result, 0u);
         CHECK(r.now_ms() - start >= 99);
-        CHECK(r.now_ms() - start < 300);
+        CHECK(r.now_ms() - start <
+              3000); // a machine may be busy; one that forgets the time-out waits for ever
     };
     timed([&] { return mx_wait(ep, &q, 100, &s, &result); });
     timed([&] { return mx_wait_any(ep, 100, 0, 0, &s, &result); });
