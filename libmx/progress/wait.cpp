@@ -52,20 +52,18 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const st
         if (found || served != frames_served()) { // a long message moves without events
             served = frames_served();
             spin_end = time + spin_ns;
-            continue;
-        }
-        if (time >= spin_end) {
+        } else if (time >= spin_end) {
             if (!sleep_once(lock, deadline_ns))
                 continue;
             progress(Driver::application);
             return done();
-        }
-        if (gated()) {
+        } else if (gated()) {
             give_core_away(lock);
             continue;
+        } else {
+            found_nothing(lock);
         }
-        found_nothing(lock);
-        lock.unlock(); // others may want to post
+        lock.unlock(); // others may want to post, also while a message moves
         lock.lock();
     }
 }
