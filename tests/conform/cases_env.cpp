@@ -38,6 +38,31 @@ void exchange_all_sizes(Rank &r)
     r.barrier();
 }
 
+/// 1000 bytes are copied and complete at once, 1001 wait for their receive.
+void copies_up_to_1000(Rank &r)
+{
+    Session session(r);
+    uint32_t max = 0;
+    CHECK_EQ(mx_get_info(nullptr, MX_COPY_SEND_MAX, nullptr, 0, &max, sizeof max), MX_SUCCESS);
+    CHECK_EQ(max, 1000u);
+    Net net = open_net(r);
+    std::vector<uint8_t> data = pattern(1, 1001), room(1001);
+    if (r.id == 0) {
+        mx_request_t small = isend(r, net.ep, data.data(), 1000, net.to[1], 1);
+        finish_ok(r, net.ep, small);
+        mx_request_t large = isend(r, net.ep, data.data(), 1001, net.to[1], 2);
+        CHECK(!completes(r, net.ep, large, 100));
+        r.barrier();
+        finish_ok(r, net.ep, large);
+    } else {
+        r.barrier();
+        recv(r, net.ep, room.data(), 1001, 2);
+        CHECK_PATTERN(room, 1, 1001);
+        recv(r, net.ep, room.data(), 1001, 1);
+    }
+    r.barrier();
+}
+
 CONFORM(shortcuts_disabled_by_mx_names, 2, bare)
 {
     r.env("MX_DISABLE_SELF", "1");
@@ -133,26 +158,7 @@ CONFORM(zombies_complete_before_the_ack, 2, bare | apart)
 CONFORM(rendezvous_threshold, 2, bare)
 {
     r.env("OMX_RNDV_THRESHOLD", "1000");
-    Session session(r);
-    uint32_t max = 0;
-    CHECK_EQ(mx_get_info(nullptr, MX_COPY_SEND_MAX, nullptr, 0, &max, sizeof max), MX_SUCCESS);
-    CHECK_EQ(max, 1000u);
-    Net net = open_net(r);
-    std::vector<uint8_t> data = pattern(1, 1001), room(1001);
-    if (r.id == 0) {
-        mx_request_t small = isend(r, net.ep, data.data(), 1000, net.to[1], 1);
-        finish_ok(r, net.ep, small);
-        mx_request_t large = isend(r, net.ep, data.data(), 1001, net.to[1], 2);
-        CHECK(!completes(r, net.ep, large, 100));
-        r.barrier();
-        finish_ok(r, net.ep, large);
-    } else {
-        r.barrier();
-        recv(r, net.ep, room.data(), 1001, 2);
-        CHECK_PATTERN(room, 1, 1001);
-        recv(r, net.ep, room.data(), 1001, 1);
-    }
-    r.barrier();
+    copies_up_to_1000(r);
 }
 
 CONFORM(any_endpoint_by_environment, 1, bare)
@@ -195,26 +201,7 @@ CONFORM(retry_limit_by_environment, 2, bare | apart)
 CONFORM(shared_rendezvous_threshold, 2, bare | real | together)
 {
     r.env("OMX_SHARED_RNDV_THRESHOLD", "1000");
-    Session session(r);
-    uint32_t max = 0;
-    CHECK_EQ(mx_get_info(nullptr, MX_COPY_SEND_MAX, nullptr, 0, &max, sizeof max), MX_SUCCESS);
-    CHECK_EQ(max, 1000u);
-    Net net = open_net(r);
-    std::vector<uint8_t> data = pattern(1, 1001), room(1001);
-    if (r.id == 0) {
-        mx_request_t small = isend(r, net.ep, data.data(), 1000, net.to[1], 1);
-        finish_ok(r, net.ep, small);
-        mx_request_t large = isend(r, net.ep, data.data(), 1001, net.to[1], 2);
-        CHECK(!completes(r, net.ep, large, 100));
-        r.barrier();
-        finish_ok(r, net.ep, large);
-    } else {
-        r.barrier();
-        recv(r, net.ep, room.data(), 1001, 2);
-        CHECK_PATTERN(room, 1, 1001);
-        recv(r, net.ep, room.data(), 1001, 1);
-    }
-    r.barrier();
+    copies_up_to_1000(r);
 }
 
 CONFORM(shared_threshold_leaves_other_hosts_alone, 2, bare | real | apart)
