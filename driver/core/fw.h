@@ -147,6 +147,9 @@ int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt);
  */
 __u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr);
 
+/* Turns the header that fw_encode wrote for a PULL REPLY into that of another frame of its run. */
+void fw_reply_place(void *hdr, __u32 frame, __u32 position, __u32 length);
+
 /* ---- board and endpoint ---- */
 
 enum fw_ep_state {
@@ -289,7 +292,7 @@ struct fw_replies {
 	__u32 window_offset; /* U: byte `position` lies at window offset U + position */
 	__u32 len_first;
 	__u32 length; /* bytes of all frames */
-	struct fw_pkt reply; /* template: set frame, position, msg.data_len; fw_encode each */
+	struct fw_pkt reply; /* template: fw_encode it, then fw_reply_place for each frame */
 };
 
 struct fw_fx {

@@ -178,12 +178,23 @@ static void put_pull(const struct fw_sizes *s, const struct fw_pkt *pkt, union b
 		put_pull_w(pkt, &b->pull_w);
 }
 
+static inline void put_place(struct emx_w_pull_reply *reply, __u32 frame, __u32 position,
+			     __u32 length)
+{
+	reply->frame = (__u8)frame;
+	reply->length = emx_put16((__u16)length);
+	reply->position = emx_put32(position);
+}
+
+void fw_reply_place(void *hdr, __u32 frame, __u32 position, __u32 length)
+{
+	put_place((void *)((__u8 *)hdr + EMX_OUTER_LEN), frame, position, length);
+}
+
 static void put_pull_reply(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
 {
 	(void)s;
-	b->reply.frame = (__u8)pkt->frame;
-	b->reply.length = emx_put16((__u16)pkt->msg.data_len);
-	b->reply.position = emx_put32(pkt->position);
+	put_place(&b->reply, pkt->frame, pkt->position, pkt->msg.data_len);
 	b->reply.handle = emx_put32(pkt->handle);
 	b->reply.magic = emx_put32(pkt->magic);
 }

@@ -159,7 +159,7 @@ static void put_request(const struct fw_endpoint *ep, const struct fw_pull *p, _
 {
 	struct fw_pkt pkt;
 
-	fw_zero(&pkt, sizeof(pkt));
+	fw_clear(&pkt);
 	pkt.msg.type = EMX_PULL;
 	pkt.msg.local_ep = p->remote_ep;
 	pkt.msg.remote_ep = ep->number;

@@ -30,6 +30,7 @@ enum class AgentOp : uint32_t {
     forget_names = 9, ///< names of other hosts' boards are asked for again
     reclaim =
         10, ///< board, endpoint, session, life, board file (1 descriptor): a claim on an agent that ended
+    steer = 11, ///< board, group: pull replies for that fan-out group go to its second member
 };
 
 struct AgentRequest {
@@ -40,7 +41,7 @@ struct AgentRequest {
     uint32_t endpoint = 0;
     uint32_t session = 0;
     uint32_t life = 0; ///< of the board's interface
-    uint32_t reserved = 0;
+    uint32_t group = 0;
     uint64_t mac = 0;
     char text[EMX_NAME_MAX] = {};
 };

@@ -2,6 +2,7 @@
 // Socket filters as classic BPF, put together with labels so that no jump is counted by hand.
 #include "driver/engine/filter.hpp"
 
+#include <linux/if_ether.h>
 #include <sys/socket.h>
 
 #include <cassert>
@@ -171,6 +172,15 @@ FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &c
     drop_claimed(a, claimed);
     require_destination(a, mac, drop);
     return a.finish();
+}
+
+FilterProgram reply_chooser()
+{
+    // Runs where the frame's Ethernet header is passed already.
+    return {{BPF_LD | BPF_B | BPF_ABS, 0, 0, type_at - ETH_HLEN},
+            {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, EMX_PULL_REPLY},
+            {BPF_RET | BPF_K, 0, 0, 1},
+            {BPF_RET | BPF_K, 0, 0, 0}};
 }
 
 FilterProgram closed_filter() { return {{BPF_RET | BPF_K, 0, 0, 0}}; }

@@ -27,6 +27,9 @@ FilterProgram reply_filter(uint64_t mac, uint8_t endpoint);
 /// endpoints that nobody claims.
 FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed);
 
+/// For a fan-out group: pull replies to its second member, all else to the first.
+FilterProgram reply_chooser();
+
 /// Passes nothing.
 FilterProgram closed_filter();
 

@@ -76,6 +76,29 @@ bool bind_packet_socket(int fd, int interface)
     return ::bind(fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0;
 }
 
+std::optional<uint16_t> found_group(int fd)
+{
+    uint32_t group = static_cast<uint32_t>(PACKET_FANOUT_CBPF | PACKET_FANOUT_FLAG_UNIQUEID) << 16;
+    socklen_t size = sizeof(group);
+    if (::setsockopt(fd, SOL_PACKET, PACKET_FANOUT, &group, size) != 0 ||
+        ::getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &group, &size) != 0)
+        return std::nullopt;
+    return static_cast<uint16_t>(group);
+}
+
+bool join_group(int fd, uint16_t group)
+{
+    const uint32_t value = group | static_cast<uint32_t>(PACKET_FANOUT_CBPF) << 16;
+    return ::setsockopt(fd, SOL_PACKET, PACKET_FANOUT, &value, sizeof(value)) == 0;
+}
+
+bool steer_group(int fd, const FilterProgram &program)
+{
+    const sock_fprog fprog = {static_cast<unsigned short>(program.size()),
+                              const_cast<sock_filter *>(program.data())};
+    return ::setsockopt(fd, SOL_PACKET, PACKET_FANOUT_DATA, &fprog, sizeof(fprog)) == 0;
+}
+
 uint32_t grow_buffers(int socket, uint32_t bytes)
 {
     const int wanted = static_cast<int>(bytes);

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 extern "C" {
@@ -43,6 +44,16 @@ uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
 Fd make_packet_socket(const FilterProgram &filter, const RingShape *shape);
 /// Lets the socket receive the MXoE frames of an interface, from now on; false with errno set.
 bool bind_packet_socket(int fd, int interface);
+
+/// Makes a bound socket the first member of a fan-out group: its sockets share one place in the interface's
+/// list of receivers, the first one as of now, and each frame goes to one member, at first always this one.
+/// The group's number, or nothing with errno set, and nothing changed.
+std::optional<uint16_t> found_group(int fd);
+/// Adds a socket bound to the same interface; false with errno set, and nothing changed.
+bool join_group(int fd, uint16_t group);
+/// Sets the program that chooses the member of a frame, for the whole group of a socket whose filter is not
+/// locked; false with errno set.
+bool steer_group(int fd, const FilterProgram &program);
 
 /// Asks for buffers of that many bytes, beyond the system's limit when privileged; returns the granted
 /// receive buffer as the kernel accounts it.

@@ -92,12 +92,32 @@ void EnginePort::close_window(uint8_t id)
     publish();
 }
 
+/// Pull replies from now on. Every receiver that looks at a frame costs time, and all but the one that looks
+/// last get a clone of it: so this socket and the ring's look as one, after the agent's.
+void EnginePort::bind_bulk()
+{
+    bulk_bound_ = bind_packet_socket(bulk_.fd(), static_cast<int>(record_.ifindex));
+    if (!bulk_bound_)
+        return;
+    const auto group = found_group(ring_.fd());
+    if (!group)
+        return; // two receivers do as well, somewhat slower
+    AgentRequest request;
+    request.op = AgentOp::steer;
+    request.board = board_number_;
+    request.group = *group;
+    AgentReply reply;
+    DeviceError error;
+    if (claim_->request(request, reply, error))
+        join_group(bulk_.fd(), *group);
+}
+
 bool EnginePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                             uint64_t cookie)
 {
     assert(total > 0 && cookie != 0);
     if (!bulk_bound_ && !peer_is_local(rndv.peer))
-        bulk_bound_ = bind_packet_socket(bulk_.fd(), static_cast<int>(record_.ifindex));
+        bind_bulk();
     now_ = monotonic_ns();
     const int slot = fw_pull_start(&endpoint_, &rndv, total, cookie, now_);
     if (slot < 0)

@@ -84,6 +84,7 @@ private:
     void copy(const fw_fx &fx, const Arrival &arrival);
     void add_peer(uint64_t mac);
     const emx_msg *idle();
+    void bind_bulk();
     void poll_bulk();
     void take_bulk(uint32_t i);
     int only_pull();

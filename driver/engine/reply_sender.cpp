@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <cstring>
 
 namespace emx {
 namespace {
@@ -46,20 +47,19 @@ bool ReplySender::add(const fw_replies &run, int socket)
 {
     if (count_ == queue_max)
         return false;
-    at(count_++) = {run, socket};
+    Run &queued = at(count_++);
+    queued.replies = run;
+    queued.socket = socket;
+    fw_encode(&sizes_, &run.reply, queued.header.data());
     return true;
 }
 
 // One frame into message `slot`; 0 when the iovecs do not suffice.
-uint32_t ReplySender::build_frame(fw_replies &run, uint32_t slot, uint32_t &iovecs)
+uint32_t ReplySender::build_frame(const fw_replies &run, uint32_t slot, uint32_t &iovecs)
 {
+    constexpr uint32_t header = FW_REPLY_HEADER;
     const uint32_t length = next_length(run, sizes_.reply);
-    fw_pkt pkt = run.reply;
-    pkt.frame = run.first & 0xff;
-    pkt.position = run.position;
-    pkt.length = length;
-    pkt.msg.data_len = length;
-    const uint32_t header = fw_encode(&sizes_, &pkt, headers_[slot].data());
+    fw_reply_place(headers_[slot].data(), run.first, run.position, length);
     iovec *io = &iovecs_[iovecs];
     const uint32_t room = iovecs_max - iovecs;
     if (room < 3)
@@ -72,7 +72,6 @@ uint32_t ReplySender::build_frame(fw_replies &run, uint32_t slot, uint32_t &iove
     used++;
     if (header + length < EMX_FRAME_MIN)
         io[used++] = {zero_padding.data(), EMX_FRAME_MIN - header - length};
-    messages_[slot].msg_hdr = {};
     messages_[slot].msg_hdr.msg_iov = io;
     messages_[slot].msg_hdr.msg_iovlen = used;
     iovecs += used;
@@ -88,6 +87,7 @@ uint32_t ReplySender::build(int socket)
         while (run.count > 0) {
             if (frames == batch_max)
                 return frames;
+            std::memcpy(headers_[frames].data(), at(i).header.data(), FW_REPLY_HEADER);
             const uint32_t length = build_frame(run, frames, iovecs);
             if (length == 0)
                 return frames;

@@ -42,11 +42,12 @@ private:
     struct Run {
         fw_replies replies; ///< what is left of it
         int socket;
+        std::array<uint8_t, EMX_HEADER_MAX> header; ///< of its first frame
     };
 
     Run &at(uint32_t i) { return queue_[(first_ + i) % queue_max]; }
     uint32_t build(int socket);
-    uint32_t build_frame(fw_replies &run, uint32_t slot, uint32_t &iovecs);
+    uint32_t build_frame(const fw_replies &run, uint32_t slot, uint32_t &iovecs);
     void advance(uint32_t frames);
 
     const fw_sizes sizes_;

@@ -75,6 +75,26 @@ TEST_CASE("engine__large_messages_arrive_whole", "[netns][engine]")
     CHECK(pair.port(1).counters().v[EMX_CNT_RESEND_PULL] == 0);
 }
 
+TEST_CASE("engine__after_a_pull_the_agent_still_answers_and_nothing_comes_twice", "[netns][engine]")
+{
+    TwoHosts hosts;
+    Pair pair(hosts, "eth0:N=9000");
+    large(pair, 100000, 1); // its first pull changes what looks at the interface's frames, and in what order
+    large(pair, 3000000, 1);
+    for (uint32_t bytes = 0; bytes <= 32; bytes++)
+        round_trip(pair, EMX_TINY, bytes);
+    CHECK(pair.port(1).counters().v[EMX_CNT_RX_TINY] == 33);
+    CHECK(pair.port(1).counters().v[EMX_CNT_DROP_REPLY_DUPLICATE] == 0);
+    emx_msg connect = pair.message(0, EMX_CONNECT, 0);
+    connect.remote_ep = 9; // nobody's
+    connect.u.connect.session = 1;
+    REQUIRE(pair.port(0).send(connect, nullptr));
+    const emx_msg *refusal = pair.expect(0, EMX_NACK_LIB);
+    CHECK(refusal->u.nack.reason == EMX_NACK_CLOSED);
+    pair.port(0).consume();
+    CHECK(pair.poll(0, 50) == nullptr);
+}
+
 TEST_CASE("engine__several_pulls_share_the_wire", "[netns][engine]")
 {
     TwoHosts hosts;

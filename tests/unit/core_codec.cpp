@@ -358,6 +358,26 @@ TEST_CASE("fw_encode__random_packets_survive_the_round_trip")
     }
 }
 
+TEST_CASE("fw_reply_place__makes_the_header_of_any_frame_of_a_run")
+{
+    for (fw_sizes s : {sizes_w(), sizes_n(9000)}) {
+        Maker maker{std::mt19937_64(8), s};
+        for (int i = 0; i < 1000; i++) {
+            fw_pkt first = maker.make(EMX_PULL_REPLY);
+            fw_pkt other = first;
+            const fw_pkt place = maker.make(EMX_PULL_REPLY);
+            other.frame = place.frame;
+            other.position = place.position;
+            other.msg.data_len = other.length = place.length;
+            std::array<uint8_t, EMX_HEADER_MAX> changed{}, encoded{};
+            REQUIRE(fw_encode(&s, &first, changed.data()) == FW_REPLY_HEADER);
+            fw_reply_place(changed.data(), other.frame, other.position, other.length);
+            REQUIRE(fw_encode(&s, &other, encoded.data()) == FW_REPLY_HEADER);
+            REQUIRE(std::equal(changed.begin(), changed.begin() + FW_REPLY_HEADER, encoded.begin()));
+        }
+    }
+}
+
 TEST_CASE("fw_sizes__of_section_5_2")
 {
     fw_sizes w = sizes_w();

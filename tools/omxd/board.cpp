@@ -74,15 +74,37 @@ bool AgentBoard::open_sockets()
     if (!query_interface("lo", lo))
         return false;
     lo_index_ = lo.index;
-    const FilterProgram filter = agent_filter(board_.mac, claimed_);
-    interface_ = make_packet_socket(filter, nullptr);
-    lo_ = make_packet_socket(filter, nullptr);
+    lo_ = make_packet_socket(agent_filter(board_.mac, claimed_), nullptr);
+    interface_ = open_interface();
     if (!interface_ || !lo_)
         return false;
-    grow_buffers(interface_.get(), own_buffer);
     grow_buffers(lo_.get(), own_buffer);
-    return bind_packet_socket(interface_.get(), plan_.facts.index) &&
-           bind_packet_socket(lo_.get(), lo_index_);
+    return bind_packet_socket(lo_.get(), lo_index_);
+}
+
+Fd AgentBoard::open_interface() const
+{
+    Fd socket = make_packet_socket(agent_filter(board_.mac, claimed_), nullptr);
+    if (!socket)
+        return {};
+    grow_buffers(socket.get(), own_buffer);
+    return bind_packet_socket(socket.get(), plan_.facts.index) ? std::move(socket) : Fd();
+}
+
+bool AgentBoard::steer_replies(uint16_t group)
+{
+    // The endpoint's own sockets have locked filters, which bars their group's program as well.
+    const Fd guest = make_packet_socket(closed_filter(), nullptr);
+    if (!guest || !bind_packet_socket(guest.get(), plan_.facts.index) || !join_group(guest.get(), group) ||
+        !steer_group(guest.get(), reply_chooser()))
+        return false;
+    // Two sockets, for a moment, miss nothing.
+    Fd socket = open_interface();
+    if (!socket)
+        return false;
+    receive(interface_.get());
+    interface_ = std::move(socket);
+    return true;
 }
 
 void AgentBoard::update_filters()

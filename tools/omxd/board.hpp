@@ -64,6 +64,10 @@ public:
     /// Refuses them from now on.
     void refuse_unclaimed();
 
+    /// Lets pull replies for a fan-out group of the interface go to its second member, to come; false with
+    /// errno set. From then on this agent sees frames before that group.
+    bool steer_replies(uint16_t group);
+
     void set_link(uint32_t state);
     /// Goes on with another interface of the same name, or another address; false with errno set.
     bool revive(const BoardPlan &plan);
@@ -73,6 +77,7 @@ public:
 
 private:
     void fill_record();
+    Fd open_interface() const;
     void update_filters();
     void handle(int socket, const uint8_t *frame, uint32_t bytes);
     void execute(int socket, const fw_fx &fx);

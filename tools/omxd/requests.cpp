@@ -170,6 +170,11 @@ void Agent::perform(const AgentRequest &request, AgentReply &reply)
         if (check_board(request, reply))
             file_->clear_counters(request.board);
         break;
+    case AgentOp::steer:
+        if (check_board(request, reply) &&
+            !boards_[request.board]->steer_replies(static_cast<uint16_t>(request.group)))
+            return refuse(reply, mx_no_resources, std::string("steering replies: ") + std::strerror(errno));
+        break;
     case AgentOp::peers_clear:
     case AgentOp::peers_append:
     case AgentOp::peers_complete:

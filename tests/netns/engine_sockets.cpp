@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Fan-out groups of packet sockets, as an endpoint's ring and bulk sockets form one.
+#include "driver/engine/interface.hpp"
+#include "driver/engine/packet_socket.hpp"
+#include "tests/netns/two_hosts.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+
+using namespace emx;
+using namespace emx::test;
+
+namespace {
+
+using Frame = std::array<uint8_t, EMX_FRAME_MIN>;
+
+const FilterProgram open_filter = {{BPF_RET | BPF_K, 0, 0, 0x40000}};
+
+Fd bound_socket(const FilterProgram &filter, int interface)
+{
+    Fd socket = make_packet_socket(filter, nullptr);
+    REQUIRE(socket);
+    REQUIRE(bind_packet_socket(socket.get(), interface));
+    return socket;
+}
+
+int index_of(const TwoHosts &hosts, int host)
+{
+    hosts.enter(host);
+    InterfaceFacts facts;
+    REQUIRE(query_interface("eth0", facts));
+    return facts.index;
+}
+
+void send_types(int socket, std::initializer_list<uint8_t> types)
+{
+    for (const uint8_t type : types) {
+        Frame frame{};
+        frame.fill(0xff);
+        frame[12] = EMX_ETHERTYPE >> 8;
+        frame[13] = EMX_ETHERTYPE & 0xff;
+        frame[16] = type;
+        REQUIRE(::send(socket, frame.data(), frame.size(), 0) == static_cast<ssize_t>(frame.size()));
+    }
+}
+
+/// Types of the frames that wait, in order. Frames on a veth are there when send() returns.
+std::vector<int> types_at(int socket)
+{
+    std::vector<int> types;
+    Frame frame;
+    while (::recv(socket, frame.data(), frame.size(), MSG_DONTWAIT) > 0)
+        types.push_back(frame[16]);
+    return types;
+}
+
+} // namespace
+
+TEST_CASE("engine__a_group_sends_pull_replies_to_its_second_member", "[netns][engine]")
+{
+    TwoHosts hosts;
+    const Fd sender = bound_socket(closed_filter(), index_of(hosts, 0));
+    const int interface = index_of(hosts, 1);
+    const Fd first = bound_socket(open_filter, interface);
+    const Fd second = bound_socket(open_filter, interface);
+    REQUIRE(lock_filter(first.get()));
+    REQUIRE(lock_filter(second.get()));
+    const auto group = found_group(first.get());
+    REQUIRE(group);
+    send_types(sender.get(), {EMX_TINY, EMX_PULL_REPLY});
+    CHECK(types_at(first.get()) == std::vector<int>{EMX_TINY, EMX_PULL_REPLY});
+    CHECK(types_at(second.get()) == std::vector<int>{EMX_TINY, EMX_PULL_REPLY}); // not a member yet
+
+    CHECK_FALSE(steer_group(first.get(), reply_chooser()));
+    CHECK(errno == EPERM);
+    {
+        const Fd guest = bound_socket(closed_filter(), interface);
+        REQUIRE(join_group(guest.get(), *group));
+        REQUIRE(steer_group(guest.get(), reply_chooser()));
+    }
+    send_types(sender.get(), {EMX_PULL_REPLY});
+    CHECK(types_at(first.get()) == std::vector<int>{EMX_PULL_REPLY}); // the only member has all
+    types_at(second.get());
+
+    REQUIRE(join_group(second.get(), *group));
+    send_types(sender.get(), {EMX_TINY, EMX_PULL_REPLY, EMX_PULL, EMX_PULL_REPLY});
+    CHECK(types_at(first.get()) == std::vector<int>{EMX_TINY, EMX_PULL});
+    CHECK(types_at(second.get()) == std::vector<int>{EMX_PULL_REPLY, EMX_PULL_REPLY});
+
+    hosts.run(1, "ip link set eth0 down && ip link set eth0 up");
+    hosts.run(0,
+              "for i in $(seq 100); do [ $(cat /sys/class/net/eth0/carrier) = 1 ] && exit 0; done; exit 1");
+    for (const Fd *member : {&first, &second})
+        CHECK(types_at(member->get()).empty()); // and the news that the interface was down
+    send_types(sender.get(), {EMX_TINY, EMX_PULL_REPLY});
+    CHECK(types_at(first.get()) == std::vector<int>{EMX_TINY});
+    CHECK(types_at(second.get()) == std::vector<int>{EMX_PULL_REPLY});
+}
+
+TEST_CASE("engine__a_group_of_another_interface_cannot_be_joined", "[netns][engine]")
+{
+    TwoHosts hosts;
+    const int interface = index_of(hosts, 1);
+    const Fd first = bound_socket(open_filter, interface);
+    const auto group = found_group(first.get());
+    REQUIRE(group);
+    InterfaceFacts lo;
+    REQUIRE(query_interface("lo", lo));
+    const Fd stranger = bound_socket(open_filter, lo.index);
+    CHECK_FALSE(join_group(stranger.get(), *group));
+}
