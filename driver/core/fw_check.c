@@ -12,16 +12,11 @@
 
 /* ---- the judge of fields ---- */
 
-static int check_whole(const struct emx_msg *m, __u32 limit)
-{
-	return m->msg_len > limit || m->data_len != m->msg_len ? EMX_CNT_DROP_LENGTH : 0;
-}
-
 /*
  * A fragment that is the whole message may have any exponent and, in dialect N, may exceed a full
  * fragment up to what the peer's receiver would accept too (section 5.1).
  */
-static int check_medium(const struct fw_sizes *s, const struct emx_msg *m, __u8 exponent)
+int fw_check_medium(const struct fw_sizes *s, const struct emx_msg *m, __u8 exponent)
 {
 	__u32 unit = s->dialect == FW_DIALECT_N ? s->frag : 1u << (exponent & 31);
 	__u64 end = (__u64)m->u.medium.position + m->data_len;
@@ -37,13 +32,6 @@ static int check_medium(const struct fw_sizes *s, const struct emx_msg *m, __u8 
 	if (m->data_len == 0 || m->data_len > unit)
 		return EMX_CNT_DROP_FRAGMENT;
 	return end < m->msg_len && m->data_len != unit ? EMX_CNT_DROP_FRAGMENT : 0;
-}
-
-int fw_check_eager(const struct fw_sizes *s, const struct emx_msg *m, __u8 exponent)
-{
-	if (m->type == EMX_MEDIUM)
-		return check_medium(s, m, exponent);
-	return check_whole(m, m->type == EMX_TINY ? EMX_TINY_MAX : EMX_SMALL_MAX);
 }
 
 /* Section 10.2: how many frames the request draws, and whether the sums stay within 32 bits. */
@@ -84,8 +72,9 @@ int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt)
 	switch (pkt->msg.type) {
 	case EMX_TINY:
 	case EMX_SMALL:
+		return fw_check_small(&pkt->msg);
 	case EMX_MEDIUM:
-		return fw_check_eager(s, &pkt->msg, pkt->exponent);
+		return fw_check_medium(s, &pkt->msg, pkt->exponent);
 	case EMX_PULL:
 		return check_pull(s, pkt);
 	case EMX_CONNECT:
@@ -112,14 +101,14 @@ struct frame {
 };
 
 /* The payload lies behind the fixed header and ends within the frame. */
-static int get_payload(const struct frame *f, __u32 data_len, struct fw_pkt *pkt)
+static inline int get_payload(const struct frame *f, __u32 data_len, struct fw_pkt *pkt)
 {
 	pkt->msg.data_len = data_len;
 	pkt->msg.data = (__u64)(unsigned long)(f->bytes + f->header);
 	return f->header + data_len > f->len ? EMX_CNT_DROP_LENGTH : 0;
 }
 
-static void get_endpoints(const struct frame *f, struct fw_pkt *pkt)
+static inline void get_endpoints(const struct frame *f, struct fw_pkt *pkt)
 {
 	const struct emx_w_eager *b = f->body;
 
@@ -213,7 +202,7 @@ static int get_connect(const struct frame *f, struct fw_pkt *pkt)
 	return 0;
 }
 
-static void get_eager_header(const struct frame *f, struct fw_pkt *pkt)
+static inline void get_eager_header(const struct frame *f, struct fw_pkt *pkt)
 {
 	const struct emx_w_eager *b = f->body;
 
@@ -225,7 +214,7 @@ static void get_eager_header(const struct frame *f, struct fw_pkt *pkt)
 	pkt->msg.msg_len = emx_get16(b->length);
 }
 
-static int get_eager(const struct frame *f, struct fw_pkt *pkt)
+static inline int get_eager(const struct frame *f, struct fw_pkt *pkt)
 {
 	get_eager_header(f, pkt);
 	return get_payload(f, pkt->msg.msg_len, pkt);
@@ -367,45 +356,72 @@ static int (*const readers[])(const struct frame *f, struct fw_pkt *pkt) = {
 	[EMX_NACK_MCP] = get_nack_mcp,
 };
 
-/* Rules 1 to 3: the outer header. */
-static int check_outer(__u64 self, struct frame *f, struct fw_pkt *pkt)
+/* Rules 1 and 2, and the start of 3: the outer header. */
+static inline int check_outer(__u64 self, const __u8 *frame, struct fw_pkt *pkt)
 {
-	const struct emx_outer *outer = (const void *)f->bytes;
-	__u8 type = f->bytes[EMX_OUTER_LEN];
+	const struct emx_outer_pair *outer = (const void *)frame;
+	const __u64 first = emx_get64(outer->first);
+	const __u64 second = emx_get64(outer->second);
+	__u8 type = frame[EMX_OUTER_LEN];
 
-	if (emx_get16(outer->ethertype) != EMX_ETHERTYPE)
+	if ((second >> 16 & 0xffff) != EMX_ETHERTYPE)
 		return EMX_CNT_DROP_ETHERTYPE;
-	pkt->dst_mac = emx_get_mac(outer->dst);
-	pkt->src_mac = emx_get_mac(outer->src);
-	pkt->tag = emx_get16(outer->tag);
+	pkt->dst_mac = first >> 16;
+	pkt->src_mac = (first & 0xffff) << 32 | second >> 32;
+	pkt->tag = (__u16)second;
 	pkt->msg.type = type;
 	if (self && pkt->dst_mac != self && !(type == EMX_RAW && pkt->dst_mac == 0xffffffffffffull))
 		return EMX_CNT_DROP_NOT_OURS;
 	if (pkt->src_mac == 0 || fw_mac_is_group(pkt->src_mac) || pkt->src_mac == self)
 		return EMX_CNT_DROP_BAD_SOURCE;
-	f->header = fw_body_len(f->sizes, type);
-	if (f->header == 0)
-		return EMX_CNT_DROP_TYPE;
-	f->header += EMX_OUTER_LEN;
-	if (f->header > f->len && type != EMX_RAW)
-		return EMX_CNT_DROP_SHORT;
 	return 0;
+}
+
+/* The rest of rule 3, and the content: any type. */
+static FW_NOINLINE int check_body(const struct fw_sizes *s, __u64 self, const __u8 *frame,
+				  __u32 len, struct fw_pkt *pkt)
+{
+	__u8 type = pkt->msg.type;
+	__u32 body = fw_body_len(s, type);
+	struct frame f = { s, frame, frame + EMX_OUTER_LEN, len, EMX_OUTER_LEN + body };
+	int why;
+
+	if (body == 0)
+		return EMX_CNT_DROP_TYPE;
+	if (f.header > len && type != EMX_RAW)
+		return EMX_CNT_DROP_SHORT;
+	why = readers[type](&f, pkt);
+	if (!why)
+		why = fw_check_fields(s, pkt);
+	if (!why && type == EMX_RAW && pkt->board == self)
+		why = EMX_CNT_DROP_RAW;
+	return why;
+}
+
+/* The same for TINY and SMALL, without looking anything up: latency is made of them. */
+static inline int check_small_body(const struct fw_sizes *s, const __u8 *frame, __u32 len,
+				   struct fw_pkt *pkt)
+{
+	_Static_assert(EMX_OUTER_LEN + sizeof(struct emx_w_eager) <= EMX_FRAME_MIN,
+		       "no frame is too short for the header");
+	const struct frame f = { s, frame, frame + EMX_OUTER_LEN, len,
+				 EMX_OUTER_LEN + sizeof(struct emx_w_eager) };
+	int why = get_eager(&f, pkt);
+
+	return why ? why : fw_check_small(&pkt->msg);
 }
 
 int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len, struct fw_pkt *pkt)
 {
-	struct frame f = { s, frame, (const __u8 *)frame + EMX_OUTER_LEN, len, 0 };
 	int why;
 
 	if (len < EMX_FRAME_MIN)
 		return EMX_CNT_DROP_SHORT;
 	fw_clear(pkt);
-	why = check_outer(self, &f, pkt);
-	if (!why)
-		why = readers[pkt->msg.type](&f, pkt);
-	if (!why)
-		why = fw_check_fields(s, pkt);
-	if (!why && pkt->msg.type == EMX_RAW && pkt->board == self)
-		why = EMX_CNT_DROP_RAW;
-	return why;
+	why = check_outer(self, frame, pkt);
+	if (why)
+		return why;
+	if (pkt->msg.type == EMX_TINY || pkt->msg.type == EMX_SMALL)
+		return check_small_body(s, frame, len, pkt);
+	return check_body(s, self, frame, len, pkt);
 }

@@ -261,12 +261,10 @@ __u32 fw_body_len(const struct fw_sizes *s, __u8 type)
 	return s->dialect == FW_DIALECT_N ? rows[type].len_n : rows[type].len_w;
 }
 
-static inline void put_outer(struct emx_outer *outer, __u64 dst, __u64 src, __u16 tag)
+static inline void put_outer(struct emx_outer_pair *outer, __u64 dst, __u64 src, __u16 tag)
 {
-	emx_put_mac(outer->dst, dst);
-	emx_put_mac(outer->src, src);
-	outer->ethertype = emx_put16(EMX_ETHERTYPE);
-	outer->tag = emx_put16(tag);
+	outer->first = emx_put64(dst << 16 | src >> 32);
+	outer->second = emx_put64(src << 32 | (__u64)EMX_ETHERTYPE << 16 | tag);
 }
 
 __u32 fw_encode_eager(const struct fw_board *b, const struct emx_msg *m, __u8 from,
@@ -295,7 +293,7 @@ __u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr)
 
 	if (len == 0)
 		return 0;
-	put_outer((struct emx_outer *)to, pkt->dst_mac, pkt->src_mac, pkt->tag);
+	put_outer(hdr, pkt->dst_mac, pkt->src_mac, pkt->tag);
 	fw_zero(body, sizeof(*body)); /* hdr has the room, and a constant is faster */
 	body->eager.type = pkt->msg.type; /* the first byte of every body */
 	rows[pkt->msg.type].put(s, pkt, body);

@@ -103,7 +103,11 @@ __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int 
 		return 0;
 	*counter = msg->type < FW_COUNT_OF(kinds) ? kinds[msg->type].sent : 0;
 	if (is_eager(msg->type)) {
-		if (fw_check_eager(&b->sizes, msg, EMX_MEDIUM_EXPONENT_W))
+		int why = msg->type != EMX_MEDIUM
+				  ? fw_check_small(msg)
+				  : fw_check_medium(&b->sizes, msg, EMX_MEDIUM_EXPONENT_W);
+
+		if (why)
 			return 0;
 		return fw_encode_eager(b, msg, ep->number, peer, hdr);
 	}
@@ -121,7 +125,7 @@ __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int 
 
 /* ---- host matters ---- */
 
-static void describe_host(const struct fw_pkt *pkt, __u8 kind, struct fw_fx *fx)
+static FW_COLD void describe_host(const struct fw_pkt *pkt, __u8 kind, struct fw_fx *fx)
 {
 	fx->kind = kind;
 	fx->u.host.mac = pkt->msg.type == EMX_RAW ? pkt->board : pkt->src_mac;
@@ -131,7 +135,8 @@ static void describe_host(const struct fw_pkt *pkt, __u8 kind, struct fw_fx *fx)
 	__builtin_memcpy(fx->u.host.name, pkt->name, sizeof(pkt->name));
 }
 
-static void answer_query(const struct fw_board *b, const struct fw_pkt *pkt, struct fw_fx *fx)
+static FW_COLD void answer_query(const struct fw_board *b, const struct fw_pkt *pkt,
+				 struct fw_fx *fx)
 {
 	struct fw_pkt reply;
 
@@ -194,7 +199,7 @@ static int find_peer(const struct fw_board *b, struct fw_pkt *pkt, struct fw_fx 
 	return 0;
 }
 
-static void refuse(const struct fw_board *b, const struct fw_pkt *pkt, struct fw_fx *fx)
+static FW_COLD void refuse(const struct fw_board *b, const struct fw_pkt *pkt, struct fw_fx *fx)
 {
 	__u8 reason = EMX_NACK_CLOSED;
 	__u8 refusal = kinds[pkt->msg.type].refusal;

@@ -10,6 +10,11 @@
 #define FW_COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define FW_NULL ((void *)0)
 
+/* For what is rare: apart from its callers, which are spared its registers and its stack. */
+#define FW_COLD __attribute__((__cold__, __noinline__))
+/* The same for what is not rare but longer than the rest of its caller. */
+#define FW_NOINLINE __attribute__((__noinline__))
+
 static inline void fw_zero(void *p, unsigned long n)
 {
 	__builtin_memset(p, 0, n);
@@ -57,8 +62,16 @@ __u32 fw_body_len(const struct fw_sizes *s, __u8 type);
 __u32 fw_encode_eager(const struct fw_board *b, const struct emx_msg *m, __u8 from,
 		      const struct fw_peer *peer, void *hdr);
 
-/* fw_check.c: fw_check_fields for TINY, SMALL and MEDIUM; exponent: of MEDIUM in dialect W. */
-int fw_check_eager(const struct fw_sizes *s, const struct emx_msg *m, __u8 exponent);
+/* fw_check.c: fw_check_fields for MEDIUM; exponent: of dialect W. */
+int fw_check_medium(const struct fw_sizes *s, const struct emx_msg *m, __u8 exponent);
+
+/* The same for TINY and SMALL, which are the whole message. */
+static inline int fw_check_small(const struct emx_msg *m)
+{
+	__u32 limit = m->type == EMX_TINY ? EMX_TINY_MAX : EMX_SMALL_MAX;
+
+	return m->msg_len > limit || m->data_len != m->msg_len ? EMX_CNT_DROP_LENGTH : 0;
+}
 
 /*
  * fw_demux.c: turns pkt, whose endpoints and content are set, into the TX effect of a frame from
@@ -66,8 +79,10 @@ int fw_check_eager(const struct fw_sizes *s, const struct emx_msg *m, __u8 expon
  */
 void fw_tx(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer, struct fw_fx *fx);
 /* The refusals of section 11.1 to the sender of pkt. */
-void fw_nack_lib(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason, struct fw_fx *fx);
-void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason, struct fw_fx *fx);
+FW_COLD void fw_nack_lib(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason,
+			 struct fw_fx *fx);
+FW_COLD void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason,
+			 struct fw_fx *fx);
 
 /* State functions for fw_rx.c's table. Each fills *fx with one effect. */
 void fw_pull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);

@@ -61,16 +61,12 @@ struct fw_peer *fw_peer(struct fw_peers *t, __u32 i)
 	return &slots(t)[i];
 }
 
-int fw_peer_find(const struct fw_peers *t, __u64 mac, __u32 hint)
+static FW_COLD int find_by_hash(const struct fw_peers *t, __u64 mac)
 {
 	const struct fw_peer *p = slots(t);
 	const __u32 *hash = hash_slots(t);
 	__u32 i, at, n;
 
-	if (mac == 0)
-		return -1;
-	if (hint < __atomic_load_n(&t->count, __ATOMIC_ACQUIRE) && p[hint].mac == mac)
-		return (int)hint;
 	for (i = hash_of(mac), n = 0; n <= t->hash_mask; i++, n++) {
 		at = __atomic_load_n(&hash[i & t->hash_mask], __ATOMIC_ACQUIRE);
 		if (at == 0)
@@ -79,6 +75,15 @@ int fw_peer_find(const struct fw_peers *t, __u64 mac, __u32 hint)
 			return (int)(at - 1);
 	}
 	return -1;
+}
+
+int fw_peer_find(const struct fw_peers *t, __u64 mac, __u32 hint)
+{
+	if (mac == 0)
+		return -1;
+	if (hint < __atomic_load_n(&t->count, __ATOMIC_ACQUIRE) && slots(t)[hint].mac == mac)
+		return (int)hint;
+	return find_by_hash(t, mac);
 }
 
 /* The first free hash slot of a MAC; there is one, the hash is twice as large as the table. */

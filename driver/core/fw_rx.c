@@ -6,38 +6,38 @@
 #include "fw_internal.h"
 
 /* What becomes of a packet whose session is not that of the endpoint (sections 7.7 and 11.1). */
-enum stale { UNCHECKED, REFUSE_LIB, REFUSE_MCP, IGNORE };
+enum stale { NO_TYPE, UNCHECKED, REFUSE_LIB, REFUSE_MCP, IGNORE };
 
-static void rx_event(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
+static inline void rx_event(const struct fw_pkt *pkt, struct fw_fx *fx)
 {
-	(void)ep;
-	(void)now;
 	fx->kind = FW_FX_EVENT;
 	fx->u.msg = pkt->msg;
 }
 
 static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
+	(void)now;
 	if (pkt->msg.u.connect.is_reply && pkt->msg.session != ep->session)
 		fw_drop(fx, EMX_CNT_DROP_CONNECT);
 	else
-		rx_event(ep, pkt, now, fx);
+		rx_event(pkt, fx);
 }
 
 static const struct {
+	/* FW_NULL: the packet is an event for the library as it is */
 	void (*receive)(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
 	__u8 stale; /* enum stale */
 } states[] = {
-	[EMX_TRUC] = { rx_event, IGNORE },
+	[EMX_TRUC] = { FW_NULL, IGNORE },
 	[EMX_CONNECT] = { rx_connect, UNCHECKED },
-	[EMX_TINY] = { rx_event, REFUSE_LIB },
-	[EMX_SMALL] = { rx_event, REFUSE_LIB },
-	[EMX_MEDIUM] = { rx_event, REFUSE_LIB },
-	[EMX_RNDV] = { rx_event, REFUSE_LIB },
+	[EMX_TINY] = { FW_NULL, REFUSE_LIB },
+	[EMX_SMALL] = { FW_NULL, REFUSE_LIB },
+	[EMX_MEDIUM] = { FW_NULL, REFUSE_LIB },
+	[EMX_RNDV] = { FW_NULL, REFUSE_LIB },
 	[EMX_PULL] = { fw_pull_serve, REFUSE_MCP },
 	[EMX_PULL_REPLY] = { fw_pull_reply, UNCHECKED },
-	[EMX_NOTIFY] = { rx_event, REFUSE_LIB },
-	[EMX_NACK_LIB] = { rx_event, UNCHECKED },
+	[EMX_NOTIFY] = { FW_NULL, REFUSE_LIB },
+	[EMX_NACK_LIB] = { FW_NULL, UNCHECKED },
 	[EMX_NACK_MCP] = { fw_pull_refused, UNCHECKED },
 };
 
@@ -57,12 +57,22 @@ static int is_stale(const struct fw_endpoint *ep, const struct fw_pkt *pkt, stru
 	return 1;
 }
 
+static inline void receive(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
+{
+	if (states[pkt->msg.type].receive)
+		states[pkt->msg.type].receive(ep, pkt, now, fx);
+	else
+		rx_event(pkt, fx);
+}
+
 int fw_rx(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
+	const __u8 type = pkt->msg.type;
+
 	fx->kind = FW_FX_NONE;
-	if (pkt->msg.type >= FW_COUNT_OF(states) || !states[pkt->msg.type].receive)
+	if (type >= FW_COUNT_OF(states) || states[type].stale == NO_TYPE)
 		fw_drop(fx, EMX_CNT_DROP_TYPE);
 	else if (!is_stale(ep, pkt, fx))
-		states[pkt->msg.type].receive(ep, pkt, now, fx);
+		receive(ep, pkt, now, fx);
 	return ep->list_length != 0;
 }
