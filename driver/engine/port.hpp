@@ -78,12 +78,15 @@ private:
 
     // Frames in (port_receive.cpp)
     const emx_msg *take(PacketRing &ring);
+    [[gnu::noinline]] const emx_msg *serve(PacketRing &ring, const std::byte *frame);
+    [[gnu::cold, gnu::noinline]] const emx_msg *drop(PacketRing &ring, int reason);
     bool give(fw_pkt &pkt, fw_fx &fx, int &more);
+    [[gnu::cold, gnu::noinline]] fw_endpoint *introduce(fw_pkt &pkt, fw_fx &fx);
     void execute(const fw_fx &fx, const Arrival &arrival);
-    void drain(const Arrival &arrival);
+    [[gnu::noinline]] void drain(const Arrival &arrival);
     void copy(const fw_fx &fx, const Arrival &arrival);
     void add_peer(uint64_t mac);
-    const emx_msg *idle();
+    [[gnu::noinline]] const emx_msg *idle();
     void bind_bulk();
     void poll_bulk();
     void take_bulk(uint32_t i);
@@ -94,6 +97,7 @@ private:
     // Frames out (port_send.cpp)
     int socket_for(uint32_t peer) const { return peer_is_local(peer) ? lo_.fd() : ring_.fd(); }
     bool transmit(int socket, const void *frame, std::size_t bytes, int counter);
+    [[gnu::cold, gnu::noinline]] bool transmit_again(int socket, const void *frame, std::size_t bytes);
     void transmit_effect(const fw_fx &fx);
     void send_replies();
     void send_failed(int why);

@@ -58,21 +58,30 @@ const emx_msg *EnginePort::take(PacketRing &ring)
     __builtin_prefetch(frame + cache_line);
     __builtin_prefetch(frame + 2 * cache_line);
     const int reason = fw_check(&board_.sizes, &ring == &lo_ ? 0 : board_.mac, frame, bytes, &pkt_);
-    if (reason != 0) {
-        emx_count(&counters_, reason, 1);
-        ring.release();
-        return nullptr;
-    }
+    if (reason != 0) [[unlikely]]
+        return drop(ring, reason);
     if (timed(pkt_.msg.type))
         now_ = monotonic_ns();
-    if (!give(pkt_, fx_, more_)) {
-        ring.release();
-        return nullptr;
-    }
-    if (fx_.kind == FW_FX_EVENT) {
-        held_ = &ring;
-        return current_ = &fx_.u.msg;
-    }
+    if (!give(pkt_, fx_, more_)) [[unlikely]]
+        return drop(ring, 0);
+    if (fx_.kind != FW_FX_EVENT)
+        return serve(ring, frame);
+    held_ = &ring;
+    return current_ = &fx_.u.msg;
+}
+
+/// Ends with a frame that goes no further; reason 0: counted already.
+const emx_msg *EnginePort::drop(PacketRing &ring, int reason)
+{
+    if (reason != 0)
+        emx_count(&counters_, reason, 1);
+    ring.release();
+    return nullptr;
+}
+
+/// Does what a frame asks of us that the library need not know of.
+const emx_msg *EnginePort::serve(PacketRing &ring, const std::byte *frame)
+{
     const Arrival arrival{frame, nullptr};
     execute(fx_, arrival);
     drain(arrival);
@@ -85,32 +94,43 @@ bool EnginePort::give(fw_pkt &pkt, fw_fx &fx, int &more)
 {
     more = 0;
     fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
-    if (!ep && fx.kind == FW_FX_PEER) {
+    if (!ep) [[unlikely]]
+        ep = introduce(pkt, fx);
+    if (!ep) [[unlikely]]
+        return false;
+    more = fw_rx(ep, &pkt, now_, &fx);
+    return true;
+}
+
+/// A frame that found no endpoint: again if it comes from a board unknown until now; null if it ended here.
+fw_endpoint *EnginePort::introduce(fw_pkt &pkt, fw_fx &fx)
+{
+    fw_endpoint *ep = nullptr;
+    if (fx.kind == FW_FX_PEER) {
         add_peer(pkt.src_mac);
         ep = fw_demux(&board_, &pkt, &fx);
     }
-    if (ep) {
-        more = fw_rx(ep, &pkt, now_, &fx);
-        return true;
-    }
+    if (ep)
+        return ep;
     if (fx.kind == FW_FX_DROP)
         emx_count(&counters_, fx.counter, 1);
     else if (fx.kind == FW_FX_PEER)
         emx_count(&counters_, EMX_CNT_DROP_UNKNOWN_PEER, 1);
-    return false;
+    return nullptr;
 }
 
 void EnginePort::consume()
 {
-    if (queued_current_) {
-        queue_.pop_front();
-        queued_current_ = false;
-    } else if (held_) {
-        drain({});
+    current_ = nullptr;
+    if (held_) [[likely]] {
+        if (more_) [[unlikely]]
+            drain({});
         held_->release();
         held_ = nullptr;
+    } else if (queued_current_) {
+        queue_.pop_front();
+        queued_current_ = false;
     }
-    current_ = nullptr;
 }
 
 /// Executes what else the last frame caused.

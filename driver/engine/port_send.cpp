@@ -16,53 +16,58 @@ namespace {
 
 ssize_t send_frame(int socket, const void *frame, std::size_t bytes)
 {
-    ssize_t sent;
-    do {
-        // Not send(): as a cancellation point it costs a process with threads two atomic operations.
-        sent = ::syscall(SYS_sendto, socket, frame, bytes, MSG_DONTWAIT, nullptr, 0);
-    } while (sent < 0 && errno == EINTR);
-    return sent;
+    // Not send(): as a cancellation point it costs a process with threads two atomic operations.
+    return ::syscall(SYS_sendto, socket, frame, bytes, MSG_DONTWAIT, nullptr, 0);
 }
 
 } // namespace
 
-bool EnginePort::send(const emx_msg &msg, std::byte *payload)
+inline bool EnginePort::transmit(int socket, const void *frame, std::size_t bytes, int counter)
 {
-    static_assert(EMX_HEADER_MAX >= EMX_FRAME_MIN);
-    // The header, or a small frame as a whole, padded.
-    alignas(64) std::byte frame[EMX_HEADER_MAX + EMX_SMALL_MAX];
-    std::memset(frame, 0, EMX_HEADER_MAX);
-    int counter = 0;
-    const uint32_t header = fw_send(&endpoint_, &msg, frame, &counter);
-    if (header == 0)
+    if (send_frame(socket, frame, bytes) < 0 && !transmit_again(socket, frame, bytes)) [[unlikely]]
         return false;
-    const int socket = socket_for(msg.peer);
-    const std::size_t bytes = header + msg.data_len;
-    if (bytes > sizeof(frame)) {
-        std::byte *start = payload - header;
-        std::memcpy(start, frame, header);
-        return transmit(socket, start, bytes, counter);
-    }
-    if (msg.data_len > 0)
-        std::memcpy(frame + header, payload, msg.data_len);
-    return transmit(socket, frame, std::max<std::size_t>(bytes, EMX_FRAME_MIN), counter);
+    emx_count(&counters_, counter, 1);
+    if (link_state_ != EMX_LINK_UP && socket == ring_.fd()) [[unlikely]]
+        set_link(EMX_LINK_UP);
+    return true;
 }
 
-bool EnginePort::transmit(int socket, const void *frame, std::size_t bytes, int counter)
+/// After a failure, whose errno tells why: tries again where that may help; false when the frame is lost.
+bool EnginePort::transmit_again(int socket, const void *frame, std::size_t bytes)
 {
-    ssize_t sent = send_frame(socket, frame, bytes);
-    if (sent < 0 && errno == ENETDOWN) // perhaps of an interface that is up again: told once
-        sent = send_frame(socket, frame, bytes);
-    if (sent >= 0) [[likely]] {
-        emx_count(&counters_, counter, 1);
-        if (link_state_ != EMX_LINK_UP && socket == ring_.fd()) [[unlikely]]
-            set_link(EMX_LINK_UP);
-        return true;
+    bool told_down = false; // perhaps of an interface that is up again: told once
+    while (errno == EINTR || (errno == ENETDOWN && !told_down)) {
+        told_down = told_down || errno == ENETDOWN;
+        if (send_frame(socket, frame, bytes) >= 0)
+            return true;
     }
     emx_count(&counters_, EMX_CNT_TX_FAILED, 1);
     if (socket != lo_.fd())
         send_failed(errno);
     return false;
+}
+
+bool EnginePort::send(const emx_msg &msg, std::byte *payload)
+{
+    static_assert(EMX_HEADER_MAX >= EMX_FRAME_MIN);
+    // The header, or a small frame as a whole, padded.
+    std::byte frame[EMX_HEADER_MAX + EMX_SMALL_MAX];
+    std::memset(frame, 0, EMX_HEADER_MAX);
+    int counter = 0;
+    const uint32_t header = fw_send(&endpoint_, &msg, frame, &counter);
+    if (header == 0)
+        return false;
+    std::size_t bytes = header + msg.data_len;
+    std::byte *start = frame;
+    if (bytes > sizeof(frame)) {
+        start = payload - header;
+        std::memcpy(start, frame, header);
+    } else {
+        if (msg.data_len > 0)
+            std::memcpy(frame + header, payload, msg.data_len);
+        bytes = std::max<std::size_t>(bytes, EMX_FRAME_MIN);
+    }
+    return transmit(socket_for(msg.peer), start, bytes, counter);
 }
 
 /// The core's own frames: pull requests and refusals.

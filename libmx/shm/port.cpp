@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <sys/epoll.h>
+#include <utility>
 
 namespace emx::shm {
 namespace {
@@ -69,25 +70,37 @@ void ShmPort::remove_link(const Link &link)
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.process(), nullptr);
 }
 
+bool ShmPort::ask_local(uint32_t peer)
+{
+    if (inner_->peer_is_local(peer))
+        return true;
+    remote_peer_ = peer;
+    return false;
+}
+
 // ---- events
+
+const emx_msg *ShmPort::handed_out()
+{
+    if (source_ == Source::inner)
+        return inner_->peek();
+    return source_ == Source::ring ? &event_ : &queue_.front();
+}
 
 const emx_msg *ShmPort::peek()
 {
-    switch (source_) {
-    case Source::ring: return &event_;
-    case Source::queue: return &queue_.front();
-    case Source::inner: return inner_->peek();
-    case Source::none: break;
-    }
+    if (source_ != Source::none) [[unlikely]]
+        return handed_out();
     if (look_.load(std::memory_order_relaxed)) [[unlikely]]
         service();
-    const bool frames_first = ++turn_ % inner_share == 0;
+    const bool frames_first = in_.empty() || ++turn_ % inner_share == 0;
     if (!frames_first)
         if (const emx_msg *event = peek_rings())
             return event;
     if (const emx_msg *event = inner_->peek()) {
         source_ = Source::inner;
-        look_for_sender(*event);
+        if (event->type < EMX_EV_PULL_DONE && is_local(event->peer)) [[unlikely]]
+            look_for_sender(*event);
         return event;
     }
     if (frames_first)
@@ -98,15 +111,15 @@ const emx_msg *ShmPort::peek()
 
 void ShmPort::consume()
 {
-    if (source_ == Source::ring) {
+    const Source source = std::exchange(source_, Source::none);
+    if (source == Source::inner) [[likely]]
+        return inner_->consume();
+    if (source == Source::ring) {
         current_->reader.release();
         current_.reset();
-    } else if (source_ == Source::queue) {
+    } else if (source == Source::queue) {
         queue_.pop_front();
-    } else if (source_ == Source::inner) {
-        inner_->consume();
     }
-    source_ = Source::none;
 }
 
 bool ShmPort::spin(unsigned looks)
@@ -183,8 +196,7 @@ bool ShmPort::judge(Incoming &in, const emx_msg &msg)
 /// A packet that came as a frame from this host: its sender may have a channel that we have not taken yet.
 void ShmPort::look_for_sender(const emx_msg &msg)
 {
-    if (msg.type < EMX_EV_PULL_DONE && inner_->peer_is_local(msg.peer) &&
-        !find_incoming(msg.peer, msg.remote_ep))
+    if (!find_incoming(msg.peer, msg.remote_ep))
         accept_channels();
 }
 

@@ -67,21 +67,26 @@ private:
     };
 
     // Out (port_send.cpp)
+    /// Remembers the last peer that is not of this host: most packets are for it or from it.
+    bool is_local(uint32_t peer) { return peer != remote_peer_ && ask_local(peer); }
+    [[gnu::noinline]] bool ask_local(uint32_t peer);
+    [[gnu::noinline]] bool send_local(const emx_msg &msg, std::byte *payload);
     Outgoing *channel_to(uint32_t peer, uint8_t endpoint, uint32_t session);
     Outgoing *connect(uint32_t peer, uint8_t endpoint, uint32_t session);
     void drop(uint64_t key);
     void publish(Outgoing &to, uint8_t id);
 
     // In (port.cpp)
-    const emx_msg *peek_rings();
+    const emx_msg *handed_out();
+    [[gnu::noinline]] const emx_msg *peek_rings();
     const emx_msg *take(Incoming &in);
     bool judge(Incoming &in, const emx_msg &msg);
     void end(Incoming &in);
     void remove_ended();
     Incoming *find_incoming(uint32_t peer, uint8_t endpoint);
-    void look_for_sender(const emx_msg &msg);
+    [[gnu::noinline]] void look_for_sender(const emx_msg &msg);
     void accept_channels();
-    const emx_msg *idle();
+    [[gnu::noinline]] const emx_msg *idle();
     void step_pulls();
 
     // Descriptors (port.cpp)
@@ -97,6 +102,7 @@ private:
     Source source_ = Source::none;
     uint32_t turn_ = 0;
     uint32_t empty_ = 0;
+    uint32_t remote_peer_ = ~uint32_t{0};
     uint64_t serviced_ns_ = 0;
     emx_msg event_{}; ///< of a ring, as handed out
     std::shared_ptr<Incoming> current_; ///< ring that event_ came from

@@ -26,7 +26,12 @@ bool begins_message(const emx_msg &msg)
 
 bool ShmPort::send(const emx_msg &msg, std::byte *payload)
 {
-    if (!carried(msg.type) || !inner_->peer_is_local(msg.peer))
+    return is_local(msg.peer) ? send_local(msg, payload) : inner_->send(msg, payload);
+}
+
+bool ShmPort::send_local(const emx_msg &msg, std::byte *payload)
+{
+    if (!carried(msg.type))
         return inner_->send(msg, payload);
     Outgoing *to = channel_to(msg.peer, msg.remote_ep, msg.session);
     if (!to || !to->writer.write(msg, payload))
