@@ -71,9 +71,17 @@ public:
         unsigned context_bits, context_shift;
     };
     mx_endpoint_t open(const OpenArgs &args, DeviceError &error);
-    /// Slot of a live handle, locked into `lock`; nullptr when the handle is not of an open endpoint.
-    /// Defined in endpoint.hpp: every call begins with it.
-    EndpointSlot *enter(mx_endpoint_t handle, std::unique_lock<Lock> &lock);
+    /// The slot that a handle names, whether its endpoint is open or not; nullptr when it names none.
+    EndpointSlot *slot_of(mx_endpoint_t handle)
+    {
+        const auto value = reinterpret_cast<uint64_t>(handle);
+        if (!(value >> 63) || (value >> (handle_slot_bits + handle_generation_bits) & 1)) [[unlikely]]
+            return nullptr;
+        return &slots_[value & (endpoint_slots - 1)];
+    }
+    /// Begins a call on an endpoint: false when the handle is not of the open one in this slot, which is
+    /// locked. Defined in endpoint.hpp.
+    static bool enter(EndpointSlot &slot, mx_endpoint_t handle);
     EndpointSlot *slot(uint32_t index) { return index < endpoint_slots ? &slots_[index] : nullptr; }
     /// Closes an endpoint whose slot is locked: releases waiting threads, lingers, frees.
     void close(EndpointSlot &slot, std::unique_lock<Lock> &lock);

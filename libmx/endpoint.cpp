@@ -85,22 +85,16 @@ void Endpoint::set_session(Partner *partner, uint32_t session)
     address.stuff[1] = uint64_t{session} << 32 | uint64_t{slot_index_} << 22 | (partner->index + 1);
 }
 
-Partner *Endpoint::resolve(mx_endpoint_addr_t address)
+/// What our own address stands for: ourselves or, when that is disabled, whom the device reaches by it.
+Partner *Endpoint::resolve_self(Partner *self)
 {
-    auto index = static_cast<uint32_t>(address.stuff[1]) & 0x3fffff;
-    if (index == 0 || index > partners_.size())
-        return nullptr;
-    Partner *partner = partners_[index - 1].get();
-    const mx_endpoint_addr_t &own = partner->address;
-    if (own.stuff[0] != address.stuff[0] || own.stuff[1] != address.stuff[1])
-        return nullptr;
-    if (partner->self && context_.conf().disable_self) {
-        for (auto it = partners_.rbegin(); it != partners_.rend(); ++it)
-            if (!(*it)->self && (*it)->session == session_ && (*it)->state == PartnerState::connected &&
-                (*it)->nic_id == board_.nic_id && (*it)->remote_ep == number())
-                return it->get();
-    }
-    return partner;
+    if (!context_.conf().disable_self)
+        return self;
+    for (auto it = partners_.rbegin(); it != partners_.rend(); ++it)
+        if (!(*it)->self && (*it)->session == session_ && (*it)->state == PartnerState::connected &&
+            (*it)->nic_id == board_.nic_id && (*it)->remote_ep == number())
+            return it->get();
+    return self;
 }
 
 void Endpoint::fill_status(const Request *request, mx_status_t &status)

@@ -61,7 +61,17 @@ public:
     // --- addresses
     mx_endpoint_addr_t address_of(const Partner *partner) const { return partner->address; }
     /// The partner an address names; nullptr when it is not one of ours.
-    Partner *resolve(mx_endpoint_addr_t address);
+    Partner *resolve(mx_endpoint_addr_t address)
+    {
+        const auto index = static_cast<uint32_t>(address.stuff[1]) & 0x3fffff;
+        if (index == 0 || index > partners_.size()) [[unlikely]]
+            return nullptr;
+        Partner *partner = partners_[index - 1].get();
+        const mx_endpoint_addr_t &own = partner->address;
+        if (own.stuff[0] != address.stuff[0] || own.stuff[1] != address.stuff[1]) [[unlikely]]
+            return nullptr;
+        return partner->self ? resolve_self(partner) : partner;
+    }
     Partner *self() { return partners_[0].get(); }
 
     // --- progress (progress/)
@@ -120,11 +130,24 @@ private:
     void count(emx_counter counter) { emx_count(&port_->counters(), counter, 1); }
 
     // partners (proto/connect.cpp, reliab/failure.cpp)
-    Partner *find_partner(uint32_t peer, uint8_t remote_ep);
+    Partner *find_partner(uint32_t peer, uint8_t remote_ep)
+    {
+        if (last_partner_ && last_partner_->peer == peer && last_partner_->remote_ep == remote_ep) [[likely]]
+            return last_partner_;
+        return look_up_partner(peer, remote_ep);
+    }
+    Partner *look_up_partner(uint32_t peer, uint8_t remote_ep);
+    Partner *resolve_self(Partner *self);
     void set_session(Partner *partner, uint32_t session);
     Partner *add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
     Partner *living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
-    void activate(Partner *partner);
+    /// From now on its timers are served.
+    void activate(Partner *partner)
+    {
+        if (!partner->active)
+            link_active(partner);
+    }
+    [[gnu::noinline]] void link_active(Partner *partner);
     void fail_partner(Partner *partner, int code, bool drop_messages);
     void tell_death(const Partner *partner) const;
     void fail_sends(Partner *partner, int code);
@@ -150,10 +173,13 @@ private:
     void enqueue(TxMessage *tx);
     void pump(Partner *partner);
     bool may_send(const Partner *partner, const TxMessage *tx) const;
-    bool give_window(TxMessage *tx);
+    /// False: all windows are taken. Only a RNDV needs one.
+    bool give_window(TxMessage *tx) { return tx->header.type != EMX_RNDV || take_window(tx); }
+    bool take_window(TxMessage *tx);
     void free_window(TxMessage *tx);
     void number_and_send(TxMessage *tx);
     void transmit(TxMessage *tx);
+    void transmit_fragments(TxMessage *tx);
     void on_ack(Partner *partner, uint16_t ack);
     void note_ack(Partner *partner, uint16_t ack);
     void take_acks();
@@ -178,6 +204,7 @@ private:
     void on_truc(const emx_msg &msg);
     void on_link(const emx_msg &msg);
     void deliver(Partner *partner, const emx_msg &msg);
+    [[gnu::noinline]] void hold(Partner *partner, const emx_msg &msg);
     void drain_early(Partner *partner);
     void store_early(Partner *partner, const emx_msg &msg);
     void drop_early(Partner *partner);
@@ -216,6 +243,7 @@ private:
 
     // completion
     void complete(Request *request, int code);
+    [[gnu::cold, gnu::noinline]] void complete_forgotten(Request *request, int code);
     void lost(int code);
     void tell_lost(std::unique_lock<Lock> &lock);
     void give_core_away(std::unique_lock<Lock> &lock);
@@ -278,26 +306,19 @@ private:
     uint64_t default_budget_ns_ = 0; ///< of requests posted from now on; 0 = the partner limit
     uint64_t completions_ = 0;
     uint64_t timer_ns_ = ~uint64_t{0}; ///< earliest deadline known
-    std::vector<Partner *> acked_; ///< whose ack_seen is to be acted upon
+    Partner *acked_ = nullptr; ///< whose ack_seen is to be acted upon
     std::vector<Partner *> due_acks_; ///< to be acknowledged at the end of the pass
-    std::vector<Partner *> unstamped_; ///< owe an ack since a time not read yet
+    Partner *unstamped_ = nullptr; ///< owe an ack since a time not read yet
     std::vector<int> lost_; ///< status codes for the error handler
 };
 
-inline EndpointSlot *Context::enter(mx_endpoint_t handle, std::unique_lock<Lock> &lock)
+inline bool Context::enter(EndpointSlot &slot, mx_endpoint_t handle)
 {
-    const auto value = reinterpret_cast<uint64_t>(handle);
-    const auto generation = static_cast<uint32_t>(value >> handle_slot_bits);
-    if (!(value >> 63) || (value >> (handle_slot_bits + handle_generation_bits) & 1)) [[unlikely]]
-        return nullptr;
-    EndpointSlot &slot = slots_[value & (endpoint_slots - 1)];
-    lock = std::unique_lock(slot.mutex);
-    if (!slot.endpoint || slot.generation != generation || slot.endpoint->closing()) [[unlikely]] {
-        lock.unlock();
-        return nullptr;
-    }
+    const auto generation = static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle) >> handle_slot_bits);
+    if (!slot.endpoint || slot.generation != generation || slot.endpoint->closing()) [[unlikely]]
+        return false;
     slot.activity.store(slot.activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    return &slot;
+    return true;
 }
 
 /// The mx_return_t (or Open-MX code) that an error handler gets for a request's status.

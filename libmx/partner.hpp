@@ -136,6 +136,8 @@ struct Partner {
     /// Something is owed to it or expected from it: its timers are served.
     bool busy() const { return connects || unacked || waiting || rndv || partial || ack_owed; }
     Partner *active_prev = nullptr, *active_next = nullptr;
+    Partner *acked_next = nullptr; ///< while ack_listed
+    Partner *unstamped_next = nullptr; ///< while stamp_listed
     void *user_context = nullptr;
 };
 static_assert(sizeof(Partner) < 512, "a partner costs less than 1 KiB, its place in the tables included");

@@ -54,42 +54,18 @@ void gather_pieces(std::byte *to, std::span<const Segment> from, uint64_t offset
     });
 }
 
-Request *RequestPool::allocate(RequestKind kind)
+bool RequestPool::grow()
 {
-    if (free_.empty()) {
-        if ((chunks_.size() + 1) * chunk_size >= (1u << index_bits))
-            return nullptr;
-        auto chunk = std::make_unique<Request[]>(chunk_size);
-        free_.reserve((chunks_.size() + 1) * chunk_size);
-        for (uint32_t i = chunk_size; i-- > 0;) {
-            chunk[i].index = static_cast<uint32_t>(chunks_.size()) * chunk_size + i;
-            free_.push_back(&chunk[i]);
-        }
-        chunks_.push_back(std::move(chunk));
+    if ((chunks_.size() + 1) * chunk_size >= (1u << index_bits))
+        return false;
+    auto chunk = std::make_unique<Request[]>(chunk_size);
+    for (uint32_t i = chunk_size; i-- > 0;) {
+        chunk[i].index = static_cast<uint32_t>(chunks_.size()) * chunk_size + i;
+        chunk[i].next_free = free_;
+        free_ = &chunk[i];
     }
-    Request *request = free_.back();
-    free_.pop_back();
-    request->kind = kind;
-    ++live_;
-    return request;
-}
-
-void RequestPool::release(Request *request)
-{
-    request->segments.clear();
-    request->kind = RequestKind::unused;
-    request->generation = (request->generation + 1) & ((1u << generation_bits) - 1);
-    request->complete = request->forgotten = request->buffered = false;
-    request->matched = request->cancel_notify = false;
-    request->context = nullptr;
-    request->code = 0;
-    request->partner = nullptr;
-    request->msg_length = request->xfer_length = 0;
-    request->budget_ns = request->expires_ns = 0;
-    request->tx = nullptr;
-    request->incoming = nullptr;
-    free_.push_back(request);
-    --live_;
+    chunks_.push_back(std::move(chunk));
+    return true;
 }
 
 } // namespace emx

@@ -27,7 +27,8 @@ public:
     void assign(const Segment *segments, uint32_t count);
     void clear()
     {
-        heap_.reset();
+        if (heap_) [[unlikely]]
+            heap_.reset();
         count_ = 0;
     }
     std::span<const Segment> view() const { return {heap_ ? heap_.get() : &single_, count_}; }
@@ -62,25 +63,36 @@ inline void gather(std::byte *to, std::span<const Segment> from, uint64_t offset
 
 enum class RequestKind : uint8_t { unused, send, synchronous_send, receive, connect };
 
-struct Request {
+/// What a request forgets when it is released. No initialisers: all zero, stored in a few wide words.
+struct RequestState {
+    RequestKind kind;
+    bool complete;
+    bool forgotten; ///< nobody holds the handle: frees itself when complete
+    bool buffered; ///< send: the library owns a copy of the data
+    bool matched; ///< receive: bound to a message; send to self: taken
+    bool cancel_notify; ///< omx_cancel_notest: completes instead of vanishing
+    int code; ///< mx_status_code_t
+    void *context;
+    Partner *partner; ///< source or destination
+    uint32_t msg_length;
+    uint32_t xfer_length;
+
+    uint64_t budget_ns; ///< a time limit of its own; 0: the endpoint's
+    uint64_t expires_ns; ///< 0: no own deadline
+
+    TxMessage *tx; ///< send: while the library still works on it
+    Incoming *incoming; ///< receive: message under way
+};
+
+struct Request : RequestState {
+    Request() : RequestState{} {}
+
     uint32_t index = 0;
     uint32_t generation = 0;
-    RequestKind kind = RequestKind::unused;
-    bool complete = false;
-    bool forgotten = false; ///< nobody holds the handle: frees itself when complete
-    bool buffered = false; ///< send: the library owns a copy of the data
-    bool matched = false; ///< receive: bound to a message; send to self: taken
-    bool cancel_notify = false; ///< omx_cancel_notest: completes instead of vanishing
+    Request *next_free = nullptr; ///< in the pool
 
     uint64_t match = 0; ///< receive: info until complete, then the message's bits
     uint64_t mask = 0;
-    void *context = nullptr;
-
-    // status
-    int code = 0; ///< mx_status_code_t
-    Partner *partner = nullptr; ///< source or destination
-    uint32_t msg_length = 0;
-    uint32_t xfer_length = 0;
 
     SegmentList segments;
     uint64_t room = 0; ///< receive: bytes of all segments
@@ -91,12 +103,7 @@ struct Request {
     Request *chain_prev = nullptr, *chain_next = nullptr;
     // queue of finished requests
     FifoHook<Request> done_hook;
-    // list of requests with a budget of their own
-    uint64_t budget_ns = 0; ///< 0: the endpoint's
-    uint64_t expires_ns = 0; ///< 0: no own deadline
 
-    TxMessage *tx = nullptr; ///< send: while the library still works on it
-    Incoming *incoming = nullptr; ///< receive: message under way
     bool live() const { return kind != RequestKind::unused; }
 };
 
@@ -106,8 +113,26 @@ class RequestPool {
 public:
     explicit RequestPool(uint32_t endpoint_slot) : endpoint_slot_(endpoint_slot) {}
 
-    Request *allocate(RequestKind kind);
-    void release(Request *request);
+    /// nullptr when there are too many.
+    Request *allocate(RequestKind kind)
+    {
+        if (!free_ && !grow()) [[unlikely]]
+            return nullptr;
+        Request *request = free_;
+        free_ = request->next_free;
+        request->kind = kind;
+        ++live_;
+        return request;
+    }
+    void release(Request *request)
+    {
+        request->segments.clear();
+        static_cast<RequestState &>(*request) = RequestState{};
+        request->generation = (request->generation + 1) & ((1u << generation_bits) - 1);
+        request->next_free = free_;
+        free_ = request;
+        --live_;
+    }
     void *handle(const Request *request) const
     {
         const uint64_t value = uint64_t{1} << 63 | uint64_t{request->generation} << (slot_bits + index_bits) |
@@ -150,10 +175,12 @@ private:
     static constexpr uint32_t chunk_size = 256;
     static constexpr uint32_t index_bits = 27;
     static constexpr uint32_t generation_bits = 26;
+    bool grow();
+
     uint32_t endpoint_slot_;
     uint32_t live_ = 0;
     std::vector<std::unique_ptr<Request[]>> chunks_;
-    std::vector<Request *> free_;
+    Request *free_ = nullptr; ///< the one used last first
 };
 
 } // namespace emx

@@ -54,11 +54,15 @@ mx_return_t Segments::read_list(const mx_segment_t *segments, uint32_t count, ui
         return MX_BAD_SEG_CNT;
     if (count && !segments)
         return MX_BAD_SEG_LIST;
+    Segment *list = few_;
+    if (count > std::size(few_)) {
+        many_ = std::make_unique<Segment[]>(count);
+        list = many_.get();
+    }
     for (uint32_t i = 0; i < count; ++i) {
         if (!segments[i].segment_ptr && segments[i].segment_length)
             return MX_BAD_SEG_MEM;
-        new (storage_ + i * sizeof(Segment))
-            Segment{static_cast<std::byte *>(segments[i].segment_ptr), segments[i].segment_length};
+        list[i] = {static_cast<std::byte *>(segments[i].segment_ptr), segments[i].segment_length};
         length += segments[i].segment_length;
     }
     return length > 0xffffffffu ? MX_BAD_SEG_CNT : MX_SUCCESS;

@@ -5,6 +5,8 @@
 #include "libmx/api/process.hpp"
 #include "libmx/endpoint.hpp"
 
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <new>
 
@@ -12,12 +14,12 @@ namespace emx::api {
 
 class Call {
 public:
-    explicit Call(mx_endpoint_t handle, const char *function = "") : function_(function)
+    explicit Call(mx_endpoint_t handle, const char *function = "")
+        : function_(function), slot_(slot_of(handle)),
+          lock_(slot_ ? std::unique_lock(slot_->mutex) : std::unique_lock<Lock>())
     {
-        Context *context = process().context.get();
-        if (!context)
-            return;
-        slot_ = context->enter(handle, lock_);
+        if (slot_ && !Context::enter(*slot_, handle)) [[unlikely]]
+            refuse();
     }
 
     explicit operator bool() const { return slot_ != nullptr; }
@@ -40,14 +42,26 @@ public:
     }
 
 private:
+    static EndpointSlot *slot_of(mx_endpoint_t handle)
+    {
+        Context *context = process().context.get();
+        return context ? context->slot_of(handle) : nullptr;
+    }
+    [[gnu::cold]] void refuse()
+    {
+        slot_ = nullptr;
+        lock_.unlock();
+    }
+
     const char *function_;
-    EndpointSlot *slot_ = nullptr;
+    EndpointSlot *slot_;
     std::unique_lock<Lock> lock_;
 };
 
-/// Runs a call's body: nothing thrown leaves the library.
+/// Runs a call's body: nothing thrown leaves the library. Inlined, since what the body captures would
+/// otherwise go through memory.
 template <class Body>
-mx_return_t on_endpoint(const char *function, mx_endpoint_t handle, Body body)
+[[gnu::always_inline]] inline mx_return_t on_endpoint(const char *function, mx_endpoint_t handle, Body &&body)
 {
     try {
         Call call(handle, function);
@@ -65,7 +79,8 @@ mx_return_t on_endpoint(const char *function, mx_endpoint_t handle, Body body)
 /// Deadline of a blocking call: MX timeouts are milliseconds, 0 is for ever.
 uint64_t deadline_of(Endpoint &endpoint, uint32_t timeout_ms);
 
-/// A caller's segment list, checked and translated. The array is not initialised: a call uses one of 256.
+/// A caller's segment list, checked and translated. Long lists are kept outside: with room for 256 the frame
+/// of every call would be too large for it to be inlined.
 class Segments {
 public:
     /// Sums the list up; MX_SUCCESS or the code to fail with.
@@ -74,15 +89,16 @@ public:
         if (count != 1 || !segments || !segments->segment_ptr) [[unlikely]]
             return read_list(segments, count, length);
         length = segments->segment_length;
-        new (storage_) Segment{static_cast<std::byte *>(segments->segment_ptr), segments->segment_length};
+        few_[0] = {static_cast<std::byte *>(segments->segment_ptr), segments->segment_length};
         return MX_SUCCESS;
     }
-    const Segment *data() const { return reinterpret_cast<const Segment *>(storage_); }
+    const Segment *data() const { return many_ ? many_.get() : few_; }
 
 private:
     mx_return_t read_list(const mx_segment_t *segments, uint32_t count, uint64_t &length);
 
-    alignas(Segment) std::byte storage_[MX_MAX_SEGMENTS * sizeof(Segment)];
+    Segment few_[4];
+    std::unique_ptr<Segment[]> many_;
 };
 
 } // namespace emx::api

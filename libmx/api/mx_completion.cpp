@@ -30,22 +30,22 @@ bool search(Call &call, uint32_t timeout_ms, bool blocking, Found found)
     return call->wait(call.lock(), deadline_of(*call, timeout_ms), found);
 }
 
-mx_return_t finish(Call &call, Request *request, mx_status_t *status, uint32_t *result)
+inline mx_return_t finish(Call &call, Request *request, mx_status_t *status, uint32_t *result)
 {
-    mx_status_t own;
-    call->reap(request, own);
-    if (status)
-        *status = own;
+    mx_status_t unwanted;
+    const int code = request->code;
+    call->reap(request, status ? *status : unwanted);
     *result = 1;
     call->found_something();
     call->report_lost(call.lock());
-    if (own.code != MX_STATUS_SUCCESS)
-        call.request_failed(own.code);
+    if (code != MX_STATUS_SUCCESS)
+        call.request_failed(code);
     return MX_SUCCESS;
 }
 
-mx_return_t test_or_wait(const char *function, mx_endpoint_t ep, mx_request_t *req, uint32_t timeout,
-                         bool blocking, mx_status_t *status, uint32_t *result)
+[[gnu::always_inline]] inline mx_return_t test_or_wait(const char *function, mx_endpoint_t ep,
+                                                       mx_request_t *req, uint32_t timeout, bool blocking,
+                                                       mx_status_t *status, uint32_t *result)
 {
     if (result)
         *result = 0;
@@ -53,18 +53,14 @@ mx_return_t test_or_wait(const char *function, mx_endpoint_t ep, mx_request_t *r
         Request *request = req && result ? call->requests().find(*req) : nullptr;
         if (!request || request->forgotten) [[unlikely]]
             return call.fail(MX_BAD_REQUEST, "not a request of this endpoint, or finished already");
-        if (request->complete) {
-            *req = nullptr;
-            return finish(call, request, status, result);
-        }
         // Another thread may finish the request while the lock is released: look the handle up each time.
         auto found = [&] {
             request = call->requests().find(*req);
             return !request || request->complete;
         };
-        if (!search(call, timeout, blocking, found))
+        if (!request->complete && !search(call, timeout, blocking, found))
             return call.done();
-        if (!request)
+        if (!request) [[unlikely]]
             return call.fail(MX_BAD_REQUEST, "the request was finished by another thread");
         *req = nullptr;
         return finish(call, request, status, result);

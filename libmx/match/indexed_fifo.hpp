@@ -24,7 +24,6 @@ struct FifoHook {
     T *next = nullptr;
     std::array<T *, fifo_indexes> index_prev{};
     std::array<T *, fifo_indexes> index_next{};
-    bool linked = false;
 };
 
 /// Not thread-safe; owns nothing. `bits` is the member with the match bits, constant while linked.
@@ -41,24 +40,21 @@ public:
         FifoHook<T> &h = item->*hook;
         h.prev = tail_;
         h.next = nullptr;
-        h.linked = true;
         (tail_ ? (tail_->*hook).next : head_) = item;
         tail_ = item;
         ++size_;
-        for (std::size_t i = 0; i < indexes_used_; ++i)
-            index_add(i, item);
+        if (indexes_used_) [[unlikely]]
+            index_everywhere(item);
     }
 
     void remove(T *item)
     {
         FifoHook<T> &h = item->*hook;
-        for (std::size_t i = 0; i < indexes_used_; ++i)
-            index_remove(i, item);
+        if (indexes_used_) [[unlikely]]
+            unindex(item);
         (h.prev ? (h.prev->*hook).next : head_) = h.next;
         (h.next ? (h.next->*hook).prev : tail_) = h.prev;
-        h.prev = h.next = nullptr;
-        h.linked = false;
-        if (--size_ == 0)
+        if (--size_ == 0 && indexes_used_) [[unlikely]]
             drop_indexes();
     }
 
@@ -134,7 +130,20 @@ private:
             index_[i].chains.erase(it);
     }
 
-    void drop_indexes()
+    // Apart from their callers, which are short without them.
+    [[gnu::cold, gnu::noinline]] void index_everywhere(T *item)
+    {
+        for (std::size_t i = 0; i < indexes_used_; ++i)
+            index_add(i, item);
+    }
+
+    [[gnu::cold, gnu::noinline]] void unindex(T *item)
+    {
+        for (std::size_t i = 0; i < indexes_used_; ++i)
+            index_remove(i, item);
+    }
+
+    [[gnu::cold, gnu::noinline]] void drop_indexes()
     {
         for (std::size_t i = 0; i < indexes_used_; ++i)
             index_[i].chains.clear();

@@ -2,47 +2,14 @@
 // Posted receives: see posted_queue.hpp.
 #include "libmx/match/posted_queue.hpp"
 
-#include "libmx/request.hpp"
-
 #include <algorithm>
 
 namespace emx {
 
-void PostedQueue::push_back(Request *recv)
+void PostedQueue::ungroup()
 {
-    recv->post_serial = ++serial_;
-    recv->post_prev = tail_;
-    recv->post_next = nullptr;
-    (tail_ ? tail_->post_next : head_) = recv;
-    tail_ = recv;
-    ++size_;
-    if (grouped_)
-        group_add(recv);
-    else if (size_ > walk_max)
-        group_all();
-}
-
-void PostedQueue::remove(Request *recv)
-{
-    if (grouped_)
-        group_remove(recv);
-    (recv->post_prev ? recv->post_prev->post_next : head_) = recv->post_next;
-    (recv->post_next ? recv->post_next->post_prev : tail_) = recv->post_prev;
-    recv->post_prev = recv->post_next = nullptr;
-    if (--size_ == 0) {
-        grouped_ = false;
-        groups_.clear();
-    }
-}
-
-Request *PostedQueue::find(uint64_t bits) const
-{
-    if (grouped_)
-        return find_grouped(bits);
-    for (Request *recv = head_; recv; recv = recv->post_next)
-        if ((bits & recv->mask) == recv->match)
-            return recv;
-    return nullptr;
+    grouped_ = false;
+    groups_.clear();
 }
 
 Request *PostedQueue::find_grouped(uint64_t bits) const

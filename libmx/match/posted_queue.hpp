@@ -6,6 +6,8 @@
 // distinct mask (programs use a handful) and the earliest posting wins.
 #pragma once
 
+#include "libmx/request.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -13,17 +15,43 @@
 
 namespace emx {
 
-struct Request;
-
 /// Not thread-safe; owns nothing.
 class PostedQueue {
 public:
     std::size_t size() const { return size_; }
     Request *front() const { return head_; }
-    void push_back(Request *recv);
-    void remove(Request *recv);
+    void push_back(Request *recv)
+    {
+        recv->post_serial = ++serial_;
+        recv->post_prev = tail_;
+        recv->post_next = nullptr;
+        (tail_ ? tail_->post_next : head_) = recv;
+        tail_ = recv;
+        ++size_;
+        if (grouped_) [[unlikely]]
+            group_add(recv);
+        else if (size_ > walk_max) [[unlikely]]
+            group_all();
+    }
+    void remove(Request *recv)
+    {
+        if (grouped_) [[unlikely]]
+            group_remove(recv);
+        (recv->post_prev ? recv->post_prev->post_next : head_) = recv->post_next;
+        (recv->post_next ? recv->post_next->post_prev : tail_) = recv->post_prev;
+        if (--size_ == 0 && grouped_) [[unlikely]]
+            ungroup();
+    }
     /// The receive that a message with these bits goes to, or nullptr. It stays in the queue.
-    Request *find(uint64_t bits) const;
+    Request *find(uint64_t bits) const
+    {
+        if (grouped_) [[unlikely]]
+            return find_grouped(bits);
+        for (Request *recv = head_; recv; recv = recv->post_next)
+            if ((bits & recv->mask) == recv->match)
+                return recv;
+        return nullptr;
+    }
 
 private:
     static constexpr std::size_t walk_max = 16;
@@ -37,10 +65,11 @@ private:
     };
 
     std::vector<Group>::iterator group_of(uint64_t mask);
-    void group_all();
-    void group_add(Request *recv);
-    void group_remove(Request *recv);
-    Request *find_grouped(uint64_t bits) const;
+    [[gnu::cold]] void group_all();
+    [[gnu::cold, gnu::noinline]] void ungroup();
+    [[gnu::noinline]] void group_add(Request *recv);
+    [[gnu::noinline]] void group_remove(Request *recv);
+    [[gnu::noinline]] Request *find_grouped(uint64_t bits) const;
 
     Request *head_ = nullptr;
     Request *tail_ = nullptr;

@@ -37,12 +37,12 @@ bool Endpoint::progress(Driver driver)
     // Not each time: programs poll far more often than timers need. The helper does not.
     constexpr unsigned enough = empty_passes_per_clock * passes_without_clock;
     passes_ += driver == Driver::helper ? enough : found ? empty_passes_per_clock : passes_without_clock;
-    if (!acked_.empty() && (!found || passes_ >= enough))
+    if (acked_ && (!found || passes_ >= enough))
         take_acks();
     if (passes_ >= enough && driver != Driver::posting) {
         passes_ = 0;
         uint64_t time = now();
-        if (!unstamped_.empty())
+        if (unstamped_)
             stamp_acks(time);
         if (time >= timer_ns_)
             serve_timers(time);
@@ -84,10 +84,8 @@ uint64_t Endpoint::frames_served() const
            counters.v[EMX_CNT_TX_PULL_REPLY];
 }
 
-void Endpoint::activate(Partner *partner)
+void Endpoint::link_active(Partner *partner)
 {
-    if (partner->active)
-        return;
     partner->active = true;
     partner->active_prev = nullptr;
     partner->active_next = active_;
@@ -127,7 +125,7 @@ void Endpoint::serve_timers(uint64_t time)
 
 uint64_t Endpoint::next_deadline(uint64_t time)
 {
-    if (!unstamped_.empty())
+    if (unstamped_)
         stamp_acks(time);
     return std::min(timer_ns_, port_->deadline_ns());
 }
@@ -141,8 +139,13 @@ void Endpoint::complete(Request *request, int code)
         request->expires_ns = 0;
         --timed_requests_;
     }
-    if (!request->forgotten)
-        return done_.push_back(request);
+    if (request->forgotten) [[unlikely]]
+        return complete_forgotten(request, code);
+    done_.push_back(request);
+}
+
+void Endpoint::complete_forgotten(Request *request, int code)
+{
     if (code != MX_STATUS_SUCCESS)
         lost(code);
     requests_.release(request);

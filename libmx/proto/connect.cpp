@@ -15,10 +15,8 @@ uint64_t partner_key(uint32_t peer, uint8_t remote_ep) { return uint64_t{peer} <
 
 } // namespace
 
-Partner *Endpoint::find_partner(uint32_t peer, uint8_t remote_ep)
+Partner *Endpoint::look_up_partner(uint32_t peer, uint8_t remote_ep)
 {
-    if (last_partner_ && last_partner_->peer == peer && last_partner_->remote_ep == remote_ep)
-        return last_partner_;
     auto it = current_.find(partner_key(peer, remote_ep));
     if (it == current_.end())
         return nullptr;

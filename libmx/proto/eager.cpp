@@ -31,6 +31,21 @@ Request *Endpoint::post_send(const Segment *segments, uint32_t count, uint64_t l
     return request;
 }
 
+namespace {
+
+/// Copies a message into its frames.
+[[gnu::noinline]] void gather_frames(TxMessage *tx, std::span<const Segment> segments)
+{
+    const uint32_t frame = tx->frame_data;
+    for (uint32_t i = 0; i < tx->frames; ++i) {
+        const uint32_t offset = i * frame;
+        gather(tx->buffer + i * (send_headroom + frame) + send_headroom, segments, offset,
+               std::min(frame, tx->header.msg_len - offset));
+    }
+}
+
+} // namespace
+
 void Endpoint::send_eager(Request *request, std::span<const Segment> segments, uint64_t length, Partner *to)
 {
     auto bytes = static_cast<uint32_t>(length);
@@ -47,11 +62,10 @@ void Endpoint::send_eager(Request *request, std::span<const Segment> segments, u
     msg.peer = to->peer;
     msg.match = request->match;
     msg.msg_len = msg.data_len = bytes;
-    for (uint32_t i = 0; i < frames; ++i) {
-        uint32_t offset = i * frame;
-        gather(tx->buffer + i * (send_headroom + frame) + send_headroom, segments, offset,
-               std::min(frame, bytes - offset));
-    }
+    if (frames == 1)
+        gather(tx->buffer + send_headroom, segments, 0, bytes);
+    else
+        gather_frames(tx, segments);
     request->buffered = true;
     tx->zombie = zombies_ < static_cast<uint32_t>(context_.conf().zombies_max);
     if (!tx->zombie) {

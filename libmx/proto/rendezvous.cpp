@@ -31,9 +31,9 @@ void Endpoint::send_rendezvous(Request *request, Partner *to)
     enqueue(tx);
 }
 
-bool Endpoint::give_window(TxMessage *tx)
+bool Endpoint::take_window(TxMessage *tx)
 {
-    if (tx->header.type != EMX_RNDV || tx->has_window)
+    if (tx->has_window)
         return true;
     if (windows_used_ >= windows_max)
         return false;

@@ -4,6 +4,8 @@
 #include "libmx/endpoint.hpp"
 #include "libmx/reliab/sequence.hpp"
 
+#include <utility>
+
 namespace emx {
 
 void Endpoint::note_ack(Partner *partner, uint16_t ack)
@@ -13,7 +15,7 @@ void Endpoint::note_ack(Partner *partner, uint16_t ack)
     partner->ack_seen = ack;
     if (!partner->ack_listed) {
         partner->ack_listed = true;
-        acked_.push_back(partner);
+        partner->acked_next = std::exchange(acked_, partner);
     }
 }
 
@@ -21,13 +23,12 @@ void Endpoint::note_ack(Partner *partner, uint16_t ack)
 /// not held up by what its predecessors leave behind, and before anyone asks what is acknowledged.
 void Endpoint::take_acks()
 {
-    for (std::size_t i = 0; i < acked_.size(); ++i) {
-        Partner *partner = acked_[i];
+    while (Partner *partner = acked_) {
+        acked_ = partner->acked_next;
         partner->ack_listed = false;
         if (partner->state == PartnerState::connected)
             on_ack(partner, partner->ack_seen);
     }
-    acked_.clear();
 }
 
 void Endpoint::owe_ack(Partner *partner)
@@ -41,7 +42,8 @@ void Endpoint::owe_ack(Partner *partner)
         ack_soon(partner);
     else if (partner->ack_since_ns == 0 && !partner->stamp_listed) {
         partner->stamp_listed = true;
-        unstamped_.push_back(partner); // the next empty poll reads the clock; the fast path does not
+        partner->unstamped_next =
+            std::exchange(unstamped_, partner); // the next empty poll reads the clock; the fast path does not
     }
 }
 
@@ -54,7 +56,7 @@ void Endpoint::ack_soon(Partner *partner)
 void Endpoint::hurry_acks()
 {
     // The application is away: no message will come soon to carry them, and senders wait 50 ms at most.
-    for (Partner *partner : unstamped_)
+    for (Partner *partner = unstamped_; partner; partner = partner->unstamped_next)
         if (partner->ack_owed)
             ack_soon(partner);
 }
@@ -62,14 +64,14 @@ void Endpoint::hurry_acks()
 void Endpoint::stamp_acks(uint64_t time)
 {
     uint64_t delay = uint64_t(context_.conf().ack_delay_ms) * 1000000;
-    for (Partner *partner : unstamped_) {
+    while (Partner *partner = unstamped_) {
+        unstamped_ = partner->unstamped_next;
         partner->stamp_listed = false;
         if (!partner->ack_owed || partner->ack_since_ns)
             continue;
         partner->ack_since_ns = time;
         timer_ns_ = std::min(timer_ns_, time + delay);
     }
-    unstamped_.clear();
 }
 
 void Endpoint::send_due_acks()

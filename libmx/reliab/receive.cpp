@@ -67,8 +67,13 @@ void Endpoint::deliver(Partner *partner, const emx_msg &msg)
     partner->rx_match = seq::next(partner->rx_match);
     if (msg.type == EMX_NOTIFY)
         return on_notify(partner, msg);
-    if (fast_receive(partner, msg))
-        return;
+    if (!fast_receive(partner, msg))
+        hold(partner, msg);
+}
+
+/// A message that cannot be received at once: on to the match stage, or until its fragments are here.
+void Endpoint::hold(Partner *partner, const emx_msg &msg)
+{
     Incoming *in = new_incoming(partner, msg);
     in->seq = msg.seq;
     in->rendezvous = msg.type == EMX_RNDV;

@@ -82,26 +82,31 @@ void Endpoint::transmit(TxMessage *tx)
     emx_msg &msg = tx->header;
     msg.session = partner->session;
     msg.ack = partner->rx_done;
-    if (msg.type == EMX_MEDIUM) {
-        // Repeats start at another fragment each time: a receiver whose queue holds fewer frames than the
-        // message has would otherwise lose the same ones for ever.
-        uint32_t i = tx->resends * 5u % tx->frames;
-        for (uint32_t n = 0; n < tx->frames; ++n, i = (i + 1) % tx->frames) {
-            msg.u.medium.frag = static_cast<uint8_t>(i);
-            msg.u.medium.position = i * tx->frame_data;
-            msg.data_len = std::min(msg.msg_len - msg.u.medium.position, tx->frame_data);
-            port_->send(msg, tx->buffer + i * (send_headroom + tx->frame_data) + send_headroom);
-        }
-        if (tx->frames > 1)
-            port_->flush();
-    } else {
+    if (msg.type == EMX_MEDIUM)
+        transmit_fragments(tx);
+    else
         port_->send(msg, tx->buffer ? tx->buffer + send_headroom : nullptr);
-    }
     tx->sent_ns = now();
     partner->rx_acked = partner->rx_done;
     partner->ack_owed = partner->ack_now = false;
     partner->ack_since_ns = 0;
     partner->frames_in = 0;
+}
+
+void Endpoint::transmit_fragments(TxMessage *tx)
+{
+    emx_msg &msg = tx->header;
+    // Repeats start at another fragment each time: a receiver whose queue holds fewer frames than the
+    // message has would otherwise lose the same ones for ever.
+    uint32_t i = tx->resends * 5u % tx->frames;
+    for (uint32_t n = 0; n < tx->frames; ++n, i = (i + 1) % tx->frames) {
+        msg.u.medium.frag = static_cast<uint8_t>(i);
+        msg.u.medium.position = i * tx->frame_data;
+        msg.data_len = std::min(msg.msg_len - msg.u.medium.position, tx->frame_data);
+        port_->send(msg, tx->buffer + i * (send_headroom + tx->frame_data) + send_headroom);
+    }
+    if (tx->frames > 1)
+        port_->flush();
 }
 
 uint64_t Endpoint::resend_due(const TxMessage *tx) const

@@ -15,31 +15,15 @@ TxPool::~TxPool()
         }
 }
 
-std::size_t TxPool::class_of(uint32_t bytes)
+TxMessage *TxPool::make(std::size_t size_class, uint32_t bytes)
 {
-    if (bytes == 0)
-        return classes.size();
-    for (std::size_t i = 0; i < classes.size(); ++i)
-        if (bytes <= classes[i])
-            return i;
-    return classes.size() + 1; // larger than any class: not kept
-}
-
-TxMessage *TxPool::allocate(uint32_t bytes)
-{
-    std::size_t size_class = class_of(bytes);
-    ++live_;
-    if (size_class < free_.size() && !free_[size_class].empty()) {
-        TxMessage *tx = free_[size_class].back();
-        free_[size_class].pop_back();
-        return tx;
-    }
     auto tx = std::make_unique<TxMessage>();
     uint32_t capacity = size_class < classes.size() ? classes[size_class] : bytes;
     if (capacity)
         tx->buffer = static_cast<std::byte *>(::operator new(capacity));
     tx->capacity = capacity;
     tx->size_class = static_cast<uint32_t>(size_class);
+    ++live_;
     return tx.release();
 }
 

@@ -16,14 +16,33 @@ class TxPool {
 public:
     ~TxPool();
     /// A message with room for `bytes` of frames (0: none); never nullptr (throws std::bad_alloc).
-    TxMessage *allocate(uint32_t bytes);
+    TxMessage *allocate(uint32_t bytes)
+    {
+        const std::size_t size_class = class_of(bytes);
+        if (size_class >= free_.size() || free_[size_class].empty()) [[unlikely]]
+            return make(size_class, bytes);
+        ++live_;
+        TxMessage *tx = free_[size_class].back();
+        free_[size_class].pop_back();
+        return tx;
+    }
     void release(TxMessage *tx);
     uint32_t live() const { return live_; }
 
 private:
     static constexpr std::array<uint32_t, 4> classes = {256, 4608, 17408, 41984};
     static constexpr std::size_t kept_max = 64; ///< free messages kept per class
-    static std::size_t class_of(uint32_t bytes);
+    static std::size_t class_of(uint32_t bytes)
+    {
+        if (bytes == 0)
+            return classes.size();
+        for (std::size_t i = 0; i < classes.size(); ++i)
+            if (bytes <= classes[i])
+                return i;
+        return classes.size() + 1; // larger than any class: not kept
+    }
+    TxMessage *make(std::size_t size_class, uint32_t bytes);
+
     std::array<std::vector<TxMessage *>, classes.size() + 1> free_; ///< last: without a buffer
     uint32_t live_ = 0;
 };
