@@ -179,7 +179,7 @@ private:
     void free_window(TxMessage *tx);
     void number_and_send(TxMessage *tx);
     void transmit(TxMessage *tx);
-    void transmit_fragments(TxMessage *tx);
+    [[gnu::noinline]] void transmit_fragments(TxMessage *tx);
     void on_ack(Partner *partner, uint16_t ack);
     void note_ack(Partner *partner, uint16_t ack);
     void take_acks();
@@ -212,7 +212,7 @@ private:
     void owe_ack(Partner *partner);
     void send_ack(Partner *partner);
     void send_due_acks();
-    void ack_soon(Partner *partner);
+    [[gnu::noinline]] void ack_soon(Partner *partner);
     void hurry_acks();
     void stamp_acks(uint64_t time);
     bool bind_first(Incoming *in);

@@ -50,6 +50,19 @@ bool EnginePort::spin(unsigned looks)
     return false;
 }
 
+/// Gives a checked frame to the core; false when it ended in the board (dropped).
+inline bool EnginePort::give(fw_pkt &pkt, fw_fx &fx, int &more)
+{
+    more = 0;
+    fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
+    if (!ep) [[unlikely]]
+        ep = introduce(pkt, fx);
+    if (!ep) [[unlikely]]
+        return false;
+    more = fw_rx(ep, &pkt, now_, &fx);
+    return true;
+}
+
 const emx_msg *EnginePort::take(PacketRing &ring)
 {
     uint32_t bytes;
@@ -87,19 +100,6 @@ const emx_msg *EnginePort::serve(PacketRing &ring, const std::byte *frame)
     drain(arrival);
     ring.release();
     return nullptr;
-}
-
-/// Gives a checked frame to the core; false when it ended in the board (dropped).
-bool EnginePort::give(fw_pkt &pkt, fw_fx &fx, int &more)
-{
-    more = 0;
-    fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
-    if (!ep) [[unlikely]]
-        ep = introduce(pkt, fx);
-    if (!ep) [[unlikely]]
-        return false;
-    more = fw_rx(ep, &pkt, now_, &fx);
-    return true;
 }
 
 /// A frame that found no endpoint: again if it comes from a board unknown until now; null if it ended here.

@@ -28,6 +28,31 @@ void Endpoint::accept(const emx_msg &msg)
     }
 }
 
+/// The usual case without any bookkeeping: one frame, a receive waits, nothing before it is unmatched.
+inline bool Endpoint::fast_receive(Partner *partner, const emx_msg &msg)
+{
+    if (staging_ || accepted_ || msg.type == EMX_RNDV || msg.data_len != msg.msg_len || in_handler_)
+        return false;
+    Request *recv = posted_.find(msg.match);
+    if (!recv)
+        return false;
+    posted_.remove(recv);
+    uint64_t length = std::min<uint64_t>(msg.data_len, recv->room);
+    scatter(recv->segments.view(), 0, reinterpret_cast<const std::byte *>(msg.data), length);
+    complete_receive(recv, msg, partner, static_cast<uint32_t>(length),
+                     recv->room < msg.msg_len ? MX_STATUS_TRUNCATED : MX_STATUS_SUCCESS);
+    return true;
+}
+
+inline void Endpoint::deliver(Partner *partner, const emx_msg &msg)
+{
+    partner->rx_match = seq::next(partner->rx_match);
+    if (msg.type == EMX_NOTIFY)
+        return on_notify(partner, msg);
+    if (!fast_receive(partner, msg))
+        hold(partner, msg);
+}
+
 void Endpoint::on_sequenced(const emx_msg &msg)
 {
     Partner *partner = find_partner(msg.peer, msg.remote_ep);
@@ -60,15 +85,6 @@ void Endpoint::on_sequenced(const emx_msg &msg)
         if (distance == seq::just_before)
             ack_soon(partner);
     }
-}
-
-void Endpoint::deliver(Partner *partner, const emx_msg &msg)
-{
-    partner->rx_match = seq::next(partner->rx_match);
-    if (msg.type == EMX_NOTIFY)
-        return on_notify(partner, msg);
-    if (!fast_receive(partner, msg))
-        hold(partner, msg);
 }
 
 /// A message that cannot be received at once: on to the match stage, or until its fragments are here.
@@ -106,22 +122,6 @@ bool Endpoint::bind_first(Incoming *in)
         return false;
     posted_.remove(recv);
     bind(in, recv);
-    return true;
-}
-
-/// The usual case without any bookkeeping: one frame, a receive waits, nothing before it is unmatched.
-bool Endpoint::fast_receive(Partner *partner, const emx_msg &msg)
-{
-    if (staging_ || accepted_ || msg.type == EMX_RNDV || msg.data_len != msg.msg_len || in_handler_)
-        return false;
-    Request *recv = posted_.find(msg.match);
-    if (!recv)
-        return false;
-    posted_.remove(recv);
-    uint64_t length = std::min<uint64_t>(msg.data_len, recv->room);
-    scatter(recv->segments.view(), 0, reinterpret_cast<const std::byte *>(msg.data), length);
-    complete_receive(recv, msg, partner, static_cast<uint32_t>(length),
-                     recv->room < msg.msg_len ? MX_STATUS_TRUNCATED : MX_STATUS_SUCCESS);
     return true;
 }
 

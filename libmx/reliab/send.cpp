@@ -25,6 +25,45 @@ bool Endpoint::may_send(const Partner *partner, const TxMessage *tx) const
     return partner->frames_out == 0 || partner->frames_out + tx->frames <= window;
 }
 
+inline void Endpoint::transmit(TxMessage *tx)
+{
+    Partner *partner = tx->partner;
+    emx_msg &msg = tx->header;
+    msg.session = partner->session;
+    msg.ack = partner->rx_done;
+    if (msg.type == EMX_MEDIUM)
+        transmit_fragments(tx);
+    else
+        port_->send(msg, tx->buffer ? tx->buffer + send_headroom : nullptr);
+    tx->sent_ns = now();
+    partner->rx_acked = partner->rx_done;
+    partner->ack_owed = partner->ack_now = false;
+    partner->ack_since_ns = 0;
+    partner->frames_in = 0;
+}
+
+void Endpoint::number_and_send(TxMessage *tx)
+{
+    Partner *partner = tx->partner;
+    tx->header.seq = partner->tx_next;
+    partner->tx_next = seq::next(partner->tx_next);
+    partner->sent_any = true;
+    if (takes_window(tx))
+        partner->frames_out += tx->frames;
+    (partner->unacked_tail ? partner->unacked_tail->next : partner->unacked) = tx;
+    partner->unacked_tail = tx;
+    if (tx->header.type == EMX_RNDV) {
+        tx->rndv_next = partner->rndv;
+        if (partner->rndv)
+            partner->rndv->rndv_prev = tx;
+        partner->rndv = tx;
+    }
+    activate(partner);
+    transmit(tx);
+    tx->first_ns = tx->sent_ns;
+    timer_ns_ = std::min(timer_ns_, resend_due(tx));
+}
+
 void Endpoint::enqueue(TxMessage *tx)
 {
     Partner *partner = tx->partner;
@@ -52,45 +91,6 @@ void Endpoint::pump(Partner *partner)
         else
             number_and_send(tx);
     }
-}
-
-void Endpoint::number_and_send(TxMessage *tx)
-{
-    Partner *partner = tx->partner;
-    tx->header.seq = partner->tx_next;
-    partner->tx_next = seq::next(partner->tx_next);
-    partner->sent_any = true;
-    if (takes_window(tx))
-        partner->frames_out += tx->frames;
-    (partner->unacked_tail ? partner->unacked_tail->next : partner->unacked) = tx;
-    partner->unacked_tail = tx;
-    if (tx->header.type == EMX_RNDV) {
-        tx->rndv_next = partner->rndv;
-        if (partner->rndv)
-            partner->rndv->rndv_prev = tx;
-        partner->rndv = tx;
-    }
-    activate(partner);
-    transmit(tx);
-    tx->first_ns = tx->sent_ns;
-    timer_ns_ = std::min(timer_ns_, resend_due(tx));
-}
-
-void Endpoint::transmit(TxMessage *tx)
-{
-    Partner *partner = tx->partner;
-    emx_msg &msg = tx->header;
-    msg.session = partner->session;
-    msg.ack = partner->rx_done;
-    if (msg.type == EMX_MEDIUM)
-        transmit_fragments(tx);
-    else
-        port_->send(msg, tx->buffer ? tx->buffer + send_headroom : nullptr);
-    tx->sent_ns = now();
-    partner->rx_acked = partner->rx_done;
-    partner->ack_owed = partner->ack_now = false;
-    partner->ack_since_ns = 0;
-    partner->frames_in = 0;
 }
 
 void Endpoint::transmit_fragments(TxMessage *tx)
