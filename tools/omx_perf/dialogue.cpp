@@ -39,7 +39,8 @@ Traffic::Shape shape_of(uint64_t length, uint32_t iterations, Pattern pattern, u
             (flags & flag_synchronous) != 0,
             (flags & flag_verify) != 0,
             aligned,
-            client};
+            client,
+            pattern == Pattern::pingpong};
 }
 
 } // namespace

@@ -11,7 +11,7 @@ namespace emx::perf {
 
 Traffic::Traffic(Session &session, mx_endpoint_addr_t peer, const Shape &shape)
     : session_(session), peer_(peer), shape_(shape),
-      out_(shape.length, shape.verify ? shape.window : 1, shape.aligned),
+      out_(shape.one_buffer() ? 0 : shape.length, shape.verify ? shape.window : 1, shape.aligned),
       in_(shape.length, shape.window, shape.aligned), sends_(shape.window), receives_(shape.window)
 {
     if (shape.window == 0)
@@ -33,7 +33,7 @@ void Traffic::start_send(uint32_t number)
     if (shape_.verify)
         fill(out_.at(number), shape_.length, seed(number, shape_.client));
     sends_[slot(number)] =
-        session_.send(peer_, out_.at(number), shape_.length, match_of(Word::data), shape_.synchronous);
+        session_.send(peer_, source(number), shape_.length, match_of(Word::data), shape_.synchronous);
 }
 
 void Traffic::end_send(uint32_t number) { session_.wait(sends_[slot(number)]); }

@@ -19,6 +19,10 @@ public:
         bool verify;
         bool aligned;
         bool client;
+        bool pingpong;
+        /// A message goes back from where it came to, as that of NetPIPE does; a verified one is new each
+        /// time.
+        bool one_buffer() const { return pingpong && !verify; }
     };
     Traffic(Session &session, mx_endpoint_addr_t peer, const Shape &shape);
 
@@ -36,6 +40,8 @@ public:
     uint32_t altered() const { return altered_; }
 
 private:
+    /// Where a message is sent from.
+    std::byte *source(uint32_t number) { return shape_.one_buffer() ? in_.at(number) : out_.at(number); }
     void post(uint32_t number);
     void start_send(uint32_t number);
     void end_send(uint32_t number);
