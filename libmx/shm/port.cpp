@@ -359,6 +359,12 @@ void ShmPort::service()
     const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
     for (int i = 0; i < count; ++i)
         service(events[static_cast<std::size_t>(i)].data.u64);
+    if (count <= 0)
+        return;
+    // What has just been cleared was meant for a sleeper, whom nobody wakes twice: pass it on.
+    const std::lock_guard lock(waiting_mutex_);
+    if (sleepers_ > 0)
+        inner_->wake();
 }
 
 void ShmPort::service(uint64_t id)

@@ -250,7 +250,7 @@ TEST_CASE("bad_frames__fragments_that_contradict_each_other", "[frames]")
 TEST_CASE("bad_frames__pull_requests", "[frames]")
 {
     Scene s(GENERATE('W', 'N'));
-    std::vector<uint8_t> data(5 * s.sizes.reply);
+    std::vector<uint8_t> data(std::size_t{5} * s.sizes.reply);
     send_large(s, data);
     const auto rndv = s.stranger.expect(EMX_RNDV);
     REQUIRE(rndv);
@@ -485,8 +485,8 @@ TEST_CASE("bad_frames__host_packets_and_beacons", "[frames]")
     s.check({"address 0", beacon({{34, {0, 0, 0, 0, 0, 0}}}), EMX_CNT_DROP_RAW});
     s.check({"multicast", beacon({{34, {3}}}), EMX_CNT_DROP_RAW});
     Frame own = beacon({});
-    for (int i = 0; i < 6; i++)
-        own[static_cast<std::size_t>(34 + i)] = static_cast<uint8_t>(s.victim.nic_id() >> (40 - 8 * i));
+    for (std::size_t i = 0; i < 6; i++)
+        own[34 + i] = static_cast<uint8_t>(s.victim.nic_id() >> (40 - 8 * i));
     s.check({"our own address", own, EMX_CNT_DROP_RAW});
 
     // The table is bounded, and who is in it keeps working.

@@ -34,9 +34,11 @@ find_checkpatch() {
 #  SPDX_LICENSE_TAG        the whole project uses one licence expression and one comment form
 #  FILE_PATH_CHANGES, MAINTAINERS do not exist here
 #  PREFER_KERNEL_TYPES     the core and the wire headers are also user-space code: __u32
+#  PREFER_DEFINED_ATTRIBUTE_MACRO  for the same reason: __cold and noinline are the kernel's
 #  SPLIT_STRING and others stay on
 checkpatch=$(find_checkpatch)
 mapfile -t files < <(find "$TOP/driver/linux" "$TOP/driver/core" -name '*.[ch]' | sort)
 perl "$checkpatch" --no-tree --terse --strict --show-types --max-line-length=100 \
-	--ignore SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES --file "${files[@]}" ||
+	--ignore SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO \
+	--file "${files[@]}" ||
 	fail "checkpatch.pl is not satisfied"
