@@ -89,6 +89,13 @@ public:
     void wakeup();
     /// Grows with each wakeup().
     uint32_t wake_epoch() const { return wake_epoch_; }
+    /// To be called when a thread leaves the endpoint to others: what it took off the device or did itself
+    /// may be what a thread sleeps for, whom the device then does not wake.
+    void tell_sleepers()
+    {
+        if (sleeper_wants_) [[unlikely]]
+            tell_sleeper();
+    }
     void disable_progression(std::unique_lock<Lock> &lock);
     void enable_progression();
     /// After a non-blocking call that found nothing: offers the core when that keeps happening.
@@ -252,7 +259,8 @@ private:
     bool poll_device(unsigned spins);
     void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);
-    bool sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns);
+    bool sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const std::function<bool()> &done);
+    [[gnu::cold, gnu::noinline]] void tell_sleeper();
 
     Context &context_;
     EndpointSlot &slot_;
@@ -293,7 +301,10 @@ private:
     bool staging_ = false; ///< the helper drives: no matching now
     bool closing_ = false;
     bool lingering_ = false;
-    bool sleeper_ = false; ///< a thread waits on the device
+    const std::function<bool()> *sleeper_wants_ = nullptr; ///< of the thread that waits on the device
+    bool sleeper_told_ = false; ///< it was woken, and is not back yet
+    uint64_t told_ = 0; ///< completions_ + arrivals_ when the other waiting threads were woken last
+    uint64_t arrivals_ = 0; ///< messages that nobody had posted a receive for
     uint32_t wake_epoch_ = 0;
     static constexpr uint32_t waiting_calls = 3; ///< empty ones in a row, of a program that waits by asking
     uint32_t empty_calls_ = 0;

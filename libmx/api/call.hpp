@@ -22,6 +22,14 @@ public:
             refuse();
     }
 
+    ~Call()
+    {
+        if (lock_.owns_lock() && slot_->endpoint) [[likely]]
+            slot_->endpoint->tell_sleepers();
+    }
+    Call(const Call &) = delete;
+    Call &operator=(const Call &) = delete;
+
     explicit operator bool() const { return slot_ != nullptr; }
     Endpoint *operator->() const { return slot_->endpoint.get(); }
     Endpoint &operator*() const { return *slot_->endpoint; }

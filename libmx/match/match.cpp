@@ -63,6 +63,7 @@ void Endpoint::match(Incoming *in)
         return bind(in, recv);
     }
     own_data(in);
+    ++arrivals_;
     unexpected_.push_back(in);
 }
 

@@ -42,6 +42,7 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const st
         bool found = progress(Driver::application);
         if (before != completions_)
             slot_.changed.notify_all();
+        tell_sleepers();
         if (done())
             return true;
         if (closing_ || epoch != wake_epoch_)
@@ -53,7 +54,7 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const st
             served = frames_served();
             spin_end = time + spin_ns;
         } else if (time >= spin_end) {
-            if (!sleep_once(lock, deadline_ns))
+            if (!sleep_once(lock, deadline_ns, done))
                 continue;
             progress(Driver::application);
             return done();
@@ -77,7 +78,8 @@ void Endpoint::give_core_away(std::unique_lock<Lock> &lock)
 }
 
 /// True when a signal ended it, and shall end the call.
-bool Endpoint::sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns)
+bool Endpoint::sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns,
+                          const std::function<bool()> &done)
 {
     if (gated()) {
         // Another thread runs the handler, or progression is disabled: only its end can help.
@@ -85,21 +87,34 @@ bool Endpoint::sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns)
         return false;
     }
     uint64_t time = now();
-    if (sleeper_) {
+    if (sleeper_wants_) {
         constexpr uint64_t slice_ns = 100000000;
         auto left = std::chrono::nanoseconds(std::min(deadline_ns - time, slice_ns));
         slot_.changed.wait_for(lock, left);
         return false;
     }
-    sleeper_ = true;
+    sleeper_wants_ = &done;
+    sleeper_told_ = false;
     uint64_t until = std::min(deadline_ns, next_deadline(time));
     lock.unlock();
     if (until > time)
         port_->wait(until);
     lock.lock();
-    sleeper_ = false;
+    sleeper_wants_ = nullptr;
     slot_.changed.notify_all(); // someone else may have to take over
     return context_.conf().wait_interruptible && port_->interrupted();
+}
+
+void Endpoint::tell_sleeper()
+{
+    if (told_ != completions_ + arrivals_) {
+        told_ = completions_ + arrivals_;
+        slot_.changed.notify_all();
+    }
+    if (sleeper_told_ || !(*sleeper_wants_)())
+        return;
+    sleeper_told_ = true;
+    port_->wake();
 }
 
 void Endpoint::wakeup()

@@ -178,6 +178,44 @@ CONFORM(one_thread_waits_and_another_posts, 2, real)
     r.barrier();
 }
 
+CONFORM(one_thread_sleeps_and_another_asks, 2, real)
+{
+    Net net = open_net(r);
+    if (r.id == 1) {
+        for (uint64_t i = 0; i < 20; i++) {
+            std::this_thread::sleep_for(
+                std::chrono::milliseconds(20)); // tidy-allow(sleep): the peer has time to fall asleep
+            mx_request_t send = isend(r, net.ep, &i, sizeof i, net.to[0], i);
+            finish_ok(r, net.ep, send);
+        }
+        r.barrier();
+        return;
+    }
+    std::atomic<bool> over{false};
+    // It takes what comes off the device, also what the sleeper waits for.
+    std::thread asker([&] {
+        uint32_t result = 0;
+        while (!over)
+            mx_iprobe(net.ep, 1000, all_bits, nullptr, &result);
+    });
+    constexpr uint32_t limit = 20000; // ms: a message comes every 20
+    uint64_t late = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    for (uint64_t i = 0; i < 20 && !late; i++) {
+        uint64_t in = 0;
+        mx_request_t request = irecv(r, net.ep, &in, sizeof in, i);
+        mx_status_t status;
+        uint32_t result = 0;
+        if (mx_wait(net.ep, &request, limit, &status, &result) != MX_SUCCESS || !result)
+            late = i + 1;
+    }
+    over = true;
+    asker.join();
+    CHECK_EQ(late, 0u);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(limit)); // not by the deadline
+    r.barrier();
+}
+
 CONFORM(threads_on_one_endpoint, 2, real)
 {
     Net net = open_net(r);
