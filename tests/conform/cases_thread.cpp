@@ -182,9 +182,10 @@ CONFORM(one_thread_sleeps_and_another_asks, 2, real)
 {
     Net net = open_net(r);
     if (r.id == 1) {
+        constexpr std::chrono::milliseconds pause(20);
         for (uint64_t i = 0; i < 20; i++) {
-            std::this_thread::sleep_for(
-                std::chrono::milliseconds(20)); // tidy-allow(sleep): the peer has time to fall asleep
+            // The receiver falls asleep meanwhile; nothing tells when it has.
+            std::this_thread::sleep_for(pause); // tidy-allow(sleep): the case asks for this time to pass
             mx_request_t send = isend(r, net.ep, &i, sizeof i, net.to[0], i);
             finish_ok(r, net.ep, send);
         }
