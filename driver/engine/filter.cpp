@@ -17,7 +17,7 @@ constexpr uint32_t type_at = 16;
 constexpr uint32_t nack_lib_endpoint_at = 25;
 constexpr uint32_t reply_endpoint_at = 31;
 
-enum Label { next = 0, accept, drop, nack_lib, reply, mine, host, host_accept, host_drop, refusable };
+enum Label { next = 0, accept, drop, nack_lib, reply, mine, host, host_accept, host_drop, refusable, ring };
 
 /// Collects instructions; jumps name labels, which are all defined later.
 class Assembler {
@@ -25,6 +25,15 @@ public:
     void load_word(uint32_t at) { put(BPF_LD | BPF_W | BPF_ABS, at); }
     void load_half(uint32_t at) { put(BPF_LD | BPF_H | BPF_ABS, at); }
     void load_byte(uint32_t at) { put(BPF_LD | BPF_B | BPF_ABS, at); }
+    /// Jumps for frames that their length shows to be pull replies; none when `bytes` is 0. The length is at
+    /// hand, while beyond the Ethernet header each load from a frame longer than a page takes some 10 ns.
+    void jump_full_reply(uint32_t bytes, Label yes)
+    {
+        if (bytes == 0)
+            return;
+        put(BPF_LD | BPF_W | BPF_LEN, 0);
+        jump_equal(bytes, yes);
+    }
     /// Type and endpoint number by one load, which is what a filter's time goes to; the type is at hand.
     void load_type_and_endpoint()
     {
@@ -117,11 +126,13 @@ FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies)
     return a.finish();
 }
 
-FilterProgram reply_filter(uint64_t mac, uint8_t endpoint)
+FilterProgram reply_filter(uint64_t mac, uint8_t endpoint, uint32_t full_reply)
 {
     Assembler a;
+    a.jump_full_reply(full_reply, reply);
     a.load_byte(type_at);
     a.jump_equal(EMX_PULL_REPLY, next, drop);
+    a.here(reply);
     a.load_byte(reply_endpoint_at);
     a.jump_equal(endpoint, next, drop);
     require_destination(a, mac, drop);
@@ -150,9 +161,10 @@ void drop_claimed(Assembler &a, const std::bitset<EMX_ENDPOINTS_MAX> &claimed)
 
 } // namespace
 
-FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed)
+FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed, uint32_t full_reply)
 {
     Assembler a;
+    a.jump_full_reply(full_reply, host_drop);
     a.load_type_and_endpoint();
     a.jump_equal(EMX_RAW, host_accept);
     a.jump_equal(EMX_HOST_QUERY, host);
@@ -174,13 +186,18 @@ FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &c
     return a.finish();
 }
 
-FilterProgram reply_chooser()
+FilterProgram reply_chooser(uint32_t full_reply)
 {
     // Runs where the frame's Ethernet header is passed already.
-    return {{BPF_LD | BPF_B | BPF_ABS, 0, 0, type_at - ETH_HLEN},
-            {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, EMX_PULL_REPLY},
-            {BPF_RET | BPF_K, 0, 0, 1},
-            {BPF_RET | BPF_K, 0, 0, 0}};
+    Assembler a;
+    a.jump_full_reply(full_reply ? full_reply - ETH_HLEN : 0, reply);
+    a.load_byte(type_at - ETH_HLEN);
+    a.jump_equal(EMX_PULL_REPLY, reply, ring);
+    a.here(reply);
+    a.put(BPF_RET | BPF_K, 1);
+    a.here(ring);
+    a.put(BPF_RET | BPF_K, 0);
+    return a.finish();
 }
 
 FilterProgram closed_filter() { return {{BPF_RET | BPF_K, 0, 0, 0}}; }

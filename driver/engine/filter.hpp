@@ -3,6 +3,7 @@
 //
 // The destination endpoint is at frame byte 17 in most packets, at 25 in NACK LIB; a PULL REPLY has
 // none, so that the low byte of the magic we chose (byte 31) is the endpoint number.
+// `full_reply`: the length that only a full PULL REPLY has in the board's dialect, or 0 (full_reply_frame).
 #pragma once
 
 #include <linux/filter.h>
@@ -21,14 +22,14 @@ using FilterProgram = std::vector<sock_filter>;
 FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies);
 
 /// Only PULL REPLY for one endpoint.
-FilterProgram reply_filter(uint64_t mac, uint8_t endpoint);
+FilterProgram reply_filter(uint64_t mac, uint8_t endpoint, uint32_t full_reply);
 
 /// What the agent answers: host queries and replies, beacons, and packets that may be refused for
 /// endpoints that nobody claims.
-FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed);
+FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed, uint32_t full_reply);
 
 /// For a fan-out group: pull replies to its second member, all else to the first.
-FilterProgram reply_chooser();
+FilterProgram reply_chooser(uint32_t full_reply);
 
 /// Passes nothing.
 FilterProgram closed_filter();

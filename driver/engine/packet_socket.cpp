@@ -20,6 +20,11 @@ constexpr uint32_t reply_header = EMX_OUTER_LEN + sizeof(emx_w_pull_reply);
 constexpr uint32_t slot_overhead = 80 - ethernet_header;
 constexpr uint32_t block_bytes = 1u << 18;
 
+uint32_t medium_frame_max(const fw_sizes &sizes)
+{
+    return medium_header + std::max(sizes.frag, sizes.frag_accept);
+}
+
 bool add_ring(int fd, const RingShape &shape)
 {
     const int version = TPACKET_V2;
@@ -47,8 +52,14 @@ RingShape shape_ring(uint32_t frame_max, uint32_t slots)
 
 uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
 {
-    const uint32_t largest = medium_header + std::max(sizes.frag, sizes.frag_accept);
-    return std::min(largest, std::max(interface_mtu + ethernet_header, uint32_t{EMX_FRAME_MIN}));
+    return std::min(medium_frame_max(sizes),
+                    std::max(interface_mtu + ethernet_header, uint32_t{EMX_FRAME_MIN}));
+}
+
+uint32_t full_reply_frame(const fw_sizes &sizes)
+{
+    const uint32_t bytes = reply_header + sizes.reply;
+    return bytes > medium_frame_max(sizes) ? bytes : 0;
 }
 
 uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)

@@ -36,6 +36,9 @@ RingShape shape_ring(uint32_t frame_max, uint32_t slots);
 
 /// Longest frame that an interface's ring must hold: everything but PULL REPLY.
 uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
+/// Length of a frame that can only be a full PULL REPLY, as no other packet gets as long; 0 where the dialect
+/// has none.
+uint32_t full_reply_frame(const fw_sizes &sizes);
 /// Longest frame on loopback, where pull replies share the ring.
 uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
 

@@ -17,6 +17,7 @@ using namespace emx::test;
 namespace {
 
 using Frame = std::array<uint8_t, EMX_FRAME_MIN>;
+constexpr uint64_t any_mac = 0xffffffffffffULL; // what the frames here are sent to
 
 const FilterProgram open_filter = {{BPF_RET | BPF_K, 0, 0, 0x40000}};
 
@@ -36,16 +37,21 @@ int index_of(const TwoHosts &hosts, int host)
     return facts.index;
 }
 
+/// A frame of that type, with 0xff for all addresses, and the endpoint where a pull reply has it.
+void send_frame(int socket, uint8_t type, uint8_t endpoint, std::size_t bytes)
+{
+    std::vector<uint8_t> frame(bytes, 0xff);
+    frame[12] = EMX_ETHERTYPE >> 8;
+    frame[13] = EMX_ETHERTYPE & 0xff;
+    frame[16] = type;
+    frame[31] = endpoint;
+    REQUIRE(::send(socket, frame.data(), frame.size(), 0) == static_cast<ssize_t>(frame.size()));
+}
+
 void send_types(int socket, std::initializer_list<uint8_t> types)
 {
-    for (const uint8_t type : types) {
-        Frame frame{};
-        frame.fill(0xff);
-        frame[12] = EMX_ETHERTYPE >> 8;
-        frame[13] = EMX_ETHERTYPE & 0xff;
-        frame[16] = type;
-        REQUIRE(::send(socket, frame.data(), frame.size(), 0) == static_cast<ssize_t>(frame.size()));
-    }
+    for (const uint8_t type : types)
+        send_frame(socket, type, 0xff, EMX_FRAME_MIN);
 }
 
 /// Types of the frames that wait, in order. Frames on a veth are there when send() returns.
@@ -75,12 +81,12 @@ TEST_CASE("engine__a_group_sends_pull_replies_to_its_second_member", "[netns][en
     CHECK(types_at(first.get()) == std::vector<int>{EMX_TINY, EMX_PULL_REPLY});
     CHECK(types_at(second.get()) == std::vector<int>{EMX_TINY, EMX_PULL_REPLY}); // not a member yet
 
-    CHECK_FALSE(steer_group(first.get(), reply_chooser()));
+    CHECK_FALSE(steer_group(first.get(), reply_chooser(0)));
     CHECK(errno == EPERM);
     {
         const Fd guest = bound_socket(closed_filter(), interface);
         REQUIRE(join_group(guest.get(), *group));
-        REQUIRE(steer_group(guest.get(), reply_chooser()));
+        REQUIRE(steer_group(guest.get(), reply_chooser(0)));
     }
     send_types(sender.get(), {EMX_PULL_REPLY});
     CHECK(types_at(first.get()) == std::vector<int>{EMX_PULL_REPLY}); // the only member has all
@@ -99,6 +105,41 @@ TEST_CASE("engine__a_group_sends_pull_replies_to_its_second_member", "[netns][en
     send_types(sender.get(), {EMX_TINY, EMX_PULL_REPLY});
     CHECK(types_at(first.get()) == std::vector<int>{EMX_TINY});
     CHECK(types_at(second.get()) == std::vector<int>{EMX_PULL_REPLY});
+}
+
+TEST_CASE("engine__filters_tell_a_full_reply_by_its_length", "[netns][engine]")
+{
+    fw_sizes sizes;
+    fw_sizes_w(&sizes);
+    CHECK(full_reply_frame(sizes) == 0); // a MEDIUM frame gets longer
+    REQUIRE(fw_sizes_n(&sizes, 1500) == 0);
+    CHECK(full_reply_frame(sizes) == 0); // a MEDIUM frame is accepted up to 2048 bytes of data
+    REQUIRE(fw_sizes_n(&sizes, 9000) == 0);
+    const uint32_t full = full_reply_frame(sizes);
+    REQUIRE(full == 9000);
+
+    TwoHosts hosts;
+    const Fd sender = bound_socket(closed_filter(), index_of(hosts, 0));
+    const int interface = index_of(hosts, 1);
+    const Fd ring = bound_socket(open_filter, interface);
+    const auto group = found_group(ring.get());
+    REQUIRE(group);
+    REQUIRE(steer_group(ring.get(), reply_chooser(full)));
+    const Fd bulk = bound_socket(reply_filter(any_mac, 3, full), interface);
+    REQUIRE(join_group(bulk.get(), *group));
+    const Fd agent = bound_socket(agent_filter(any_mac, {}, full), interface);
+
+    for (const std::size_t bytes : {std::size_t{full}, std::size_t{full} - 1, std::size_t{EMX_FRAME_MIN}}) {
+        for (const uint8_t endpoint : {2, 3})
+            send_frame(sender.get(), EMX_PULL_REPLY, endpoint, bytes);
+        CHECK(types_at(bulk.get()) == std::vector<int>{EMX_PULL_REPLY}); // that of endpoint 3
+        CHECK(types_at(ring.get()).empty());
+        CHECK(types_at(agent.get()).empty());
+    }
+    send_frame(sender.get(), EMX_MEDIUM, 3, full - 1);
+    CHECK(types_at(bulk.get()).empty());
+    CHECK(types_at(ring.get()) == std::vector<int>{EMX_MEDIUM});
+    CHECK(types_at(agent.get()) == std::vector<int>{EMX_MEDIUM}); // to be refused: nobody claimed it
 }
 
 TEST_CASE("engine__a_group_of_another_interface_cannot_be_joined", "[netns][engine]")

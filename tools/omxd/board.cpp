@@ -74,7 +74,7 @@ bool AgentBoard::open_sockets()
     if (!query_interface("lo", lo))
         return false;
     lo_index_ = lo.index;
-    lo_ = make_packet_socket(agent_filter(board_.mac, claimed_), nullptr);
+    lo_ = make_packet_socket(own_filter(), nullptr);
     interface_ = open_interface();
     if (!interface_ || !lo_)
         return false;
@@ -82,9 +82,14 @@ bool AgentBoard::open_sockets()
     return bind_packet_socket(lo_.get(), lo_index_);
 }
 
+FilterProgram AgentBoard::own_filter() const
+{
+    return agent_filter(board_.mac, claimed_, full_reply_frame(plan_.sizes));
+}
+
 Fd AgentBoard::open_interface() const
 {
-    Fd socket = make_packet_socket(agent_filter(board_.mac, claimed_), nullptr);
+    Fd socket = make_packet_socket(own_filter(), nullptr);
     if (!socket)
         return {};
     grow_buffers(socket.get(), own_buffer);
@@ -96,7 +101,7 @@ bool AgentBoard::steer_replies(uint16_t group)
     // The endpoint's own sockets have locked filters, which bars their group's program as well.
     const Fd guest = make_packet_socket(closed_filter(), nullptr);
     if (!guest || !bind_packet_socket(guest.get(), plan_.facts.index) || !join_group(guest.get(), group) ||
-        !steer_group(guest.get(), reply_chooser()))
+        !steer_group(guest.get(), reply_chooser(full_reply_frame(plan_.sizes))))
         return false;
     // Two sockets, for a moment, miss nothing.
     Fd socket = open_interface();
@@ -109,7 +114,7 @@ bool AgentBoard::steer_replies(uint16_t group)
 
 void AgentBoard::update_filters()
 {
-    const FilterProgram filter = agent_filter(board_.mac, claimed_);
+    const FilterProgram filter = own_filter();
     for (const Fd *socket : {&interface_, &lo_}) {
         // Without memory for the new filter keep the state below right: the core drops by ep_state.
         [[maybe_unused]] const bool attached = attach_filter(socket->get(), filter);
@@ -154,7 +159,8 @@ bool AgentBoard::make_sockets(uint32_t endpoint, EndpointSockets &sockets) const
         return false;
     // Every bound socket costs each frame of the board some 60 ns: the process binds this one when it first
     // pulls.
-    sockets.bulk = make_packet_socket(reply_filter(board_.mac, number), nullptr);
+    sockets.bulk =
+        make_packet_socket(reply_filter(board_.mac, number, full_reply_frame(plan_.sizes)), nullptr);
     if (!sockets.bulk)
         return false;
     sockets.lo = make_packet_socket(endpoint_filter(board_.mac, number, true), &lo);

@@ -77,6 +77,7 @@ public:
 
 private:
     void fill_record();
+    FilterProgram own_filter() const;
     Fd open_interface() const;
     void update_filters();
     void handle(int socket, const uint8_t *frame, uint32_t bytes);
