@@ -3,6 +3,7 @@
 # The quickstart, as root and as an ordinary user: that it shows what it promises, lists what is
 # missing, and leaves no process, network namespace or file behind, however it ends.
 cd "$(dirname "$0")/../.." || exit 1
+. tests/support/traces.sh
 top=$PWD
 plain=${EMX_BUILD:-$PWD/build}/plain
 passed=0 failed=0
@@ -74,18 +75,9 @@ ended() {
 }
 
 nothing_left() {
-    local process left=0
+    local left=0
     [ "$who" = root ] || { ps -o pid=,stat=,args= -u "$user" | grep -v '^ *[0-9]* [ZX]' && left=1; }
-    for process in /proc/[0-9]*; do
-        if tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qx "MARK=$mark"; then
-            echo "still there: $(tr '\0' ' ' <"$process/cmdline")"
-            kill -9 "${process#/proc/}"
-            left=1
-        fi
-    done
-    ip netns list | grep "^emx${pid}h" && left=1
-    find "$work/tmp" -mindepth 1 | grep . && left=1
-    return $left
+    traces_of "MARK=$mark" "$pid" "$work/tmp" && return $left
 }
 
 # reaches TEXT: the quickstart has come so far.

@@ -14,6 +14,7 @@
 #   netlab_make N [MTU]                N hosts (1 to 200), default MTU 9000
 #   netlab_in I COMMAND...             runs COMMAND in host I, under its own host name
 #   netlab_run I COMMAND...            the same without input; a signal to the script ends it at once
+#   netlab_attach I COMMAND...         the same with the script's input, for people at a terminal
 #   netlab_bg I LOG COMMAND...         the same in the background; its process id in NETLAB_PID
 #   netlab_stop PID                    ends a process of netlab_bg (TERM, after 2 s KILL), reaps it
 #   netlab_offloads on|off             TCP offloads of all hosts
@@ -21,6 +22,7 @@
 #   netlab_mtu MTU                     of every interface
 #   netlab_loss I PERMILLE [DIRECTION] random loss of MXoE frames (ingress, the default, or egress)
 #   netlab_loss_off I
+#   netlab_names                       makes host names resolve inside the hosts
 #   netlab_end                         removes everything, background jobs too; runs by itself on exit
 #                                      and on signals
 #
@@ -154,8 +156,20 @@ netlab_neighbours() {
 # What makes a command run in host I: NETLAB_IN. The shell inside replaces itself, so the process id
 # seen outside is the command's.
 netlab_into() {
-    # shellcheck disable=SC2016 # $0 and $@ belong to the inner shell
-    NETLAB_IN=(ip netns exec "${NETLAB_NS[$1]}" unshare --uts sh -c 'hostname "$0" && exec "$@"' "${NETLAB_NAME[$1]}")
+    # shellcheck disable=SC2016 # $0 and $@ belong to the inner shell; the mount is seen in there only
+    NETLAB_IN=(ip netns exec "${NETLAB_NS[$1]}" unshare --uts sh -c \
+               'hostname "$0" && { [ -z "${NETLAB_HOSTS:-}" ] || mount --bind "$NETLAB_HOSTS" /etc/hosts; } && exec "$@"' \
+               "${NETLAB_NAME[$1]}")
+}
+
+# NETLAB_HOSTS is in the form of /etc/hosts; the last name of a line is the namespace, for on_host.
+netlab_names() {
+    local i
+    export NETLAB_HOSTS=$NETLAB_TMP/hosts
+    echo "127.0.0.1 localhost" >"$NETLAB_HOSTS" || return
+    for i in "${!NETLAB_NS[@]}"; do
+        echo "$(netlab_ip "$i") ${NETLAB_NAME[i]} ${NETLAB_NS[i]}" >>"$NETLAB_HOSTS" || return
+    done
 }
 
 netlab_in() {
@@ -169,6 +183,14 @@ netlab_run() {
     netlab_into "$1"
     shift
     "${NETLAB_IN[@]}" "$@" </dev/null &
+    wait $!
+}
+
+# What runs in the background of a script ignores Ctrl-C, unless told otherwise.
+netlab_attach() {
+    netlab_into "$1"
+    shift
+    env --default-signal=INT,QUIT "${NETLAB_IN[@]}" "$@" <&0 &
     wait $!
 }
 
