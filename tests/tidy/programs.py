@@ -56,10 +56,10 @@ def core_symbols(tree):
 
 
 def formatted(tree):
-    """C++ and the kernel C are as clang-format would leave them."""
+    """C++, and C with a style of its own, are as clang-format would leave them."""
     need('clang-format')
     names = [*tree.under('', suffixes={'.cpp', '.hpp'}),
-             *tree.under('driver/core/', 'driver/linux/', suffixes={'.c', '.h'})]
+             *tree.under('driver/core/', 'driver/linux/', 'compat/openmpi/', suffixes={'.c', '.h'})]
     if not names:
         return
     result = run('clang-format', '--dry-run', '-Werror', *names, cwd=tree.root)
