@@ -5,34 +5,39 @@
 #include "mtl_mx.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-/* Says why this host cannot use MX, if anybody wants to know. */
-static int refuse(const char *doing, mx_return_t code, const char *remedy)
+/* What MX said last while starting: more than the code tells. */
+static char reason[512];
+
+static mx_return_t remember(char *text, mx_return_t code)
 {
+	snprintf(reason, sizeof(reason), "%s", text);
+	return code;
+}
+
+/* Says why this host cannot use MX, if anybody wants to know; MX's texts name the remedy. */
+static int refuse(mx_return_t code)
+{
+	const char *why = reason[0] ? reason : mx_strerror(code);
+
 	/* What is true of a host, the first process there says for all; an endpoint lacks the one
 	 * alone. */
 	if (mtl_mx_is_wanted() && (MTL_MX_LOCAL_RANK == 0 || code == MX_BUSY))
-		mtl_mx_complain("Open MPI cannot use MX: %s: %s. %s", doing, mx_strerror(code),
-				remedy);
+		mtl_mx_complain("Open MPI cannot use MX: %s", why);
 	else
-		mtl_mx_trace(1, "not used: %s: %s", doing, mx_strerror(code));
+		mtl_mx_trace(1, "not used: %s", why);
 	return OMPI_ERR_NOT_AVAILABLE;
 }
 
 static int start_mx(void)
 {
 	/* Codes come back to this component; the default would end the process. */
-	mx_set_error_handler(MX_ERRORS_RETURN);
+	mx_set_error_handler(remember);
 	mx_return_t code = mx_init();
 
 	ompi_mtl_mx.initialized_mx = code == MX_SUCCESS;
-	if (code == MX_SUCCESS || code == MX_ALREADY_INITIALIZED)
-		return OMPI_SUCCESS;
-	if (code == MX_BAD_LIB_VERSION)
-		return refuse("starting", code,
-			      "mca_mtl_mx.so was built for another libmyriexpress: install both "
-			      "from one version");
-	return refuse("starting", code, "`omx_info` on that host says what is missing");
+	return code == MX_SUCCESS || code == MX_ALREADY_INITIALIZED ? OMPI_SUCCESS : refuse(code);
 }
 
 static int open_endpoint(void)
@@ -42,13 +47,7 @@ static int open_endpoint(void)
 	uint32_t number = m->endpoint_id < 0 ? MX_ANY_ENDPOINT : (uint32_t)m->endpoint_id;
 	mx_return_t code = mx_open_endpoint(board, number, MTL_MX_KEY, NULL, 0, &m->endpoint);
 
-	if (code == MX_SUCCESS)
-		return OMPI_SUCCESS;
-	if (code == MX_BUSY)
-		return refuse("opening an endpoint", code,
-			      "All are taken: fewer processes on the host, or the one of "
-			      "mtl_mx_endpoint is in use; `omx_endpoint_info` names the owners");
-	return refuse("opening an endpoint", code, "`omx_info` on that host lists its boards");
+	return code == MX_SUCCESS ? OMPI_SUCCESS : refuse(code);
 }
 
 static int publish(void)
@@ -81,6 +80,7 @@ int mtl_mx_open(void)
 	if (start_mx() != OMPI_SUCCESS)
 		return OMPI_ERR_NOT_AVAILABLE;
 	if (open_endpoint() == OMPI_SUCCESS) {
+		mx_set_error_handler(MX_ERRORS_RETURN);
 		if (publish() == OMPI_SUCCESS) {
 			if (m->request_timeout_ms > 0)
 				mx_set_request_timeout(m->endpoint, NULL,
