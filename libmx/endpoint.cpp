@@ -62,7 +62,7 @@ Endpoint::~Endpoint()
         free_incoming(in);
     }
     for (auto &partner : partners_)
-        while (partner->partial)
+        if (partner->partial)
             free_incoming(partner->partial);
 }
 

@@ -46,7 +46,6 @@ struct TxMessage {
 struct Incoming {
     FifoHook<Incoming> hook; ///< unexpected queue
     Incoming *next = nullptr; ///< accepted queue, pulls waiting
-    Incoming *partial_next = nullptr; ///< partner's incomplete MEDIUMs, in order
     uint64_t match = 0;
     Partner *partner = nullptr;
     Request *recv = nullptr; ///< bound receive
@@ -59,7 +58,7 @@ struct Incoming {
     uint16_t seq = 0;
     bool rendezvous = false;
     bool complete = false; ///< all bytes of an eager message are here
-    bool partial = false; ///< in the partner's list
+    bool partial = false; ///< the partner's, a MEDIUM that lacks fragments
     bool discard = false; ///< nobody wants the data
     bool pulling = false;
     uint64_t pull = 0; ///< its cookie, while pulling
@@ -129,7 +128,7 @@ struct Partner {
     TxMessage *unacked = nullptr, *unacked_tail = nullptr;
     TxMessage *waiting = nullptr, *waiting_tail = nullptr;
     TxMessage *rndv = nullptr;
-    Incoming *partial = nullptr, *partial_tail = nullptr;
+    Incoming *partial = nullptr; ///< the MEDIUM that lacks fragments; what follows it waits in early
     std::unique_ptr<EarlyPackets> early;
     PendingConnect *connects = nullptr;
 

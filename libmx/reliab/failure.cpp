@@ -92,9 +92,8 @@ void Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
     }
     accepted_ = kept;
     accepted_tail_ = kept_tail;
-    // What is left in the partner's list is being discarded, or looked at by the handler.
-    while (partner->partial) {
-        Incoming *in = partner->partial;
+    // A partial message that is left is being discarded, or looked at by the handler.
+    if (Incoming *in = partner->partial) {
         unlink_partial(in);
         if (in->busy)
             in->orphan = true;

@@ -67,13 +67,16 @@ void Endpoint::on_sequenced(const emx_msg &msg)
     uint16_t distance = seq::distance(msg.seq, partner->rx_done);
     uint16_t open = seq::distance(partner->rx_match, partner->rx_done);
     ++partner->frames_in;
-    if (distance == open) {
-        deliver(partner, msg);
+    // What follows a MEDIUM waits for its last fragment: programs take a message for the sign that those
+    // sent before are here, even when nobody tells them so (API 3.8, mx_forget).
+    bool next = distance == open && !partner->partial;
+    if (next || distance < open) {
+        if (next)
+            deliver(partner, msg);
+        else
+            fragment_for(partner, msg);
         if (partner->early)
             drain_early(partner);
-        update_done(partner);
-    } else if (distance < open) {
-        fragment_for(partner, msg);
         update_done(partner);
     } else if (distance <= open + early_window) {
         store_early(partner, msg);
@@ -100,8 +103,7 @@ void Endpoint::hold(Partner *partner, const emx_msg &msg)
     }
     if (!in->rendezvous) {
         in->partial = true;
-        (partner->partial_tail ? partner->partial_tail->partial_next : partner->partial) = in;
-        partner->partial_tail = in;
+        partner->partial = in;
         activate(partner); // its sender is looked after until all is here
         timer_ns_ = 0;
         bool bound = bind_first(in);
@@ -157,26 +159,14 @@ void Endpoint::free_incoming(Incoming *in)
 
 void Endpoint::unlink_partial(Incoming *in)
 {
-    Partner *partner = in->partner;
-    Incoming **link = &partner->partial;
-    Incoming *before = nullptr;
-    while (*link != in) {
-        before = *link;
-        link = &(*link)->partial_next;
-    }
-    *link = in->partial_next;
-    if (partner->partial_tail == in)
-        partner->partial_tail = before;
-    in->partial_next = nullptr;
+    in->partner->partial = nullptr;
     in->partial = false;
 }
 
 void Endpoint::fragment_for(Partner *partner, const emx_msg &msg)
 {
     Incoming *in = partner->partial;
-    while (in && in->seq != msg.seq)
-        in = in->partial_next;
-    if (!in || msg.type != EMX_MEDIUM)
+    if (!in || in->seq != msg.seq || msg.type != EMX_MEDIUM)
         return; // a repeat of something complete
     if (msg.match != in->msg.match)
         return count(EMX_CNT_DROP_CONTENT);
@@ -237,7 +227,7 @@ void Endpoint::store_early(Partner *partner, const emx_msg &msg)
 void Endpoint::drain_early(Partner *partner)
 {
     // The handler may disconnect the partner, which drops the packets: look afresh each time.
-    while (partner->early && partner->state == PartnerState::connected) {
+    while (partner->early && !partner->partial && partner->state == PartnerState::connected) {
         EarlyPacket *&slot = partner->early->slot[partner->rx_match & 0xff];
         if (!slot)
             return;

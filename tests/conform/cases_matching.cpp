@@ -246,5 +246,33 @@ CONFORM(sources_are_told_by_bits_only, 3, any)
     r.barrier();
 }
 
+/// Programs put data into a receive that they forgot, and tell by another message that it is there.
+CONFORM(a_message_tells_that_earlier_eager_ones_are_here, 2, any)
+{
+    Net net = open_net(r);
+    const uint64_t rounds = 40;
+    for (uint64_t i = 0; i < rounds; i++) {
+        uint32_t length = i % 2 ? 32768 : 3000 + static_cast<uint32_t>(i) * 300; // several fragments
+        std::vector<uint8_t> data = pattern(i, length), room(length);
+        char c = 0;
+        if (r.id == 1) {
+            mx_request_t put = irecv(r, net.ep, room.data(), length, 2 * i);
+            mx_request_t end = irecv(r, net.ep, &c, 1, 2 * i + 1);
+            mx_status_t s;
+            uint32_t result = 0;
+            r.barrier();
+            finish_ok(r, net.ep, end);
+            CHECK_PATTERN(room, i, length);
+            CHECK_EQ(mx_test(net.ep, &put, &s, &result), MX_SUCCESS);
+            REQUIRE_EQ(result, 1u);
+        } else {
+            r.barrier();
+            send(r, net.ep, data.data(), length, net.to[1], 2 * i);
+            send(r, net.ep, "e", 1, net.to[1], 2 * i + 1);
+        }
+    }
+    r.barrier();
+}
+
 } // namespace
 } // namespace emx::conform
