@@ -35,7 +35,7 @@ struct Case {
     const char *file;
     int ranks;
     unsigned tags;
-    void (*body)(Rank &);
+    std::function<void(Rank &)> body;
 };
 
 /// All cases, in order of file and line.
