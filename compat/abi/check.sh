@@ -13,6 +13,8 @@ record=0
 [ $# = 2 ] || { sed -n '3,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 root=$1 build=$2
 abi=$root/compat/abi
+# shellcheck source=compat/abi/stub.sh
+. "$abi/stub.sh"
 built=$build/libmx/install/libmyriexpress.so
 recorded=$abi/recorded.abi.xml
 public=(myriexpress.h mx_extensions.h mx_io.h mx_raw.h open-mx.h mx_internals)
@@ -67,14 +69,9 @@ install_here() {
 
 # --- names and types of symbols
 
-exported() {
-    nm -D --defined-only --with-symbol-versions "$lib" |
-        awk '{ n = $3; if (n !~ /@/) n = n ($2 == "A" ? "@" n : "@Base"); sub(/@@/, "@", n); print n }' | sort
-}
-
 symbols_exact() {
     grep -v '^#' "$abi/symbols.txt" | grep . | sort >"$tmp/wanted"
-    exported >"$tmp/got" || return
+    stub_exports "$lib" >"$tmp/got" || return
     nm -D --defined-only --with-symbol-versions "$lib" | grep '[^@]@MX_' &&
         echo "the above must be default versions (@@): see libmx/libmx.map" && return 1
     diff -u "$tmp/wanted" "$tmp/got" && return
@@ -160,25 +157,23 @@ pie_program() {
     program pie -fPIE -pie "$abi/programs/codes.c" $(pkg-config --cflags --libs open-mx) && run_codes pie
 }
 
-# stub SONAME [LINKER-FLAG...]: codes.c linked against another maker's library of that name.
+# linked_elsewhere SONAME [plain]: codes.c linked against another maker's library of that name.
+# tests/netns/old_binaries.sh does the same with a program that passes messages.
 linked_elsewhere() {
     local soname=$1 dir=$tmp/stub-$1
-    shift
-    mkdir -p "$dir"
-    gcc -shared -fPIC -Wl,-soname,"$soname" "$@" -o "$dir/$soname" "$abi/programs/stub.c" || return
+    stub_make "$abi/symbols.txt" "$soname" "$dir" "${2:-}" || return
     program "on-$soname" -fno-pie -no-pie "$abi/programs/codes.c" "$dir/$soname" || return
     readelf -dW "$tmp/on-$soname" | grep -q "NEEDED.*\[$soname\]" || { echo "NEEDED is not $soname"; return 1; }
     run_codes "on-$soname"
 }
 
-# The stub gets our map; the local patterns in it hide nothing the stub has.
 open_mx_binary() {
-    linked_elsewhere libopen-mx.so.0 -Wl,--version-script,"$root/libmx/libmx.map" || return
+    linked_elsewhere libopen-mx.so.0 || return
     readelf -VW "$tmp/on-libopen-mx.so.0" | grep -q 'Name: MX_0.92' || { echo "the program needs no versions"; return 1; }
 }
 
 unversioned_binary() {
-    linked_elsewhere libmyriexpress.so
+    linked_elsewhere libmyriexpress.so plain
 }
 
 loaded_by_name() {
