@@ -76,6 +76,7 @@ struct mtl_mx_module {
 	int gather_min_bytes; /* least mean length of pieces that go to MX as a list; shorter ones
 			       * are packed
 			       */
+	int sleep_after; /* looks in vain before a rank that yields sleeps; 0: never */
 	int verbose;
 };
 
@@ -105,6 +106,12 @@ static inline struct mtl_mx_peer *mtl_mx_peer(struct ompi_communicator_t *comm, 
 
 	return OPAL_LIKELY(peer != NULL) ? peer : mtl_mx_connect(proc);
 }
+
+/* mtl_mx_idle.c: before MX starts */
+void mtl_mx_prepare_idle(void);
+/* For progress: something completed in this thread; and, when nothing did, whether to sleep. */
+void mtl_mx_was_busy(void);
+bool mtl_mx_may_sleep(void);
 
 /* mtl_mx_send.c */
 int mtl_mx_send(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest,

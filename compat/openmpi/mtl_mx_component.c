@@ -95,6 +95,10 @@ static int register_parameters(void)
 		  "long on "
 		  "average, and by way of a packed copy when they are shorter",
 		  &m->gather_min_bytes, 1024, OPAL_INFO_LVL_6 },
+		{ "sleep_after",
+		  "Where ranks yield while idle (mpi_yield_when_idle): looks in vain before a rank "
+		  "sleeps until something arrives; 0: it never sleeps",
+		  &m->sleep_after, 100, OPAL_INFO_LVL_6 },
 		{ "verbose", "1: endpoint and peers, 2: connections", &m->verbose, 0,
 		  OPAL_INFO_LVL_9 },
 	};

@@ -34,6 +34,7 @@ static int start_mx(void)
 {
 	/* Codes come back to this component; the default would end the process. */
 	mx_set_error_handler(remember);
+	mtl_mx_prepare_idle();
 	mx_return_t code = mx_init();
 
 	ompi_mtl_mx.initialized_mx = code == MX_SUCCESS;

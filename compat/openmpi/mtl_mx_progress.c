@@ -40,6 +40,9 @@ void mtl_mx_finish(struct mtl_mx_request *r, const mx_status_t *status)
 	}
 }
 
+/* Other callbacks of opal_progress are kept waiting no longer than this. */
+#define SLEEP_MS 1
+
 int mtl_mx_progress(void)
 {
 	int count = 0;
@@ -49,10 +52,14 @@ int mtl_mx_progress(void)
 		uint32_t complete = 0;
 
 		mx_test_any(ompi_mtl_mx.endpoint, 0, 0, &status, &complete);
+		if (!complete && count == 0 && mtl_mx_may_sleep())
+			mx_wait_any(ompi_mtl_mx.endpoint, SLEEP_MS, 0, 0, &status, &complete);
 		if (!complete)
 			break;
 		mtl_mx_finish(status.context, &status);
 		count++;
 	}
+	if (count)
+		mtl_mx_was_busy();
 	return count;
 }
