@@ -119,6 +119,8 @@ expect "a build that is none" refuses 'no build in' 2 -b "$work"
 expect "-h" prints '^usage: tools/netlab N' -h
 expect "MPI over TCP when asked for" prints '^ob1 self,vader,tcp$' 2 -t tcp -b "$plain" -- \
     sh -c 'echo "$OMPI_MCA_pml $OMPI_MCA_btl"'
+expect "ranks that wait yield, if not told that there is room" prints '^1$' 2 -b "$plain" -- printenv OMPI_MCA_mpi_yield_when_idle
+expect "no yielding with room for all" ends 1 1 -s 1 -b "$plain" -- printenv OMPI_MCA_mpi_yield_when_idle
 expect "the environment wins" env OMPI_MCA_btl=self,tcp bash -c 'tools/netlab 1 -t tcp -b "$1" -- printenv OMPI_MCA_btl |
     grep -x self,tcp' - "$plain"
 on_any_machine

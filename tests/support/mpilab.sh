@@ -65,7 +65,7 @@ mpilab_launch() {
     # All that jobs leave in files goes with the hosts.
     mpilab_default orte_tmpdir_base "$NETLAB_TMP/jobs"
     mpilab_default btl_vader_backing_directory "$NETLAB_TMP/jobs"
-    # Only mpirun's own view of one host tells it that ranks outnumber cores; our hosts share theirs.
+    # mpirun takes each host's slots for processors, but our hosts share theirs.
     [ "$1" -le "$(nproc)" ] || mpilab_default mpi_yield_when_idle 1
     mpilab_default osc pt2pt # Debian turns it off; nothing else makes windows across hosts
 }

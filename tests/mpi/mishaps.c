@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Jobs that end badly: mishaps NAME. One rank aborts, is killed, or leaves without finalising, while the others wait for
+ * it or are in the middle of long messages. tests/mpi/run looks at how the job ends.
+ */
+#include "check.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ABORT_STATUS = 7, BYTES = 4 << 20 };
+
+static void go_wrong(const char *how)
+{
+    if (strncmp(how, "abort", 5) == 0)
+        MPI_Abort(MPI_COMM_WORLD, ABORT_STATUS);
+    if (strncmp(how, "killed", 6) == 0)
+        raise(SIGKILL);
+    _exit(0);
+}
+
+/* Long messages round the ring until one rank has had enough, with its own on the way. */
+static void traffic(const char *how)
+{
+    unsigned char *out = get(BYTES), *in = get(BYTES);
+    for (int i = 0;; i++) {
+        MPI_Request requests[2];
+        MPI_Irecv(in, BYTES, MPI_BYTE, before, 1, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(out, BYTES, MPI_BYTE, next, 1, MPI_COMM_WORLD, &requests[1]);
+        if (i == 20 && rank == ranks - 1)
+            go_wrong(how);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "abort";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    next = (rank + 1) % ranks;
+    before = (rank + ranks - 1) % ranks;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (strstr(how, "traffic"))
+        traffic(how);
+    if (rank == ranks - 1)
+        go_wrong(how);
+    MPI_Recv(&next, 1, MPI_INT, ranks - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* never comes */
+    return 0;
+}

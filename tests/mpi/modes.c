@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Point to point: every send mode at every length, into posted receives and as unexpected messages. */
+#include "check.h"
+
+#include <string.h>
+
+typedef int start_fn(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+
+static int start_send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r)
+{
+    *r = MPI_REQUEST_NULL;
+    return MPI_Send(b, n, t, to, tag, c);
+}
+
+static int start_bsend(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r)
+{
+    *r = MPI_REQUEST_NULL;
+    return MPI_Bsend(b, n, t, to, tag, c);
+}
+
+static int start_ssend(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r)
+{
+    *r = MPI_REQUEST_NULL;
+    return MPI_Ssend(b, n, t, to, tag, c);
+}
+
+static int start_rsend(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r)
+{
+    *r = MPI_REQUEST_NULL;
+    return MPI_Rsend(b, n, t, to, tag, c);
+}
+
+static unsigned char *out, *in, *attached;
+
+static void begin_buffers(void)
+{
+    out = get(LONGEST);
+    in = get(LONGEST + 16);
+    int room = 5 * LONGEST; /* a receiver may have a message before its sender knows */
+    attached = get((size_t)room);
+    MPI_Buffer_attach(attached, room);
+}
+
+static void end_buffers(void)
+{
+    void *old;
+    int size;
+    MPI_Buffer_detach(&old, &size);
+    CHECK(old == attached, "detach gave another buffer");
+    free(out);
+    free(in);
+    free(attached);
+}
+
+static uint64_t seed_of(int from, int length, int tag) { return (uint64_t)from << 40 | (uint64_t)length << 8 | (uint64_t)tag; }
+
+static void check_received(const MPI_Status *status, int length, int tag)
+{
+    CHECK_STATUS(status, before, tag, length);
+    CHECK(same(in, (size_t)length, seed_of(before, length, tag)), "%d bytes differ", length);
+    CHECK(all_are(in + length, 16, 0xee), "wrote behind %d bytes", length);
+}
+
+/* Round the ring; everybody's receive is posted before anybody sends, as ready mode demands. */
+static void posted(start_fn *start, int tag)
+{
+    for (size_t i = 0; i < length_count; i++) {
+        int length = lengths[i];
+        MPI_Request receive, send;
+        MPI_Status status;
+        memset(in, 0xee, LONGEST + 16);
+        fill(out, (size_t)length, seed_of(rank, length, tag));
+        MPI_Irecv(in, length, MPI_BYTE, before, tag, MPI_COMM_WORLD, &receive);
+        MPI_Barrier(MPI_COMM_WORLD);
+        start(out, length, MPI_BYTE, next, tag, MPI_COMM_WORLD, &send);
+        MPI_Wait(&receive, &status);
+        MPI_Wait(&send, MPI_STATUS_IGNORE);
+        check_received(&status, length, tag);
+    }
+}
+
+/* Nobody receives before everybody has sent; only for sends that do not wait for that. */
+static void unexpected(start_fn *start, int tag)
+{
+    for (size_t i = 0; i < length_count; i++) {
+        int length = lengths[i];
+        MPI_Request send;
+        MPI_Status status;
+        memset(in, 0xee, LONGEST + 16);
+        fill(out, (size_t)length, seed_of(rank, length, tag));
+        start(out, length, MPI_BYTE, next, tag, MPI_COMM_WORLD, &send);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Recv(in, length, MPI_BYTE, before, tag, MPI_COMM_WORLD, &status);
+        MPI_Wait(&send, MPI_STATUS_IGNORE);
+        check_received(&status, length, tag);
+    }
+}
+
+static void case_posted(void)
+{
+    static start_fn *const modes[] = {start_send, start_bsend, start_ssend, start_rsend,
+                                      MPI_Isend,  MPI_Ibsend,  MPI_Issend,  MPI_Irsend};
+    begin_buffers();
+    for (int i = 0; i < 8; i++)
+        posted(modes[i], i);
+    end_buffers();
+}
+
+static void case_unexpected(void)
+{
+    static start_fn *const modes[] = {start_bsend, MPI_Isend, MPI_Ibsend, MPI_Issend};
+    begin_buffers();
+    for (int i = 0; i < 4; i++)
+        unexpected(modes[i], i);
+    end_buffers();
+}
+
+/* A synchronous send is not complete before its receive is posted. */
+static void case_synchronous(void)
+{
+    begin_buffers();
+    for (size_t i = 0; i < length_count; i++) {
+        MPI_Request send;
+        int length = lengths[i], complete = 0;
+        fill(out, (size_t)length, seed_of(rank, length, 9));
+        MPI_Issend(out, length, MPI_BYTE, next, 9, MPI_COMM_WORLD, &send);
+        double until = MPI_Wtime() + 0.005;
+        while (!complete && MPI_Wtime() < until)
+            MPI_Test(&send, &complete, MPI_STATUS_IGNORE);
+        CHECK(!complete, "a synchronous send of %d bytes ended without a receive", length);
+        MPI_Barrier(MPI_COMM_WORLD);
+        memset(in, 0xee, LONGEST + 16);
+        MPI_Status status;
+        MPI_Recv(in, length, MPI_BYTE, before, 9, MPI_COMM_WORLD, &status);
+        check_received(&status, length, 9);
+        MPI_Wait(&send, MPI_STATUS_IGNORE);
+    }
+    end_buffers();
+}
+
+/* A receive may be longer than the message. */
+static void case_shorter_than_receive(void)
+{
+    begin_buffers();
+    for (size_t i = 0; i < length_count; i++) {
+        int length = lengths[i];
+        MPI_Request send;
+        MPI_Status status;
+        memset(in, 0xee, LONGEST + 16);
+        fill(out, (size_t)length, seed_of(rank, length, 3));
+        MPI_Isend(out, length, MPI_BYTE, next, 3, MPI_COMM_WORLD, &send);
+        MPI_Recv(in, LONGEST, MPI_BYTE, before, 3, MPI_COMM_WORLD, &status);
+        MPI_Wait(&send, MPI_STATUS_IGNORE);
+        check_received(&status, length, 3);
+    }
+    end_buffers();
+}
+
+/* Everybody to everybody, itself included, all at once and of different lengths. */
+static void case_all_pairs(void)
+{
+    enum { EACH = 3 };
+    static const int sizes[EACH] = {40, 5000, 70000};
+    int count = ranks * EACH;
+    MPI_Request *requests = get((size_t)count * 2 * sizeof *requests);
+    unsigned char **from = get((size_t)count * sizeof *from), **to = get((size_t)count * sizeof *to);
+    for (int i = 0; i < count; i++) {
+        int peer = i / EACH, length = sizes[i % EACH] + peer;
+        from[i] = get((size_t)sizes[i % EACH] + (size_t)rank);
+        MPI_Irecv(from[i], sizes[i % EACH] + rank, MPI_BYTE, peer, i % EACH, MPI_COMM_WORLD, &requests[i]);
+        to[i] = get((size_t)length);
+        fill(to[i], (size_t)length, seed_of(rank, length, peer));
+    }
+    for (int i = 0; i < count; i++)
+        MPI_Isend(to[i], sizes[i % EACH] + i / EACH, MPI_BYTE, i / EACH, i % EACH, MPI_COMM_WORLD,
+                  &requests[count + i]);
+    MPI_Waitall(2 * count, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < count; i++) {
+        int length = sizes[i % EACH] + rank;
+        CHECK(same(from[i], (size_t)length, seed_of(i / EACH, length, rank)), "%d bytes of rank %d differ", length,
+              i / EACH);
+        free(from[i]);
+        free(to[i]);
+    }
+    free(from);
+    free(to);
+    free(requests);
+}
+
+static void case_sendrecv(void)
+{
+    begin_buffers();
+    for (size_t i = 0; i < length_count; i++) {
+        int length = lengths[i];
+        MPI_Status status;
+        memset(in, 0xee, LONGEST + 16);
+        fill(out, (size_t)length, seed_of(rank, length, 5));
+        MPI_Sendrecv(out, length, MPI_BYTE, next, 5, in, LONGEST, MPI_BYTE, before, 5, MPI_COMM_WORLD, &status);
+        check_received(&status, length, 5);
+        fill(in, (size_t)length, seed_of(rank, length, 6));
+        MPI_Sendrecv_replace(in, length, MPI_BYTE, next, 6, before, 6, MPI_COMM_WORLD, &status);
+        check_received(&status, length, 6);
+    }
+    end_buffers();
+}
+
+static void case_nobody(void)
+{
+    MPI_Status status;
+    MPI_Request requests[2];
+    int untouched = 77;
+    MPI_Send(&untouched, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
+    MPI_Recv(&untouched, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &status);
+    CHECK_STATUS(&status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+    MPI_Irecv(&untouched, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(&untouched, 1, MPI_INT, MPI_PROC_NULL, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    CHECK(untouched == 77, "it is %d", untouched);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        {"posted", case_posted, NULL},           {"unexpected", case_unexpected, NULL},
+        {"synchronous", case_synchronous, NULL}, {"shorter_than_receive", case_shorter_than_receive, NULL},
+        {"all_pairs", case_all_pairs, NULL},     {"sendrecv", case_sendrecv, NULL},
+        {"nobody", case_nobody, NULL},
+    };
+    return RUN_CASES(argc, argv, MPI_THREAD_SINGLE, cases);
+}

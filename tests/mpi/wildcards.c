@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Matching: any source, any tag, both; the order of each sender; contexts and the whole range of tags. */
+#include "check.h"
+
+#include <string.h>
+
+enum { ROUNDS = 200 };
+
+struct note {
+    int from, number, tag;
+};
+
+static void send_notes(int to, int count, int tag_step)
+{
+    for (int i = 0; i < count; i++) {
+        struct note note = {rank, i, (i * tag_step) % 1000};
+        MPI_Send(&note, sizeof note, MPI_BYTE, to, note.tag, MPI_COMM_WORLD);
+    }
+}
+
+/* Rank 0 receives all with these wildcards; what arrives must be in each sender's order. */
+static void collect(int source, int tag, int senders)
+{
+    int *seen = get((size_t)ranks * sizeof *seen);
+    for (int i = 0; i < senders * ROUNDS; i++) {
+        struct note note;
+        MPI_Status status;
+        MPI_Recv(&note, sizeof note, MPI_BYTE, source, tag, MPI_COMM_WORLD, &status);
+        CHECK_STATUS(&status, note.from, note.tag, (int)sizeof note);
+        if (note.from >= 0 && note.from < ranks)
+            CHECK(note.number == seen[note.from]++, "%d of rank %d came out of order", note.number, note.from);
+    }
+    free(seen);
+}
+
+static void case_any_source(void)
+{
+    if (rank == 0)
+        collect(MPI_ANY_SOURCE, 0, ranks - 1);
+    else
+        send_notes(0, ROUNDS, 0);
+}
+
+static void case_any_tag(void)
+{
+    if (rank == 0)
+        for (int source = 1; source < ranks; source++)
+            collect(source, MPI_ANY_TAG, 1);
+    else
+        send_notes(0, ROUNDS, 7);
+}
+
+static void case_any_source_any_tag(void)
+{
+    if (rank == 0)
+        collect(MPI_ANY_SOURCE, MPI_ANY_TAG, ranks - 1);
+    else
+        send_notes(0, ROUNDS, 7);
+}
+
+/* Tags taken in another order than they were sent in: all but the last are unexpected first. */
+static void case_tags_in_reverse(void)
+{
+    enum { TAGS = 50, BYTES = 3000 };
+    unsigned char(*out)[BYTES] = get(TAGS * BYTES), in[BYTES];
+    MPI_Request sends[TAGS];
+    for (int tag = 0; tag < TAGS; tag++) {
+        fill(out[tag], BYTES, (uint64_t)(rank * TAGS + tag));
+        MPI_Isend(out[tag], BYTES, MPI_BYTE, next, tag, MPI_COMM_WORLD, &sends[tag]);
+    }
+    for (int tag = TAGS - 1; tag >= 0; tag--) {
+        MPI_Status status;
+        MPI_Recv(in, BYTES, MPI_BYTE, MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &status);
+        CHECK_STATUS(&status, before, tag, BYTES);
+        CHECK(same(in, BYTES, (uint64_t)(before * TAGS + tag)), "message of tag %d differs", tag);
+    }
+    MPI_Waitall(TAGS, sends, MPI_STATUSES_IGNORE);
+    free(out);
+}
+
+static void case_tag_range(void)
+{
+    int *bound, there;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &there);
+    CHECK(there && *bound >= 32767, "no useful MPI_TAG_UB");
+    int tags[] = {0, 1, 32767, 32768, 65535, 65536, 0x7fffff, 0x1000000, *bound - 1, *bound};
+    enum { TAGS = sizeof tags / sizeof tags[0] };
+    int out[TAGS], in[TAGS];
+    MPI_Request requests[2 * TAGS];
+    MPI_Status statuses[2 * TAGS];
+    for (int i = 0; i < TAGS; i++) {
+        tags[i] = tags[i] > *bound ? *bound : tags[i];
+        out[i] = rank * 100 + i;
+        MPI_Irecv(&in[i], 1, MPI_INT, before, tags[i], MPI_COMM_WORLD, &requests[i]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < TAGS; i++)
+        MPI_Isend(&out[i], 1, MPI_INT, next, tags[i], MPI_COMM_WORLD, &requests[TAGS + i]);
+    MPI_Waitall(2 * TAGS, requests, statuses);
+    for (int i = 0; i < TAGS; i++) {
+        CHECK_STATUS(&statuses[i], before, tags[i], 4);
+        CHECK(in[i] == before * 100 + i, "tag %d carries %d", tags[i], in[i]);
+    }
+}
+
+/* Same ranks and tags in many communicators: each message stays in its own. */
+static void case_contexts(void)
+{
+    enum { COMMS = 20 };
+    MPI_Comm comms[COMMS];
+    MPI_Request sends[COMMS];
+    int out[COMMS], in = -1;
+    for (int i = 0; i < COMMS; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+        out[i] = rank * 100 + i;
+    }
+    for (int i = 0; i < COMMS; i++)
+        MPI_Isend(&out[i], 1, MPI_INT, next, 4, comms[i], &sends[i]);
+    for (int i = COMMS - 1; i >= 0; i--) {
+        MPI_Recv(&in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comms[i], MPI_STATUS_IGNORE);
+        CHECK(in == before * 100 + i, "communicator %d carries %d", i, in);
+    }
+    MPI_Waitall(COMMS, sends, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < COMMS; i++)
+        MPI_Comm_free(&comms[i]);
+}
+
+/* Collectives have tags of their own that MPI_ANY_TAG must not match. */
+static void case_collectives_pass_wildcards(void)
+{
+    MPI_Request wild;
+    int in = -1, complete = 0, sum = 0, out = rank + 1000;
+    MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &wild);
+    for (int i = 0; i < 20; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        int root = i % ranks, value = rank == root ? i : -1;
+        MPI_Bcast(&value, 1, MPI_INT, root, MPI_COMM_WORLD);
+        CHECK(value == i, "broadcast %d gave %d", i, value);
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        CHECK(sum == ranks * (ranks - 1) / 2, "sum %d", sum);
+        MPI_Test(&wild, &complete, MPI_STATUS_IGNORE);
+        CHECK(!complete, "a collective's message was matched");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Status status;
+    MPI_Send(&out, 1, MPI_INT, next, 12, MPI_COMM_WORLD);
+    MPI_Wait(&wild, &status);
+    CHECK_STATUS(&status, before, 12, 4);
+    CHECK(in == before + 1000, "got %d", in);
+}
+
+/* The first posted receive that fits takes the message, wildcard or not. */
+static void case_posting_order(void)
+{
+    int in[4] = {-1, -1, -1, -1}, out[4] = {10, 11, 12, 13};
+    MPI_Request receives[4];
+    MPI_Irecv(&in[0], 1, MPI_INT, before, 2, MPI_COMM_WORLD, &receives[0]);
+    MPI_Irecv(&in[1], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &receives[1]);
+    MPI_Irecv(&in[2], 1, MPI_INT, before, 1, MPI_COMM_WORLD, &receives[2]);
+    MPI_Irecv(&in[3], 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &receives[3]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    static const int tags[4] = {1, 1, 2, 1};
+    for (int i = 0; i < 4; i++)
+        MPI_Send(&out[i], 1, MPI_INT, next, tags[i], MPI_COMM_WORLD);
+    MPI_Waitall(4, receives, MPI_STATUSES_IGNORE);
+    CHECK(in[0] == 12 && in[1] == 10 && in[2] == 11 && in[3] == 13, "got %d %d %d %d", in[0], in[1], in[2], in[3]);
+}
+
+/* Lengths that take different ways may not overtake one another; posted first, then unexpected. */
+static void mixed_lengths(bool posted)
+{
+    enum { COUNT = 40 };
+    static const int sizes[4] = {200000, 8, 20000, 0};
+    unsigned char *in[COUNT], *out[COUNT];
+    MPI_Request receives[COUNT], sends[COUNT];
+    MPI_Status statuses[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        in[i] = get(200000);
+        out[i] = get(200000);
+        fill(out[i], (size_t)sizes[i % 4], (uint64_t)(rank * COUNT + i));
+        if (posted)
+            MPI_Irecv(in[i], 200000, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &receives[i]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++)
+        MPI_Isend(out[i], sizes[i % 4], MPI_BYTE, next, i, MPI_COMM_WORLD, &sends[i]);
+    if (!posted)
+        MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT && !posted; i++)
+        MPI_Irecv(in[i], 200000, MPI_BYTE, before, MPI_ANY_TAG, MPI_COMM_WORLD, &receives[i]);
+    MPI_Waitall(COUNT, receives, statuses);
+    MPI_Waitall(COUNT, sends, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < COUNT; i++) {
+        CHECK_STATUS(&statuses[i], before, i, sizes[i % 4]);
+        CHECK(same(in[i], (size_t)sizes[i % 4], (uint64_t)(before * COUNT + i)), "message %d differs", i);
+        free(in[i]);
+        free(out[i]);
+    }
+}
+
+static void case_order_of_lengths(void)
+{
+    mixed_lengths(true);
+    mixed_lengths(false);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = {
+        {"any_source", case_any_source, NULL},
+        {"any_tag", case_any_tag, NULL},
+        {"any_source_any_tag", case_any_source_any_tag, NULL},
+        {"tags_in_reverse", case_tags_in_reverse, NULL},
+        {"tag_range", case_tag_range, NULL},
+        {"contexts", case_contexts, NULL},
+        {"collectives_pass_wildcards", case_collectives_pass_wildcards, NULL},
+        {"posting_order", case_posting_order, NULL},
+        {"order_of_lengths", case_order_of_lengths, NULL},
+    };
+    return RUN_CASES(argc, argv, MPI_THREAD_SINGLE, cases);
+}
