@@ -113,7 +113,8 @@ void Endpoint::fill_status(const Request *request, mx_status_t &status)
 void Endpoint::reap(Request *request, mx_status_t &status)
 {
     fill_status(request, status);
-    done_.remove(request);
+    if (!request->hidden) [[likely]]
+        done_.remove(request);
     requests_.release(request);
 }
 

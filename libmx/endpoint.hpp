@@ -43,9 +43,10 @@ public:
                        void *context, bool synchronous);
     Request *post_receive(const Segment *segments, uint32_t count, uint64_t room, uint64_t match,
                           uint64_t mask, void *context);
-    /// nullptr with `code` (MX_NIC_NOT_FOUND, MX_NO_RESOURCES) when it cannot start.
+    /// nullptr with `code` (MX_NIC_NOT_FOUND, MX_NO_RESOURCES) when it cannot start. `hidden`: only who knows
+    /// the request finds it when it is complete.
     Request *post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t key, uint64_t match, void *context,
-                          mx_return_t &code);
+                          bool hidden, mx_return_t &code);
     /// 1 cancelled (and freed unless notify), 0 too late.
     bool cancel(Request *request, bool notify);
     void forget(Request *request);

@@ -68,6 +68,7 @@ struct RequestState {
     RequestKind kind;
     bool complete;
     bool forgotten; ///< nobody holds the handle: frees itself when complete
+    bool hidden; ///< a blocking call's own: not for those who ask what has finished
     bool buffered; ///< send: the library owns a copy of the data
     bool matched; ///< receive: bound to a message; send to self: taken
     bool cancel_notify; ///< omx_cancel_notest: completes instead of vanishing

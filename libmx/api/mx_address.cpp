@@ -136,7 +136,7 @@ mx_return_t mx_connect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t ke
         if (call->inside_handler() && !own)
             return refuse(MX_FAILURE);
         mx_return_t code = MX_SUCCESS;
-        Request *request = call->post_connect(nic, eid, key, 0, nullptr, code);
+        Request *request = call->post_connect(nic, eid, key, 0, nullptr, true, code);
         if (!request)
             return refuse(code);
         void *handle = call->requests().handle(request);
@@ -167,7 +167,7 @@ mx_return_t mx_iconnect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t k
 {
     return on_endpoint("mx_iconnect", ep, [&](Call &call) {
         mx_return_t code = MX_SUCCESS;
-        Request *request = call->post_connect(nic, eid, key, match, context, code);
+        Request *request = call->post_connect(nic, eid, key, match, context, false, code);
         if (!request)
             return call.fail(code, connect_text(code));
         if (req)

@@ -141,7 +141,8 @@ void Endpoint::complete(Request *request, int code)
     }
     if (request->forgotten) [[unlikely]]
         return complete_forgotten(request, code);
-    done_.push_back(request);
+    if (!request->hidden) [[likely]]
+        done_.push_back(request);
 }
 
 void Endpoint::complete_forgotten(Request *request, int code)

@@ -69,7 +69,7 @@ Partner *Endpoint::living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote
 }
 
 Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t key, uint64_t match,
-                                void *context, mx_return_t &code)
+                                void *context, bool hidden, mx_return_t &code)
 {
     bool own = nic_id == board_.nic_id && remote_ep == number() && !context_.conf().disable_self;
     if (!own && gone_) {
@@ -88,6 +88,7 @@ Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t ke
     }
     request->match = match;
     request->context = context;
+    request->hidden = hidden;
     if (default_budget_ns_)
         set_timeout(request, static_cast<uint32_t>(default_budget_ns_ / 1000000));
     if (own) {

@@ -217,6 +217,36 @@ CONFORM(one_thread_sleeps_and_another_asks, 2, real)
     r.barrier();
 }
 
+CONFORM(one_thread_connects_and_another_asks, 2, real)
+{
+    // A blocking connect's request is its own: whoever takes what has finished must not take that.
+    Net net = open_net(r, false);
+    auto other = static_cast<size_t>(1 - r.id);
+    std::atomic<bool> over{false};
+    std::atomic<int> taken{0};
+    std::thread asker([&] {
+        while (!over) {
+            mx_status_t s;
+            mx_request_t q = nullptr;
+            uint32_t result = 0;
+            mx_test_any(net.ep, 0, 0, &s, &result);
+            taken += result != 0;
+            mx_ipeek(net.ep, &q, &result);
+            taken += result != 0;
+        }
+    });
+    int refused = 0;
+    for (int i = 0; i < 200; i++) {
+        mx_endpoint_addr_t a;
+        refused += mx_connect(net.ep, net.nic[other], net.eid[other], key, patience, &a) != MX_SUCCESS;
+    }
+    over = true;
+    asker.join();
+    CHECK_EQ(refused, 0);
+    CHECK_EQ(taken.load(), 0);
+    r.barrier();
+}
+
 CONFORM(threads_on_one_endpoint, 2, real)
 {
     Net net = open_net(r);
