@@ -161,6 +161,7 @@ private:
     void fail_sends(Partner *partner, int code);
     void fail_incoming(Partner *partner, int code, bool drop_messages);
     void fail_connects(Partner *partner, int code);
+    void end_life(Partner *partner, int code);
 
     // connecting (proto/connect.cpp)
     void start_connect(Partner *partner, uint32_t key, Request *request);
@@ -172,6 +173,7 @@ private:
     void complete_connect(Partner *partner, PendingConnect *connect, int code);
     void drop_connect(Partner *partner, PendingConnect *connect);
     Partner *renew_partner(Partner *old);
+    Partner *replace_partner(Partner *old, int code);
 
     // sending (proto/eager.cpp, proto/rendezvous.cpp, proto/self.cpp, reliab/send.cpp)
     void send_eager(Request *request, std::span<const Segment> segments, uint64_t length, Partner *to);

@@ -57,6 +57,24 @@ Partner *Endpoint::renew_partner(Partner *old)
     return partner;
 }
 
+/// Another life of that endpoint showed itself. What went to the old one fails with `code`; the connects
+/// under way go on, as it is the new one that answers them.
+Partner *Endpoint::replace_partner(Partner *old, int code)
+{
+    PendingConnect *connects = std::exchange(old->connects, nullptr);
+    fail_partner(old, code, false);
+    Partner *partner = renew_partner(old);
+    // They named these numbers, which the new life takes for its own.
+    partner->rx_match = partner->rx_done = partner->rx_acked = old->rx_match;
+    partner->connects = connects;
+    for (PendingConnect *connect = connects; connect; connect = connect->next)
+        if (connect->request)
+            connect->request->partner = partner;
+    if (connects)
+        activate(partner);
+    return partner;
+}
+
 Partner *Endpoint::living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep)
 {
     Partner *partner = find_partner(peer, remote_ep);
@@ -171,10 +189,8 @@ void Endpoint::on_connect_request(const emx_msg &msg)
         return count(EMX_CNT_DROP_CONNECT);
     if (!partner || partner->state == PartnerState::dead)
         partner = key_fits ? living_partner(msg.peer, port_->peer_nic_id(msg.peer), msg.remote_ep) : nullptr;
-    if (partner && partner->session != EMX_SESSION_NONE && partner->session != session) {
-        fail_partner(partner, MX_STATUS_BAD_SESSION, false);
-        partner = renew_partner(partner);
-    }
+    if (partner && partner->session != EMX_SESSION_NONE && partner->session != session)
+        partner = replace_partner(partner, MX_STATUS_BAD_SESSION);
     if (partner)
         take_session(partner, session, msg.u.connect.start);
     emx_msg reply{};
@@ -211,18 +227,8 @@ void Endpoint::on_connect_reply(const emx_msg &msg)
         complete_connect(partner, connect, MX_STATUS_BAD_KEY);
         return pump(partner);
     }
-    if (partner->session != EMX_SESSION_NONE && partner->session != msg.u.connect.session) {
-        PendingConnect kept = *connect;
-        connect->request = nullptr; // this one was answered; the others belong to the old life
-        fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
-        partner = renew_partner(partner);
-        connect = new PendingConnect(kept);
-        connect->next = nullptr;
-        partner->connects = connect;
-        if (connect->request)
-            connect->request->partner = partner;
-        activate(partner);
-    }
+    if (partner->session != EMX_SESSION_NONE && partner->session != msg.u.connect.session)
+        partner = replace_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE);
     take_session(partner, msg.u.connect.session, msg.u.connect.start);
     partner->answered = true;
     complete_connect(partner, connect, MX_STATUS_SUCCESS);

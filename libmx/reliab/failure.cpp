@@ -111,6 +111,15 @@ void Endpoint::disconnect(Partner *partner)
     fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, true);
 }
 
+/// This life of the peer is over, for all we sent it. Who asks for the next one may have it.
+void Endpoint::end_life(Partner *partner, int code)
+{
+    if (code == MX_STATUS_BAD_SESSION && partner->connects)
+        replace_partner(partner, code);
+    else
+        fail_partner(partner, code, false);
+}
+
 void Endpoint::on_nack(const emx_msg &msg)
 {
     static constexpr int codes[] = {0, MX_STATUS_BAD_ENDPOINT, MX_STATUS_ENDPOINT_CLOSED,
@@ -124,9 +133,11 @@ void Endpoint::on_nack(const emx_msg &msg)
     take_acks();
     for (TxMessage *tx = partner->unacked; tx; tx = tx->next)
         if (tx->header.seq == msg.seq)
-            return fail_partner(partner, code, false); // this life of the peer is over, for all we sent it
+            return end_life(partner, code);
     PendingConnect *connect = partner->connects;
-    if (!connect)
+    // A connect has number 0 and names no session of ours (11.1): all else is about a message to an older
+    // life.
+    if (!connect || msg.seq != 0 || code == MX_STATUS_BAD_SESSION)
         return count(EMX_CNT_DROP_NACK);
     if (partner->state == PartnerState::connected || !connect->request)
         fail_partner(partner, code, false);

@@ -81,6 +81,33 @@ CONFORM(a_reopened_endpoint_is_another_session, 2, any)
     r.barrier();
 }
 
+CONFORM(a_connect_outlives_the_news_of_another_session, 2, any)
+{
+    // Both connect at once: the one that stayed learns of the other's new life while its own connect,
+    // which the new life is to answer, is under way; with messages for the old life pending, and without.
+    Net net = open_net(r);
+    mx_endpoint_addr_t to = net.to[static_cast<size_t>(1 - r.id)];
+    for (uint64_t round = 0; round < 20; round++) {
+        mx_request_t old = nullptr;
+        char c = 0;
+        if (r.id == 1) {
+            net.ep.close();
+            net.ep = Endpoint(r, net.eid[1]);
+        }
+        r.barrier();
+        if (r.id == 0 && round % 2)
+            old = issend(r, net.ep, "o", 1, to, 1);
+        const auto other = static_cast<size_t>(1 - r.id);
+        to = connect_to(r, net.ep, net.nic[other], net.eid[other]);
+        send(r, net.ep, "n", 1, to, 100 + round);
+        recv(r, net.ep, &c, 1, 100 + round);
+        CHECK_EQ(c, 'n');
+        if (old)
+            CHECK(finish(r, net.ep, old).code != MX_STATUS_SUCCESS);
+        r.barrier();
+    }
+}
+
 CONFORM(a_new_session_fails_what_went_to_the_old_one, 2, any)
 {
     Net net = open_net(r);
