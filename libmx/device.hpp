@@ -83,7 +83,7 @@ public:
     /// Exposes a message for pulls by (peer, remote_ep). The memory stays valid until close_window.
     virtual void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                              std::span<const Segment> memory, uint64_t length) = 0;
-    virtual void close_window(uint8_t id) = 0;
+    virtual void close_window(uint8_t id, uint8_t tag) = 0;
 
     /// Fetches `total` > 0 bytes of the message that `rndv` announced into `memory`; ends with an
     /// EMX_EV_PULL_DONE event that carries `cookie` (nonzero). False: all pull slots are busy.

@@ -292,8 +292,9 @@ private:
 
     std::unordered_map<uint64_t, Incoming *> pulls_; ///< under way, by cookie
     uint64_t next_pull_ = 1;
-    std::array<TxMessage *, 256> window_{};
-    std::array<uint8_t, 256> window_tag_{};
+    std::array<TxMessage *, FW_WINDOWS> window_{}; ///< by fw_window_slot
+    std::array<uint8_t, 256> window_tag_{}; ///< the last one of an id
+    std::array<uint8_t, 256> windows_of_{}; ///< open ones of an id
     uint32_t windows_used_ = 0;
     uint32_t next_window_ = 0;
 

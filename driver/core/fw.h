@@ -173,9 +173,20 @@ struct fw_board {
 	char name[EMX_NAME_MAX];
 };
 
-#define FW_WINDOWS 256
+/*
+ * Messages on offer. On the wire a window has 8 bits of id, and 8 bits of tag that count its uses;
+ * the low bits of the tag tell apart windows that share an id.
+ */
+#define FW_WINDOWS_PER_ID 16
+#define FW_WINDOWS (256 * FW_WINDOWS_PER_ID)
 #define FW_PULLS 256
 #define FW_PULL_FRAMES 128 /* outstanding frames of one pull, at most: bits of its bitmap */
+
+/* Where the window with that id and tag stands in a table of FW_WINDOWS. */
+static inline __u16 fw_window_slot(__u8 id, __u8 tag)
+{
+	return (__u16)(id | (tag % FW_WINDOWS_PER_ID) << 8);
+}
 
 struct fw_window {
 	__u64 length;
@@ -285,7 +296,7 @@ enum fw_fx_kind {
  * frame) or behind its predecessor, and carries len_first, then L, and in the end the rest.
  */
 struct fw_replies {
-	__u8 window; /* read from this window's memory */
+	__u16 window; /* read from this window's memory: fw_window_slot */
 	__u8 count;
 	__u32 first; /* frame index of the first */
 	__u32 position; /* of its first byte in the message */
@@ -370,7 +381,7 @@ __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int 
 /* Exposes a message of length bytes for pulls of (peer, remote_ep) under (id, tag). */
 void fw_window_open(struct fw_endpoint *ep, __u8 id, __u8 tag, __u32 peer, __u8 remote_ep,
 		    __u64 length);
-void fw_window_close(struct fw_endpoint *ep, __u8 id);
+void fw_window_close(struct fw_endpoint *ep, __u8 id, __u8 tag);
 
 /*
  * Fetches total > 0 bytes of the message that rndv announced: its u.window, and peer, remote_ep and

@@ -8,7 +8,7 @@
 void fw_window_open(struct fw_endpoint *ep, __u8 id, __u8 tag, __u32 peer, __u8 remote_ep,
 		    __u64 length)
 {
-	struct fw_window *w = &ep->window[id];
+	struct fw_window *w = &ep->window[fw_window_slot(id, tag)];
 
 	w->length = length;
 	w->peer = peer;
@@ -17,9 +17,9 @@ void fw_window_open(struct fw_endpoint *ep, __u8 id, __u8 tag, __u32 peer, __u8 
 	w->used = 1;
 }
 
-void fw_window_close(struct fw_endpoint *ep, __u8 id)
+void fw_window_close(struct fw_endpoint *ep, __u8 id, __u8 tag)
 {
-	ep->window[id].used = 0;
+	ep->window[fw_window_slot(id, tag)].used = 0;
 }
 
 /* A window serves only the endpoint that its message was announced to. */
@@ -27,9 +27,9 @@ static const struct fw_window *find_window(const struct fw_endpoint *ep, const s
 {
 	const struct fw_window *w;
 
-	if (pkt->window >= FW_WINDOWS)
+	if (pkt->window > 0xff)
 		return FW_NULL;
-	w = &ep->window[pkt->window];
+	w = &ep->window[fw_window_slot((__u8)pkt->window, pkt->msg.u.window.tag)];
 	if (!w->used || w->tag != pkt->msg.u.window.tag || w->peer != pkt->msg.peer ||
 	    w->remote_ep != pkt->msg.remote_ep)
 		return FW_NULL;
@@ -57,7 +57,7 @@ static void describe_replies(const struct fw_endpoint *ep, const struct fw_pkt *
 	__u32 room = b->sizes.reply - pkt->skip;
 
 	fw_zero(r, sizeof(*r));
-	r->window = (__u8)pkt->window;
+	r->window = fw_window_slot((__u8)pkt->window, pkt->msg.u.window.tag);
 	r->count = (__u8)((pkt->skip + pkt->length + b->sizes.reply - 1) / b->sizes.reply);
 	r->first = pkt->frame;
 	r->position = position;

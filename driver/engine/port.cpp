@@ -81,14 +81,14 @@ std::unique_ptr<EnginePort> EnginePort::make(PortParts parts, DeviceError &error
 void EnginePort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                              std::span<const Segment> memory, uint64_t length)
 {
-    replies_.open_window(id, memory);
+    replies_.open_window(fw_window_slot(id, tag), memory);
     fw_window_open(&endpoint_, id, tag, peer, remote_ep, length);
 }
 
-void EnginePort::close_window(uint8_t id)
+void EnginePort::close_window(uint8_t id, uint8_t tag)
 {
-    fw_window_close(&endpoint_, id);
-    replies_.close_window(id);
+    fw_window_close(&endpoint_, id, tag);
+    replies_.close_window(fw_window_slot(id, tag));
     publish();
 }
 

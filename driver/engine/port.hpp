@@ -47,7 +47,7 @@ public:
     bool send(const emx_msg &msg, std::byte *payload) override;
     void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                      std::span<const Segment> memory, uint64_t length) override;
-    void close_window(uint8_t id) override;
+    void close_window(uint8_t id, uint8_t tag) override;
     bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                     uint64_t cookie) override;
     void cancel_pull(uint64_t cookie) override;

@@ -30,17 +30,20 @@ void step(fw_replies &run, uint32_t length)
 
 } // namespace
 
-void ReplySender::open_window(uint8_t id, std::span<const Segment> memory) { windows_[id].assign(memory); }
+void ReplySender::open_window(uint16_t slot, std::span<const Segment> memory)
+{
+    windows_[slot].assign(memory);
+}
 
-void ReplySender::close_window(uint8_t id)
+void ReplySender::close_window(uint16_t slot)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count_; i++) {
-        if (at(i).replies.window != id)
+        if (at(i).replies.window != slot)
             at(kept++) = at(i);
     }
     count_ = kept;
-    windows_[id].clear();
+    windows_[slot].clear();
 }
 
 bool ReplySender::add(const fw_replies &run, int socket)

@@ -20,9 +20,10 @@ class ReplySender {
 public:
     ReplySender(const fw_sizes &sizes, emx_counters &counters) : sizes_(sizes), counters_(counters) {}
 
-    void open_window(uint8_t id, std::span<const Segment> memory);
+    /// Windows are named by fw_window_slot.
+    void open_window(uint16_t slot, std::span<const Segment> memory);
     /// Also forgets what is still to be sent from it.
-    void close_window(uint8_t id);
+    void close_window(uint16_t slot);
 
     /// Queues the answer to one PULL, for sending on `socket`; false when too many wait.
     bool add(const fw_replies &run, int socket);

@@ -7,8 +7,11 @@ namespace emx {
 
 namespace {
 
-// As many as Open-MX lets be in progress per endpoint; the rest keeps ids from being reused at once.
-constexpr uint32_t windows_max = 128;
+// Up to here, where Open-MX stops, every window has an id of its own, and ids are not reused at once. Beyond
+// it windows share ids: a message that waits for one holds up all behind it, and the one that the receiver
+// needs before it takes the others may be among them.
+constexpr uint32_t windows_alone = 128;
+constexpr uint32_t windows_max = FW_WINDOWS - 256; // so that there always is an id with a free slot
 // More at once would only share the frames that the receive queue can hold, and overflow it: a few keep the
 // link busy between one message and the next. Every partner may have one, so that a dead one holds up nobody.
 constexpr std::size_t pulls_max = 4;
@@ -37,18 +40,23 @@ bool Endpoint::take_window(TxMessage *tx)
         return true;
     if (windows_used_ >= windows_max)
         return false;
-    while (window_[next_window_ & 0xff])
+    const unsigned room = windows_used_ < windows_alone ? 1 : FW_WINDOWS_PER_ID;
+    while (windows_of_[next_window_ & 0xff] >= room)
         ++next_window_;
     auto id = static_cast<uint8_t>(next_window_++ & 0xff);
-    window_[id] = tx;
+    uint8_t tag = ++window_tag_[id];
+    while (window_[fw_window_slot(id, tag)])
+        tag = ++window_tag_[id];
+    window_[fw_window_slot(id, tag)] = tx;
+    ++windows_of_[id];
     ++windows_used_;
     tx->has_window = true;
     tx->header.u.window.id = id;
-    tx->header.u.window.tag = ++window_tag_[id];
+    tx->header.u.window.tag = tag;
     tx->header.u.window.offset = 0;
     const Request *request = tx->request;
-    port_->open_window(id, tx->header.u.window.tag, tx->partner->peer, tx->partner->remote_ep,
-                       request->segments.view(), request->msg_length);
+    port_->open_window(id, tag, tx->partner->peer, tx->partner->remote_ep, request->segments.view(),
+                       request->msg_length);
     return true;
 }
 
@@ -56,9 +64,10 @@ void Endpoint::free_window(TxMessage *tx)
 {
     if (!tx->has_window)
         return;
-    uint8_t id = tx->header.u.window.id;
-    port_->close_window(id);
-    window_[id] = nullptr;
+    const uint8_t id = tx->header.u.window.id, tag = tx->header.u.window.tag;
+    port_->close_window(id, tag);
+    window_[fw_window_slot(id, tag)] = nullptr;
+    --windows_of_[id];
     tx->has_window = false;
     bool was_full = windows_used_-- == windows_max;
     if (!was_full)
@@ -92,7 +101,7 @@ void Endpoint::end_rendezvous(TxMessage *tx, int code, uint32_t xfer_length)
 
 void Endpoint::on_notify(Partner *partner, const emx_msg &msg)
 {
-    TxMessage *tx = window_[msg.u.window.id];
+    TxMessage *tx = window_[fw_window_slot(msg.u.window.id, msg.u.window.tag)];
     if (!tx || tx->partner != partner || tx->header.u.window.tag != msg.u.window.tag ||
         msg.msg_len > tx->header.msg_len)
         return; // a leftover: acknowledged, no effect (10.1)

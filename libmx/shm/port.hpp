@@ -42,7 +42,7 @@ public:
     void flush() override { inner_->flush(); }
     void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                      std::span<const Segment> memory, uint64_t length) override;
-    void close_window(uint8_t id) override;
+    void close_window(uint8_t id, uint8_t tag) override;
     bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                     uint64_t cookie) override;
     void cancel_pull(uint64_t cookie) override;
@@ -74,7 +74,7 @@ private:
     Outgoing *channel_to(uint32_t peer, uint8_t endpoint, uint32_t session);
     Outgoing *connect(uint32_t peer, uint8_t endpoint, uint32_t session);
     void drop(uint64_t key);
-    void publish(Outgoing &to, uint8_t id);
+    void publish(Outgoing &to, uint16_t slot);
 
     // In (port.cpp)
     const emx_msg *handed_out();
@@ -113,7 +113,7 @@ private:
     Outgoing *last_out_ = nullptr;
     uint64_t last_key_ = ~uint64_t{0};
     uint32_t next_id_ = 1;
-    std::array<Window, 256> windows_{};
+    std::array<Window, FW_WINDOWS> windows_{}; ///< by fw_window_slot
     uint64_t stamps_ = 0;
     std::deque<Pull> pulls_;
     std::deque<emx_msg> queue_; ///< pulls that ended

@@ -88,9 +88,9 @@ Outgoing *ShmPort::connect(uint32_t peer, uint8_t endpoint, uint32_t session)
     }
     last_out_ = channel.get();
     last_key_ = key;
-    for (unsigned id = 0; id < windows_.size(); ++id)
-        if (windows_[id].used && windows_[id].key == key)
-            publish(*channel, static_cast<uint8_t>(id));
+    for (unsigned slot = 0; slot < windows_.size(); ++slot)
+        if (windows_[slot].used && windows_[slot].key == key)
+            publish(*channel, static_cast<uint16_t>(slot));
     out_[key] = std::move(channel);
     return nullptr;
 }
@@ -106,10 +106,10 @@ void ShmPort::drop(uint64_t key)
     last_out_ = nullptr;
 }
 
-void ShmPort::publish(Outgoing &to, uint8_t id)
+void ShmPort::publish(Outgoing &to, uint16_t slot)
 {
-    const Window &window = windows_[id];
-    SharedWindow &shared = to.memory().window[id];
+    const Window &window = windows_[slot];
+    SharedWindow &shared = to.memory().window[slot];
     const bool single = window.pieces.size() == 1;
     const void *address = single ? static_cast<const void *>(window.pieces[0].data) : window.pieces.data();
     shared.stamp.store(0, std::memory_order_relaxed);
@@ -126,7 +126,8 @@ void ShmPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote
     inner_->open_window(id, tag, peer, remote_ep, memory, length);
     if (!inner_->peer_is_local(peer))
         return;
-    Window &window = windows_[id];
+    const uint16_t slot = fw_window_slot(id, tag);
+    Window &window = windows_[slot];
     window.key = key_of(peer, remote_ep);
     window.length = length;
     window.tag = tag;
@@ -134,19 +135,20 @@ void ShmPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote
     window.pieces.assign(memory.begin(), memory.end());
     const auto found = out_.find(window.key);
     if (found != out_.end())
-        publish(*found->second, id);
+        publish(*found->second, slot);
 }
 
-void ShmPort::close_window(uint8_t id)
+void ShmPort::close_window(uint8_t id, uint8_t tag)
 {
-    Window &window = windows_[id];
+    const uint16_t slot = fw_window_slot(id, tag);
+    Window &window = windows_[slot];
     if (window.used) {
         const auto found = out_.find(window.key);
         if (found != out_.end())
-            found->second->memory().window[id].stamp.store(0, std::memory_order_seq_cst);
+            found->second->memory().window[slot].stamp.store(0, std::memory_order_seq_cst);
         window.used = false;
     }
-    inner_->close_window(id);
+    inner_->close_window(id, tag);
 }
 
 } // namespace emx::shm

@@ -28,7 +28,7 @@ uint32_t describe(const PieceList &list, uint64_t position, uint32_t &length, io
 bool Pull::begin(std::shared_ptr<Incoming> from, const emx_msg &rndv, uint32_t total,
                  std::span<const Segment> memory, uint64_t cookie)
 {
-    SharedWindow &window = from->memory().window[rndv.u.window.id];
+    SharedWindow &window = from->memory().window[fw_window_slot(rndv.u.window.id, rndv.u.window.tag)];
     from_ = std::move(from);
     rndv_ = rndv;
     total_ = total;
@@ -67,7 +67,8 @@ bool Pull::read_window(SharedWindow &window, uint64_t stamp)
 bool Pull::still_open() const
 {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    const SharedWindow &window = from_->memory().window[rndv_.u.window.id];
+    const SharedWindow &window =
+        from_->memory().window[fw_window_slot(rndv_.u.window.id, rndv_.u.window.tag)];
     // A number of a process that ended may be another process's by now.
     return window.stamp.load(std::memory_order_acquire) == stamp_ && !from_->link.process_ended();
 }

@@ -6,6 +6,8 @@
 // record's header is read once, and only the copy is judged.
 #pragma once
 
+#include "driver/core/fw.h"
+
 #include <emx/abi.h>
 
 #include <atomic>
@@ -32,7 +34,7 @@ struct RingMemory {
     std::atomic<uint32_t> attached; ///< receiver: it reads the ring
     std::atomic<uint32_t> closed; ///< receiver: it never will again
     alignas(64) std::atomic<uint32_t> sleeping; ///< receiver: wants to be woken; cleared by who wakes it
-    alignas(64) SharedWindow window[256];
+    alignas(64) SharedWindow window[FW_WINDOWS]; ///< by fw_window_slot
     alignas(64) std::byte data[ring_bytes];
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);

@@ -346,7 +346,7 @@ CONFORM(both_send_large_at_once, 2, any)
 CONFORM(more_large_messages_than_windows, 2, any)
 {
     Net net = open_net(r);
-    const size_t count = 300; // a frame names 256 windows
+    const size_t count = 300; // a frame names 256 of them
     const uint32_t size = 33000;
     std::vector<std::vector<uint8_t>> out(count), in(count);
     std::vector<mx_request_t> s(count), q(count);
@@ -361,6 +361,51 @@ CONFORM(more_large_messages_than_windows, 2, any)
         finish_ok(r, net.ep, q[i]);
         finish_ok(r, net.ep, s[i]);
         CHECK_PATTERN(in[i], i + other(r), size);
+    }
+    r.barrier();
+}
+
+CONFORM(nothing_waits_behind_messages_that_nobody_receives, 2, any)
+{
+    // The receiver takes the last message first, and none of the large ones before it.
+    Net net = open_net(r);
+    const size_t count = 300;
+    const uint32_t size = 33000;
+    std::vector<std::vector<uint8_t>> out(count);
+    std::vector<uint8_t> in(size);
+    std::vector<mx_request_t> s(count);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = pattern(i + static_cast<uint64_t>(r.id), size);
+        s[i] = isend(r, net.ep, out[i].data(), size, net.to[other(r)], i);
+    }
+    send(r, net.ep, "x", 1, net.to[other(r)], count);
+    recv(r, net.ep, in.data(), 1, count);
+    CHECK_EQ(in[0], 'x');
+    for (size_t i = count; i-- > 0;) {
+        recv(r, net.ep, in.data(), size, i);
+        CHECK_PATTERN(in, i + other(r), size);
+    }
+    for (mx_request_t &q : s)
+        finish_ok(r, net.ep, q);
+    r.barrier();
+}
+
+CONFORM(more_synchronous_messages_than_window_names, 2, any)
+{
+    Net net = open_net(r);
+    const uint64_t count = 4500; // id and tag tell 4096 windows apart
+    std::vector<uint64_t> out(count), in(count);
+    std::vector<mx_request_t> s(count), q(count);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = i * 3 + static_cast<uint64_t>(r.id);
+        s[i] = issend(r, net.ep, &out[i], sizeof out[i], net.to[other(r)], i);
+    }
+    for (size_t i = count; i-- > 0;)
+        q[i] = irecv(r, net.ep, &in[i], sizeof in[i], i);
+    for (size_t i = 0; i < count; i++) {
+        finish_ok(r, net.ep, q[i]);
+        finish_ok(r, net.ep, s[i]);
+        REQUIRE_EQ(in[i], i * 3 + other(r));
     }
     r.barrier();
 }

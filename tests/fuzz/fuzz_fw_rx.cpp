@@ -179,15 +179,17 @@ private:
 
     void window(Input &in)
     {
-        auto id = static_cast<uint8_t>(in.take(1) % 4);
-        if (window_[id]) {
-            fw_window_close(ep_.get(), id);
-            window_[id].reset();
+        uint32_t which = in.take(1);
+        auto id = static_cast<uint8_t>(which % 4), tag = static_cast<uint8_t>(which / 4 % 2);
+        std::unique_ptr<uint8_t[]> &memory = window_[fw_window_slot(id, tag)];
+        if (memory) {
+            fw_window_close(ep_.get(), id, tag);
+            memory.reset();
             return;
         }
         uint32_t length = in.take(3) % 200000;
-        window_[id].reset(new uint8_t[length]());
-        fw_window_open(ep_.get(), id, static_cast<uint8_t>(in.take(1) % 2), 0, 2, length);
+        memory.reset(new uint8_t[length]());
+        fw_window_open(ep_.get(), id, tag, 0, 2, length);
     }
 
     void give(const std::vector<uint8_t> &bytes)
@@ -297,7 +299,7 @@ private:
     fw_board board_{};
     std::unique_ptr<fw_endpoint> ep_ = std::make_unique<fw_endpoint>();
     std::map<uint64_t, Destination> destination_;
-    std::unique_ptr<uint8_t[]> window_[4];
+    std::map<uint16_t, std::unique_ptr<uint8_t[]>> window_;
     uint64_t now_ = 1, cookies_ = 0;
 };
 

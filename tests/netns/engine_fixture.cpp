@@ -150,7 +150,7 @@ void Pair::transfer(const std::vector<std::byte> &source, std::vector<std::byte>
 {
     begin(source, target, 17, 99, pieces);
     finish();
-    ports_[0]->close_window(17);
+    ports_[0]->close_window(17, 42);
 }
 
 } // namespace emx::test

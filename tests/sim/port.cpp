@@ -126,9 +126,9 @@ void SimPort::copy_in(uint64_t cookie, uint32_t position, const uint8_t *from, u
         abort(); // the core placed data outside a live pull
 }
 
-bool SimPort::read_window(uint8_t id, uint64_t at, uint8_t *to, uint32_t length)
+bool SimPort::read_window(uint16_t slot, uint64_t at, uint8_t *to, uint32_t length)
 {
-    auto it = windows_.find(id);
+    auto it = windows_.find(slot);
     return it != windows_.end() &&
            over_segments(it->second, at, length,
                          [&](std::byte *from, uint32_t off, uint32_t n) { std::memcpy(to + off, from, n); });
@@ -192,14 +192,14 @@ bool SimPort::send(const emx_msg &msg, std::byte *payload)
 void SimPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                           std::span<const Segment> memory, uint64_t length)
 {
-    windows_[id].assign(memory.begin(), memory.end());
+    windows_[fw_window_slot(id, tag)].assign(memory.begin(), memory.end());
     fw_window_open(ep_.get(), id, tag, peer, remote_ep, length);
 }
 
-void SimPort::close_window(uint8_t id)
+void SimPort::close_window(uint8_t id, uint8_t tag)
 {
-    fw_window_close(ep_.get(), id);
-    windows_.erase(id);
+    fw_window_close(ep_.get(), id, tag);
+    windows_.erase(fw_window_slot(id, tag));
 }
 
 bool SimPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,

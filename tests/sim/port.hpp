@@ -24,7 +24,7 @@ public:
     bool send(const emx_msg &msg, std::byte *payload) override;
     void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                      std::span<const Segment> memory, uint64_t length) override;
-    void close_window(uint8_t id) override;
+    void close_window(uint8_t id, uint8_t tag) override;
     bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                     uint64_t cookie) override;
     void cancel_pull(uint64_t cookie) override;
@@ -41,7 +41,7 @@ public:
     void queue_frame(Frame frame);
     void put_event(const emx_msg &msg, const Frame *frame);
     void copy_in(uint64_t cookie, uint32_t position, const uint8_t *from, uint32_t length);
-    bool read_window(uint8_t id, uint64_t at, uint8_t *to, uint32_t length);
+    bool read_window(uint16_t slot, uint64_t at, uint8_t *to, uint32_t length);
     /// Has the firmware's own timer run, where the host and not the process runs the firmware.
     void arm();
     /// The process died: the number is closed and nothing moves any more.
@@ -75,7 +75,7 @@ private:
     size_t slot_bytes_;
     std::unique_ptr<std::byte[]> slots_;
     std::deque<emx_msg> late_; ///< local events that found the ring full: those cannot be lost
-    std::map<uint8_t, Memory> windows_;
+    std::map<uint16_t, Memory> windows_; ///< by fw_window_slot
     std::map<uint64_t, Memory> pulls_;
     uint64_t armed_ = never;
     Task *waiter_ = nullptr;

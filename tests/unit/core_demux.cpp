@@ -202,7 +202,7 @@ TEST_CASE("fw_rx__pulls_meet_windows")
     REQUIRE(b.fx.u.replies.count == 2);
     pull().msg.u.window.offset = 0xffffffff;
     REQUIRE(b.outcome() == "drop: pull outside window");
-    fw_window_close(b.endpoint.fw.get(), 7);
+    fw_window_close(b.endpoint.fw.get(), 7, 42);
     pull();
     REQUIRE(b.outcome() == "NACK_MCP 4");
 }

@@ -237,7 +237,7 @@ TEST_CASE("fw_pull__a_closed_window_refuses")
 {
     PullPair pair(sizes_w());
     PullJob &job = pair.start(100000);
-    fw_window_close(pair.sender.fw.get(), 1);
+    fw_window_close(pair.sender.fw.get(), 1, 42);
     fw_fx fx{};
     pair.requests.clear();
     // the NACK is a TX of the sender, so look at it here instead of in the pair

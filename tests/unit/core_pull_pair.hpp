@@ -138,7 +138,8 @@ public:
             send(tx_frame(fx));
             break;
         case FW_FX_REPLIES:
-            for (auto &f : reply_frames(sizes, fx.u.replies, jobs.at(fx.u.replies.window).source.data()))
+            for (auto &f :
+                 reply_frames(sizes, fx.u.replies, jobs.at(fx.u.replies.window & 0xff).source.data()))
                 send(f);
             break;
         case FW_FX_COPY: place(fx, *frame); break;
