@@ -34,9 +34,10 @@ struct mtl_mx_contact {
 	uint64_t nic_id;
 	uint32_t endpoint_id;
 	uint32_t layout; /* MTL_MX_LAYOUT of the sender */
+	char dialect[32]; /* of its board, as MX_PART_NUMBER tells it */
 };
 /* Changes with the meaning of match bits or of struct mtl_mx_contact. */
-#define MTL_MX_LAYOUT 1
+#define MTL_MX_LAYOUT 2
 
 /* A process that this one has sent to. */
 struct mtl_mx_peer {
@@ -90,6 +91,8 @@ bool mtl_mx_is_wanted(void);
 /* mtl_mx_endpoint.c: opens the endpoint and publishes its address; an OMPI code. */
 int mtl_mx_open(void);
 int mtl_mx_finalize(struct mca_mtl_base_module_t *mtl);
+/* Address and dialect of this process's endpoint; an OMPI code. */
+int mtl_mx_own_contact(struct mtl_mx_contact *contact);
 
 /* mtl_mx_peer.c */
 int mtl_mx_add_procs(struct mca_mtl_base_module_t *mtl, size_t count, struct ompi_proc_t **procs);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* What MX said last while starting: more than the code tells. */
 static char reason[512];
@@ -51,15 +52,30 @@ static int open_endpoint(void)
 	return code == MX_SUCCESS ? OMPI_SUCCESS : refuse(code);
 }
 
-static int publish(void)
+int mtl_mx_own_contact(struct mtl_mx_contact *contact)
 {
 	mx_endpoint_addr_t address;
-	struct mtl_mx_contact contact = { .layout = MTL_MX_LAYOUT };
+	char text[MX_MAX_STR_LEN] = "";
+
+	memset(contact, 0, sizeof(*contact));
+	contact->layout = MTL_MX_LAYOUT;
+	if (mx_get_endpoint_addr(ompi_mtl_mx.endpoint, &address) != MX_SUCCESS ||
+	    mx_decompose_endpoint_addr(address, &contact->nic_id, &contact->endpoint_id) !=
+		    MX_SUCCESS)
+		return OMPI_ERROR;
+	if (mx_get_info(ompi_mtl_mx.endpoint, MX_PART_NUMBER, NULL, 0, text, sizeof(text)) ==
+	    MX_SUCCESS)
+		snprintf(contact->dialect, sizeof(contact->dialect), "%.*s",
+			 (int)sizeof(contact->dialect) - 1, text);
+	return OMPI_SUCCESS;
+}
+
+static int publish(void)
+{
+	struct mtl_mx_contact contact;
 	int rc = OMPI_ERROR;
 
-	if (mx_get_endpoint_addr(ompi_mtl_mx.endpoint, &address) != MX_SUCCESS ||
-	    mx_decompose_endpoint_addr(address, &contact.nic_id, &contact.endpoint_id) !=
-		    MX_SUCCESS)
+	if (mtl_mx_own_contact(&contact) != OMPI_SUCCESS)
 		return OMPI_ERROR;
 	OPAL_MODEX_SEND(rc, MTL_MX_PUBLISH_SCOPE, &mca_mtl_mx_component.mtl_version, &contact,
 			sizeof(contact));

@@ -9,6 +9,7 @@
 #include "opal/util/proc.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* What another process published; false after a message. */
 static bool find_contact(struct ompi_proc_t *proc, struct mtl_mx_contact *contact)
@@ -40,6 +41,20 @@ static bool find_contact(struct ompi_proc_t *proc, struct mtl_mx_contact *contac
 	return same;
 }
 
+/* Boards of different dialects exchange short messages and lose long ones; false after a message.
+ */
+static bool understands(struct ompi_proc_t *proc, const struct mtl_mx_contact *peer)
+{
+	struct mtl_mx_contact own;
+
+	if (mtl_mx_own_contact(&own) != OMPI_SUCCESS || strcmp(own.dialect, peer->dialect) == 0)
+		return true;
+	mtl_mx_complain("the board of host %s speaks %s, this one %s: give all boards of a network "
+			"the same dialect (EMX_BOARDS, or boards in ethermx.conf)",
+			opal_get_proc_hostname(&proc->super), peer->dialect, own.dialect);
+	return false;
+}
+
 /* What a user can do about a connect that failed. */
 static const char *remedy(mx_return_t code)
 {
@@ -64,7 +79,7 @@ static struct mtl_mx_peer *connect_now(struct ompi_proc_t *proc)
 	struct mtl_mx_contact contact;
 	struct mtl_mx_peer *peer = malloc(sizeof(*peer));
 
-	if (!peer || !find_contact(proc, &contact)) {
+	if (!peer || !find_contact(proc, &contact) || !understands(proc, &contact)) {
 		free(peer);
 		return NULL;
 	}

@@ -101,6 +101,13 @@ mx_return_t choose_board(Context &context, mx_endpoint_t ep, const void *in, uin
     return MX_BOARD_UNKNOWN;
 }
 
+/// "MXoE, dialect N=9000": what boards must have in common to understand each other.
+std::string dialect_of(const BoardInfo &board)
+{
+    std::string text = std::string("MXoE, dialect ") + board.dialect;
+    return board.dialect_mtu ? text + "=" + std::to_string(board.dialect_mtu) : text;
+}
+
 mx_return_t board_info(Context &context, int key, const BoardInfo &board, const Output &out)
 {
     switch (key) {
@@ -108,7 +115,7 @@ mx_return_t board_info(Context &context, int key, const BoardInfo &board, const 
     case MX_COUNTERS_LABELS: return counter_labels(out);
     case MX_COUNTERS_VALUES: return counter_values(context, board.number, out);
     case MX_PRODUCT_CODE: return out.text("EtherMX (" + board.driver + ")");
-    case MX_PART_NUMBER: return out.text("not available");
+    case MX_PART_NUMBER: return out.text(dialect_of(board));
     case MX_SERIAL_NUMBER: return out.text("not available");
     case MX_PORT_COUNT: return out.number(1);
     case MX_NUMA_NODE: return out.number(board.numa_node);

@@ -2,6 +2,7 @@
 // Conformance: mx_get_info, names, boards, internal and raw functions (API 3.9, 3.11, 3.12, 4).
 #include "kit.hpp"
 #include <cstring>
+#include <string_view>
 
 #include <mx_internals/mx__driver_interface.h>
 #include <mx_internals/mx__fops.h>
@@ -128,6 +129,10 @@ CONFORM(info_strings, 1, any)
         CHECK(code != MX_SUCCESS || text[2] == 0 || text[1] == 0 || text[0] == 0);
         CHECK_EQ(text[3], 'x');
     }
+    char text[MX_MAX_STR_LEN] = "";
+    CHECK_EQ(mx_get_info(nullptr, MX_PART_NUMBER, &board, 4, text, sizeof text), MX_SUCCESS);
+    bool wire = info(r, MX_LINE_SPEED) != MX_SPEED_OPEN_MX;
+    CHECK(std::string_view(text).find(wire ? "dialect W" : "dialect N=") != std::string_view::npos);
 }
 
 CONFORM(names_resolve_both_ways, 2, any)
