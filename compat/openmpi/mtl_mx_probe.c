@@ -78,12 +78,17 @@ int mtl_mx_improbe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t
 	(void)mtl;
 	*matched = 0;
 	mtl_mx_pattern(comm, source, tag, &match, &mask);
-	OPAL_THREAD_LOCK(&ompi_mtl_mx.claiming);
+	/* Asking in vain makes progress and yields: with the lock held, all other threads would
+	 * starve. */
 	mx_return_t code = mx_iprobe(ompi_mtl_mx.endpoint, match, mask, &found, &result);
 
-	if (code == MX_SUCCESS && result)
-		claim = claim_found(&found);
-	OPAL_THREAD_UNLOCK(&ompi_mtl_mx.claiming);
+	if (code == MX_SUCCESS && result) {
+		OPAL_THREAD_LOCK(&ompi_mtl_mx.claiming);
+		code = mx_iprobe(ompi_mtl_mx.endpoint, match, mask, &found, &result);
+		if (code == MX_SUCCESS && result)
+			claim = claim_found(&found);
+		OPAL_THREAD_UNLOCK(&ompi_mtl_mx.claiming);
+	}
 	if (code != MX_SUCCESS)
 		return OMPI_ERROR;
 	if (!result)
