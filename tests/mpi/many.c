@@ -100,7 +100,7 @@ static void case_reverse(void)
 /* Long messages, hundreds at once, none of them expected. */
 static void case_long_ones(void)
 {
-    enum { LONG_ONES = 200, BYTES = 150000 };
+    enum { LONG_ONES = 300, BYTES = 70000 };
     unsigned char *out = get(LONG_ONES * BYTES), *in = get(BYTES);
     MPI_Request sends[LONG_ONES];
     fill(out, LONG_ONES * BYTES, (uint64_t)rank);
