@@ -4,32 +4,32 @@
  *
  * Open MPI yields the processor while it waits, but that only lets others go first: with more than
  * two that do so, each of them spins for its turn, and the one that has work waits for all of them.
- * Who calls progress in vain without using the processor in between has nothing else to do, and may
- * as well be woken by what he waits for. A program that computes between its tests must not be put
- * to sleep, hence the look at the processor time.
+ * Who looks in vain without using the processor in between has nothing else to do, and may as well
+ * be woken by what he waits for. Two kinds of callers must not be put to sleep: a program that
+ * computes between its tests, hence the look at the processor time; and one that has the processor
+ * for itself, whose tests may belong to a loop that does a little work each time, hence the look at
+ * the clock.
  */
 #include "mtl_mx.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-#include "opal/runtime/opal_progress.h"
-
-/* A call in vain that costs more than this has been more than a look. */
+/* A look in vain that takes more processor time than this has been more than a look. */
 #define LOOK_NS 3000
-/* Calls in vain until the next sleep, when one ended without a result. */
-#define CALLS_BETWEEN_SLEEPS 4
+/* Looks in vain until the next sleep, when one ended without a result. */
+#define LOOKS_BETWEEN_SLEEPS 4
 
 static __thread struct {
-	unsigned calls, limit; /* in vain, and how many of them are enough; 0: not yet known */
-	uint64_t began_ns; /* processor time at the first of them */
+	unsigned looks, limit; /* in vain, and how many of them are enough; limit 0: not set yet */
+	uint64_t cpu_ns, wall_ns; /* at the first of them */
 } idle;
 
-static uint64_t processor_time(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
@@ -42,26 +42,36 @@ void mtl_mx_prepare_idle(void)
 
 void mtl_mx_was_busy(void)
 {
-	idle.calls = 0;
+	idle.looks = 0;
 	idle.limit = 0;
+}
+
+/* Only looked, while others had the processor half of the time at least. */
+static bool in_the_way(void)
+{
+	uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - idle.cpu_ns;
+	uint64_t wall = clock_ns(CLOCK_MONOTONIC) - idle.wall_ns;
+
+	return cpu < (uint64_t)idle.limit * LOOK_NS && wall > 2 * cpu;
 }
 
 bool mtl_mx_may_sleep(void)
 {
 	unsigned patience = (unsigned)ompi_mtl_mx.sleep_after;
+	bool sleep;
 
 	if (!opal_progress_yield_when_idle || ompi_mtl_mx.sleep_after <= 0)
 		return false;
-	if (idle.calls++ == 0)
-		idle.began_ns = processor_time();
-	if (idle.limit == 0)
-		idle.limit = patience;
-	if (idle.calls < idle.limit)
+	if (idle.looks++ == 0) {
+		idle.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		idle.wall_ns = clock_ns(CLOCK_MONOTONIC);
+		if (idle.limit == 0)
+			idle.limit = patience;
+	}
+	if (idle.looks < idle.limit)
 		return false;
-	bool only_looked = processor_time() - idle.began_ns < (uint64_t)idle.limit * LOOK_NS;
-
-	idle.calls = 0;
-	idle.limit =
-		only_looked && patience > CALLS_BETWEEN_SLEEPS ? CALLS_BETWEEN_SLEEPS : patience;
-	return only_looked;
+	sleep = in_the_way();
+	idle.looks = 0;
+	idle.limit = sleep && patience > LOOKS_BETWEEN_SLEEPS ? LOOKS_BETWEEN_SLEEPS : patience;
+	return sleep;
 }

@@ -40,10 +40,20 @@ hpcc_input() {
         grep -q "^$1 Ns" hpccinf.txt && grep -q "^$p Ps" hpccinf.txt
 }
 
+# MPIRandomAccess cuts itself short when it is slow, and counts what it lost by that: with many more ranks than
+# processors some errors in most runs, over TCP too. The benchmark itself allows 1 %.
+random_access_is_right() {
+    if [ "$ranks" -le 4 ]; then
+        grep -q '^MPIRandomAccess_Errors=0' hpccoutf.txt && grep -q '^MPIRandomAccess_LCG_Errors=0' hpccoutf.txt
+    else
+        awk -F= '/^MPIRandomAccess(_LCG)?_ErrorsFraction=/ { n++; bad += $2 > 0.01 } END { exit !(n == 2 && !bad) }' hpccoutf.txt
+    fi
+}
+
 app_hpcc() {
     hpcc_input 400 && job 600 hpcc || return
     grep -E '^(Success|MPIRandomAccess.*Errors|.*Residual|HPL_Tflops)|residual checks|FAILED' hpccoutf.txt
-    grep -q '^Success=1' hpccoutf.txt && grep -q '^MPIRandomAccess_Errors=0' hpccoutf.txt &&
+    grep -q '^Success=1' hpccoutf.txt && random_access_is_right &&
         grep -q '1 tests completed and passed residual checks' hpccoutf.txt && ! grep -q FAILED hpccoutf.txt
 }
 
