@@ -11,7 +11,7 @@
 
 static int register_parameters(void);
 static int query(mca_base_module_t **module, int *priority);
-static struct mca_mtl_base_module_t *init(bool progress_threads, bool mpi_threads);
+static struct mca_mtl_base_module_t *init(MTL_MX_INIT_PARAMETERS);
 
 static int nothing(void)
 {
@@ -32,7 +32,7 @@ __attribute__((visibility("default"))) mca_mtl_base_component_2_0_0_t mca_mtl_mx
     .mtl_data = {MCA_BASE_METADATA_PARAM_NONE},
     .mtl_init = init,
 };
-#if OMPI_MAJOR_VERSION >= 5
+#ifdef MCA_BASE_COMPONENT_INIT /* after Open MPI 5.0 */
 MCA_BASE_COMPONENT_INIT(ompi, mtl, mx)
 #endif
 
@@ -117,10 +117,11 @@ static int query(mca_base_module_t **module, int *priority)
 	return OMPI_SUCCESS;
 }
 
-static struct mca_mtl_base_module_t *init(bool progress_threads, bool mpi_threads)
+static struct mca_mtl_base_module_t *init(MTL_MX_INIT_PARAMETERS)
 {
 	(void)progress_threads;
 	(void)mpi_threads; /* libmx can be called by several threads at any time */
+	mtl_mx_refuse_accelerators();
 	return mtl_mx_open() == OMPI_SUCCESS ? &ompi_mtl_mx.base : NULL;
 }
 

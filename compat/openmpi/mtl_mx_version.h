@@ -18,6 +18,8 @@
 #define MTL_MX_PUBLISH_SCOPE PMIX_GLOBAL
 #define MTL_MX_LOCAL_RANK (opal_process_info.my_local_rank)
 #define mtl_mx_context_id(comm) ((uint32_t)(comm)->c_index)
+#define MTL_MX_INIT_PARAMETERS bool progress_threads, bool mpi_threads, bool *accelerators
+#define mtl_mx_refuse_accelerators() (*accelerators = false)
 #else
 #include "ompi/mca/rte/rte.h"
 #include "opal/mca/pmix/pmix.h"
@@ -25,6 +27,8 @@
 #define MTL_MX_PUBLISH_SCOPE OPAL_PMIX_GLOBAL
 #define MTL_MX_LOCAL_RANK (ompi_process_info.my_local_rank)
 #define mtl_mx_context_id(comm) ((uint32_t)(comm)->c_contextid)
+#define MTL_MX_INIT_PARAMETERS bool progress_threads, bool mpi_threads
+#define mtl_mx_refuse_accelerators() ((void)0)
 #endif
 
 #endif
