@@ -13,9 +13,9 @@ import sys
 import evaluate
 import plot
 
-NAMES = {"mx-itself": "MX itself", "mx": "MPI over EtherMX", "ob1": "ob1/tcp", "ob1-offloads": "ob1/tcp, offloads on",
+NAMES = {"mx-itself": "MX itself", "mx": "MPI over EtherMX", "mx-list": "as a list", "mx-packed": "packed", "ob1": "ob1/tcp", "ob1-offloads": "ob1/tcp, offloads on",
          "ucx": "UCX tcp", "ofi": "libfabric tcp"}
-PATTERNS = ("pingpong", "stream", "both", "barrier", "bcast", "allreduce", "alltoall", "hpcc", "lammps", "openfoam")
+PATTERNS = ("pingpong", "stream", "both", "vector", "barrier", "bcast", "allreduce", "alltoall", "hpcc", "lammps", "openfoam")
 
 
 def table(data):

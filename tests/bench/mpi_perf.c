@@ -5,10 +5,11 @@
  *
  *   mpirun -n RANKS mpi_perf [-t MS] [-e END] PATTERN...
  *
- * PATTERN: pingpong stream both (between ranks 0 and 1), barrier bcast allreduce alltoall (all ranks). Prints
- * "pattern,bytes,iterations,min_us,median_us,MB_s", a line per length. A time is that of a half round trip, of one
- * message of a stream with up to 64 outstanding (of one each way for "both"), or of a collective at its
- * slowest rank.
+ * PATTERN: pingpong stream both vector (between ranks 0 and 1), barrier bcast allreduce alltoall (all ranks).
+ * Prints "pattern,bytes,iterations,min_us,median_us,MB_s", a line per length. A time is that of a half round
+ * trip, of one message of a stream with up to 64 outstanding (of one each way for "both"), or of a collective
+ * at its slowest rank. "vector" is a ping-pong of 128 pieces with gaps as long as they; its length is that of
+ * a piece.
  */
 #include <mpi.h>
 
@@ -19,9 +20,10 @@
 #include <unistd.h>
 
 enum {
-	BATCHES = 20,
-	OUTSTANDING_MAX = 64,
-	STREAM_BYTES = 4 << 20 /* outstanding at most, but two messages */
+    BATCHES = 20,
+    OUTSTANDING_MAX = 64,
+    STREAM_BYTES = 4 << 20, /* outstanding at most, but two messages */
+    PIECES = 128
 };
 
 static int rank, size;
@@ -29,198 +31,216 @@ static char *outgoing, *incoming;
 
 static void pingpong(int bytes)
 {
-	if (rank == 0) {
-		MPI_Send(outgoing, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-		MPI_Recv(outgoing, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	} else if (rank == 1) {
-		MPI_Recv(outgoing, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		MPI_Send(outgoing, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
-	}
+    if (rank == 0) {
+        MPI_Send(outgoing, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        MPI_Recv(outgoing, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank == 1) {
+        MPI_Recv(outgoing, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(outgoing, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    }
+}
+
+static void vector(int bytes)
+{
+    static MPI_Datatype type = MPI_DATATYPE_NULL;
+    static int made;
+
+    if (made != bytes) {
+        if (type != MPI_DATATYPE_NULL)
+            MPI_Type_free(&type);
+        MPI_Type_vector(PIECES, bytes, 2 * bytes, MPI_BYTE, &type);
+        MPI_Type_commit(&type);
+        made = bytes;
+    }
+    if (rank == 0) {
+        MPI_Send(outgoing, 1, type, 1, 4, MPI_COMM_WORLD);
+        MPI_Recv(outgoing, 1, type, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank == 1) {
+        MPI_Recv(outgoing, 1, type, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(outgoing, 1, type, 0, 4, MPI_COMM_WORLD);
+    }
 }
 
 static int outstanding(int bytes)
 {
-	int fit = STREAM_BYTES / (bytes ? bytes : 1);
+    int fit = STREAM_BYTES / (bytes ? bytes : 1);
 
-	return fit > OUTSTANDING_MAX ? OUTSTANDING_MAX : fit < 2 ? 2 : fit;
+    return fit > OUTSTANDING_MAX ? OUTSTANDING_MAX : fit < 2 ? 2 : fit;
 }
 
 static void stream(int bytes)
 {
-	MPI_Request requests[OUTSTANDING_MAX];
-	int n = outstanding(bytes);
+    MPI_Request requests[OUTSTANDING_MAX];
+    int n = outstanding(bytes);
 
-	for (int i = 0; i < n && rank < 2; i++)
-		if (rank == 0)
-			MPI_Isend(outgoing, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &requests[i]);
-		else
-			MPI_Irecv(incoming, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[i]);
-	if (rank >= 2)
-		return;
-	MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
-	/* Nothing is sent ahead of what is received. */
-	if (rank == 0)
-		MPI_Recv(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	else
-		MPI_Send(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
+    for (int i = 0; i < n && rank < 2; i++)
+        if (rank == 0)
+            MPI_Isend(outgoing, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &requests[i]);
+        else
+            MPI_Irecv(incoming, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[i]);
+    if (rank >= 2)
+        return;
+    MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+    /* Nothing is sent ahead of what is received. */
+    if (rank == 0)
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+        MPI_Send(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
 }
 
 static void both(int bytes)
 {
-	MPI_Request requests[2 * OUTSTANDING_MAX];
-	int n = outstanding(bytes);
+    MPI_Request requests[2 * OUTSTANDING_MAX];
+    int n = outstanding(bytes);
 
-	if (rank >= 2)
-		return;
-	for (int i = 0; i < n; i++) {
-		MPI_Irecv(incoming, bytes, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, &requests[2 * i]);
-		MPI_Isend(outgoing, bytes, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, &requests[2 * i + 1]);
-	}
-	MPI_Waitall(2 * n, requests, MPI_STATUSES_IGNORE);
+    if (rank >= 2)
+        return;
+    for (int i = 0; i < n; i++) {
+        MPI_Irecv(incoming, bytes, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, &requests[2 * i]);
+        MPI_Isend(outgoing, bytes, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, &requests[2 * i + 1]);
+    }
+    MPI_Waitall(2 * n, requests, MPI_STATUSES_IGNORE);
 }
 
 static void barrier(int bytes)
 {
-	(void)bytes;
-	MPI_Barrier(MPI_COMM_WORLD);
+    (void)bytes;
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void bcast(int bytes)
-{
-	MPI_Bcast(outgoing, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-}
+static void bcast(int bytes) { MPI_Bcast(outgoing, bytes, MPI_BYTE, 0, MPI_COMM_WORLD); }
 
 static void allreduce(int bytes)
 {
-	MPI_Allreduce(outgoing, incoming, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(outgoing, incoming, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
 static void alltoall(int bytes)
 {
-	MPI_Alltoall(outgoing, bytes, MPI_BYTE, incoming, bytes, MPI_BYTE, MPI_COMM_WORLD);
+    MPI_Alltoall(outgoing, bytes, MPI_BYTE, incoming, bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
 static double two(int bytes)
 {
-	(void)bytes;
-	return 2;
+    (void)bytes;
+    return 2;
 }
 
 static double one(int bytes)
 {
-	(void)bytes;
-	return 1;
+    (void)bytes;
+    return 1;
 }
 
-static double messages(int bytes)
-{
-	return outstanding(bytes);
-}
+static double messages(int bytes) { return outstanding(bytes); }
 
 static const struct pattern {
-	const char *name;
-	void (*run)(int bytes);
-	double (*share)(int bytes); /* runs make so many results */
-	int first, last; /* lengths */
-	int directions; /* of the throughput */
+    const char *name;
+    void (*run)(int bytes);
+    double (*share)(int bytes); /* runs make so many results */
+    int first, last; /* lengths */
+    int directions; /* of the throughput */
 } patterns[] = {
-	{ "pingpong", pingpong, two, 0, 4 << 20, 1 },
-	{ "stream", stream, messages, 0, 4 << 20, 1 },
-	{ "both", both, messages, 0, 4 << 20, 2 },
-	{ "barrier", barrier, one, 0, 0, 0 },
-	{ "bcast", bcast, one, 8, 1 << 20, 1 },
-	{ "allreduce", allreduce, one, 8, 1 << 20, 1 },
-	{ "alltoall", alltoall, one, 8, 256 << 10, 1 },
-	{ NULL },
+    {"pingpong", pingpong, two, 0, 4 << 20, 1},
+    {"stream", stream, messages, 0, 4 << 20, 1},
+    {"both", both, messages, 0, 4 << 20, 2},
+    {"vector", vector, two, 16, (4 << 20) / PIECES, PIECES},
+    {"barrier", barrier, one, 0, 0, 0},
+    {"bcast", bcast, one, 8, 1 << 20, 1},
+    {"allreduce", allreduce, one, 8, 1 << 20, 1},
+    {"alltoall", alltoall, one, 8, 256 << 10, 1},
+    {NULL},
 };
 
 /* Seconds of `count` runs at the slowest rank; the same number at every rank. */
 static double batch(const struct pattern *p, int bytes, long count)
 {
-	double begin, time;
+    double begin, time;
 
-	MPI_Barrier(MPI_COMM_WORLD);
-	begin = MPI_Wtime();
-	for (long i = 0; i < count; i++)
-		p->run(bytes);
-	time = MPI_Wtime() - begin;
-	MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-	return time;
+    MPI_Barrier(MPI_COMM_WORLD);
+    begin = MPI_Wtime();
+    for (long i = 0; i < count; i++)
+        p->run(bytes);
+    time = MPI_Wtime() - begin;
+    MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return time;
 }
 
 static int by_value(const void *a, const void *b)
 {
-	double d = *(const double *)a - *(const double *)b;
+    double d = *(const double *)a - *(const double *)b;
 
-	return (d > 0) - (d < 0);
+    return (d > 0) - (d < 0);
 }
 
 static void measure(const struct pattern *p, int bytes, double seconds)
 {
-	double results[BATCHES], per_run;
-	long count = 1;
+    double results[BATCHES], per_run;
+    long count = 1;
 
-	/* Also the warm-up. */
-	while (batch(p, bytes, count) < seconds / BATCHES && count < 1L << 24)
-		count *= 2;
-	per_run = p->share(bytes) * (double)count;
-	for (int i = 0; i < BATCHES; i++)
-		results[i] = batch(p, bytes, count) / per_run * 1e6;
-	qsort(results, BATCHES, sizeof(results[0]), by_value);
-	double median = (results[BATCHES / 2 - 1] + results[BATCHES / 2]) / 2;
+    /* Also the warm-up. */
+    while (batch(p, bytes, count) < seconds / BATCHES && count < 1L << 24)
+        count *= 2;
+    per_run = p->share(bytes) * (double)count;
+    for (int i = 0; i < BATCHES; i++)
+        results[i] = batch(p, bytes, count) / per_run * 1e6;
+    qsort(results, BATCHES, sizeof(results[0]), by_value);
+    double median = (results[BATCHES / 2 - 1] + results[BATCHES / 2]) / 2;
 
-	if (rank == 0) {
-		printf("%s,%d,%ld,%.3f,%.3f,%.3f\n", p->name, bytes, count * BATCHES, results[0], median,
-		       p->directions * bytes / median);
-		fflush(stdout);
-	}
+    if (rank == 0) {
+        printf("%s,%d,%ld,%.3f,%.3f,%.3f\n", p->name, bytes, count * BATCHES, results[0], median,
+               p->directions * bytes / median);
+        fflush(stdout);
+    }
 }
 
 static const struct pattern *find(const char *name)
 {
-	for (const struct pattern *p = patterns; p->name; p++)
-		if (strcmp(p->name, name) == 0)
-			return p;
-	if (rank == 0)
-		fprintf(stderr, "mpi_perf: no pattern \"%s\"; there are pingpong stream both barrier bcast allreduce "
-				"alltoall\n",
-			name);
-	MPI_Abort(MPI_COMM_WORLD, 2);
-	return NULL;
+    for (const struct pattern *p = patterns; p->name; p++)
+        if (strcmp(p->name, name) == 0)
+            return p;
+    if (rank == 0)
+        fprintf(stderr,
+                "mpi_perf: no pattern \"%s\"; there are pingpong stream both barrier bcast allreduce "
+                "alltoall\n",
+                name);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+    return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	double ms = 50;
-	int end = 4 << 20, option;
+    double ms = 50;
+    int end = 4 << 20, option;
 
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	while ((option = getopt(argc, argv, "t:e:")) != -1) {
-		if (option == 't')
-			ms = atof(optarg);
-		else if (option == 'e')
-			end = atoi(optarg);
-		else
-			MPI_Abort(MPI_COMM_WORLD, 2);
-	}
-	if (size < 2 || ms <= 0 || optind == argc) {
-		fprintf(stderr, "usage: mpirun -n RANKS mpi_perf [-t MS] [-e LAST-LENGTH] PATTERN... (2 ranks or more)\n");
-		MPI_Abort(MPI_COMM_WORLD, 2);
-	}
-	outgoing = calloc((size_t)size, 4 << 20);
-	incoming = calloc((size_t)size, 4 << 20);
-	if (rank == 0)
-		puts("pattern,bytes,iterations,min_us,median_us,MB_s");
-	for (int i = optind; i < argc; i++) {
-		const struct pattern *p = find(argv[i]);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    while ((option = getopt(argc, argv, "t:e:")) != -1) {
+        if (option == 't')
+            ms = atof(optarg);
+        else if (option == 'e')
+            end = atoi(optarg);
+        else
+            MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    if (size < 2 || ms <= 0 || optind == argc) {
+        fprintf(stderr,
+                "usage: mpirun -n RANKS mpi_perf [-t MS] [-e LAST-LENGTH] PATTERN... (2 ranks or more)\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    outgoing = calloc((size_t)size, 4 << 20);
+    incoming = calloc((size_t)size, 4 << 20);
+    if (rank == 0)
+        puts("pattern,bytes,iterations,min_us,median_us,MB_s");
+    for (int i = optind; i < argc; i++) {
+        const struct pattern *p = find(argv[i]);
 
-		for (int bytes = p->first; bytes <= p->last && bytes <= end; bytes = bytes ? 2 * bytes : 1)
-			measure(p, bytes, ms / 1e3);
-	}
-	free(outgoing);
-	free(incoming);
-	MPI_Finalize();
-	return 0;
+        for (int bytes = p->first; bytes <= p->last && bytes <= end; bytes = bytes ? 2 * bytes : 1)
+            measure(p, bytes, ms / 1e3);
+    }
+    free(outgoing);
+    free(incoming);
+    MPI_Finalize();
+    return 0;
 }
