@@ -147,14 +147,18 @@ def evaluate(folder, config, settings):
         [f"- {line}" for line in lines] + [""]
 
 
-def main():
+def begin(usage, title):
+    """(folder of the command line, its settings, the first lines of a notebook entry)."""
     if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    folder = sys.argv[1]
-    with open(os.path.join(folder, "settings"), encoding="utf-8") as file:
+        sys.exit(usage)
+    with open(os.path.join(sys.argv[1], "settings"), encoding="utf-8") as file:
         settings = file.read().strip()
-    date = settings.split("\n", maxsplit=1)[0]
-    entry = [f"## {date}: floor, TCP and EtherMX", ""] + [f"- {line}" for line in settings.split("\n")] + [""]
+    lines = settings.split("\n")
+    return sys.argv[1], settings, [f"## {lines[0]}: {title}", ""] + [f"- {line}" for line in lines] + [""]
+
+
+def main():
+    folder, settings, entry = begin(__doc__, "floor, TCP and EtherMX")
     for title in sorted(glob.glob(os.path.join(folder, "*", "title"))):
         entry += evaluate(folder, os.path.basename(os.path.dirname(title)), settings)
     with open(os.path.join(folder, "entry.md"), "w", encoding="utf-8") as file:

@@ -46,13 +46,7 @@ def picture(path, settings, pingpong, stream):
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    folder = sys.argv[1]
-    with open(os.path.join(folder, "settings"), encoding="utf-8") as file:
-        settings = file.read().strip()
-    date = settings.split("\n", maxsplit=1)[0]
-    entry = [f"## {date}: MPI over EtherMX and over TCP", ""] + [f"- {line}" for line in settings.split("\n")] + [""]
+    folder, settings, entry = evaluate.begin(__doc__, "MPI over EtherMX and over TCP")
     found = {}
     for pattern in PATTERNS:
         data, rounds = evaluate.read_rounds(os.path.join(folder, pattern))

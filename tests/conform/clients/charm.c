@@ -23,15 +23,7 @@ static void start_connected(struct client *c, struct client_net *net)
     OK(mx_open_endpoint(MX_ANY_NIC, MX_ANY_ENDPOINT, KEY, NULL, 0, &net->ep));
     EXPECT(net->ep != NULL, "an endpoint is not NULL: that is how it knows that it has one");
     client_meet(c, net);
-    client_connect_all(c, net);
-    client_barrier(c);
-}
-
-static void stop(struct client *c, struct client_net *net)
-{
-    client_barrier(c);
-    OK(mx_close_endpoint(net->ep));
-    OK(mx_finalize());
+    client_connected(c, net);
 }
 
 CLIENT(charm_endpoint_is_not_null, 1, ANYWHERE)
@@ -42,7 +34,7 @@ CLIENT(charm_endpoint_is_not_null, 1, ANYWHERE)
     start_connected(c, &net);
     EXPECT(mx_open_endpoint(77, MX_ANY_ENDPOINT, KEY, NULL, 0, &none) != MX_SUCCESS && none == NULL,
            "an endpoint that could not be opened stays NULL");
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// A message on its way: the context of its request.
@@ -161,7 +153,7 @@ CLIENT(charm_callback_posts_and_tests, 2, ANYWHERE)
         EXPECT(client_now_ms(c) < end, "requests whose handles were dropped come back by mx_ipeek");
     }
     EXPECT_EQ(m.callbacks, COUNT, "the callback comes once per message");
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(charm_dropped_handles_complete, 2, ANYWHERE)
@@ -184,7 +176,7 @@ CLIENT(charm_dropped_handles_complete, 2, ANYWHERE)
         advance(c, &m);
         EXPECT(client_now_ms(c) < end, "requests whose handles were dropped come back by mx_ipeek");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(charm_probes_for_messages, 2, ANYWHERE)
@@ -212,5 +204,5 @@ CLIENT(charm_probes_for_messages, 2, ANYWHERE)
     }
     for (double end = client_deadline(c); m.sent < COUNT; EXPECT(client_now_ms(c) < end, "sends complete"))
         advance(c, &m);
-    stop(c, &net);
+    client_stop(c, &net);
 }

@@ -117,3 +117,16 @@ void client_connect_all(struct client *c, struct client_net *net)
         EXPECT_EQ(code, MX_SUCCESS, "all processes can connect to all at once, themselves included");
     }
 }
+
+void client_connected(struct client *c, struct client_net *net)
+{
+    client_connect_all(c, net);
+    client_barrier(c);
+}
+
+void client_stop(struct client *c, struct client_net *net)
+{
+    client_barrier(c);
+    OK(mx_close_endpoint(net->ep));
+    OK(mx_finalize());
+}

@@ -110,6 +110,10 @@ void client_meet(struct client *c, struct client_net *net);
 /// Connects with everybody, itself included, as MPI does at start-up: time-outs are tried again, nothing
 /// else is.
 void client_connect_all(struct client *c, struct client_net *net);
+/// The same, and all have done so at its end.
+void client_connected(struct client *c, struct client_net *net);
+/// Closes the endpoint and finalizes, when all have come as far.
+void client_stop(struct client *c, struct client_net *net);
 
 #ifdef __cplusplus
 }

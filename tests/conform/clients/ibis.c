@@ -23,13 +23,6 @@ static void start(struct client *c, struct client_net *net)
     client_meet(c, net);
 }
 
-static void stop(struct client *c, struct client_net *net)
-{
-    client_barrier(c);
-    OK(mx_close_endpoint(net->ep));
-    OK(mx_finalize());
-}
-
 /// A thread that blocks in one of the calls.
 struct waiter {
     pthread_t thread;
@@ -130,7 +123,7 @@ CLIENT(ibis_connects_with_a_time_limit, 2, ANYWHERE)
         EXPECT_EQ(mx_connect(net.ep, net.nic[1], net.eid[1], KEY, 20000, &net.to[1]), MX_SUCCESS,
                   "the next one succeeds when somebody does");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(ibis_synchronous_send_and_cancel, 2, ANYWHERE)
@@ -158,5 +151,5 @@ CLIENT(ibis_synchronous_send_and_cancel, 2, ANYWHERE)
         client_test_ok(c, net.ep, client_irecv(c, net.ep, &in, 1, 7, EXACT, NULL));
         EXPECT(in == 'x', "data arrives as it was sent");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }

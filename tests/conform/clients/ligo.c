@@ -32,13 +32,6 @@ static void start(struct client *c, struct client_net *net)
     client_meet(c, net);
 }
 
-static void stop(struct client *c, struct client_net *net)
-{
-    client_barrier(c);
-    OK(mx_close_endpoint(net->ep));
-    OK(mx_finalize());
-}
-
 /// Its wait: as often as the result is 0.
 static mx_status_t wait(struct client *c, mx_endpoint_t ep, mx_request_t request, uint32_t *zeros)
 {
@@ -96,8 +89,7 @@ CLIENT(ligo_timeout_of_one, 2, ANYWHERE)
 
     start(c, &net);
     OK(mx_set_request_timeout(net.ep, NULL, 1)); // meaning a second
-    client_connect_all(c, &net);
-    client_barrier(c);
+    client_connected(c, &net);
     if (c->id) {
         client_fill(data, 1, BLOCK);
         client_freeze(c, 0);
@@ -111,7 +103,7 @@ CLIENT(ligo_timeout_of_one, 2, ANYWHERE)
                   MX_STATUS_SUCCESS, "the request succeeds");
         EXPECT_EQ(client_verify(data, 1, BLOCK), BLOCK, "data arrives as it was sent");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(ligo_disconnects_its_own_address, 2, ANYWHERE)
@@ -138,7 +130,7 @@ CLIENT(ligo_disconnects_its_own_address, 2, ANYWHERE)
         }
         OK(mx_disconnect(net.ep, own)); // after an error it takes the wrong address
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(ligo_waits_in_short_steps, 2, ANYWHERE)
@@ -148,8 +140,7 @@ CLIENT(ligo_waits_in_short_steps, 2, ANYWHERE)
     uint32_t zeros = 0;
 
     start(c, &net);
-    client_connect_all(c, &net);
-    client_barrier(c);
+    client_connected(c, &net);
     if (c->id) {
         client_sleep_ms(c, 100);
         client_fill(data, 1, BLOCK);
@@ -159,7 +150,7 @@ CLIENT(ligo_waits_in_short_steps, 2, ANYWHERE)
         EXPECT(zeros >= 3, "the end of a wait is a success with result 0, as often as it takes");
         EXPECT_EQ(client_verify(data, 1, BLOCK), BLOCK, "data arrives as it was sent");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// Its connect: until the receiver has been started.
@@ -210,7 +201,7 @@ CLIENT(ligo_sender_outlives_its_receiver, 2, ANYWHERE)
             OK(mx_open_endpoint(0, net.eid[0], KEY, NULL, 0, &net.ep));
         }
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// A receiver's thread: one endpoint, BLOCKS blocks.

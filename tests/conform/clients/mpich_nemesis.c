@@ -35,18 +35,10 @@ static void start(struct client *c, struct client_net *net)
     client_meet(c, net);
 }
 
-static void stop(struct client *c, struct client_net *net)
-{
-    client_barrier(c);
-    OK(mx_close_endpoint(net->ep));
-    OK(mx_finalize());
-}
-
 static void start_connected(struct client *c, struct client_net *net)
 {
     start(c, net);
-    client_connect_all(c, net);
-    client_barrier(c);
+    client_connected(c, net);
 }
 
 /// Polls mx_test_any with its masks until something of that class is complete.
@@ -171,7 +163,7 @@ CLIENT(nem_progression_gate, 2, ANYWHERE)
         }
         client_barrier(c);
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(nem_complete_requests_show_behind_the_gate, 1, ANYWHERE)
@@ -192,7 +184,7 @@ CLIENT(nem_complete_requests_show_behind_the_gate, 1, ANYWHERE)
     EXPECT(result == 1 && s.context == &mark,
            "a request that is complete is reported while progression is disabled");
     OK(mx_reenable_progression(net.ep));
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(nem_copy_send_max_is_the_true_threshold, 2, ANYWHERE)
@@ -225,7 +217,7 @@ CLIENT(nem_copy_send_max_is_the_true_threshold, 2, ANYWHERE)
         client_test_ok(c, net.ep, client_irecv(c, net.ep, data, max + 1, bits(1, 1, 2), EXACT, NULL));
         EXPECT_EQ(client_verify(data, 2, max + 1), max + 1, "data arrives as it was sent");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(nem_results_are_exactly_one, 2, ANYWHERE)
@@ -259,7 +251,7 @@ CLIENT(nem_results_are_exactly_one, 2, ANYWHERE)
         OK(mx_cancel(net.ep, &request, &result));
         EXPECT_EQ(result, 1, "\"yes\" of mx_cancel is 1");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// A message of three bytes, with empty segments in every place.
@@ -296,7 +288,7 @@ CLIENT(nem_empty_segments_may_be_null, 2, ANYWHERE)
         OK(mx_irecv(net.ep, &nothing, 1, bits(1, 1, 3), EXACT, NULL, &request));
         EXPECT_EQ(client_test_ok(c, net.ep, request).xfer_length, 0, "a message may be one empty segment");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// Reads the context of the sender through an address that the library gave out.
@@ -340,7 +332,7 @@ CLIENT(nem_address_context_by_any_copy, 2, ANYWHERE)
         send_packet(c, &net, 0, 1, 100);
         client_test_ok(c, net.ep, client_isend(c, net.ep, &in, sizeof in, net.to[0], bits(1, 1, 1), NULL));
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(nem_context_id_in_bit_63, 2, ANYWHERE)
@@ -369,7 +361,7 @@ CLIENT(nem_context_id_in_bit_63, 2, ANYWHERE)
             client_test_ok(c, net.ep, client_isend(c, net.ep, &i, 4, net.to[0], bits(1, 1, i), NULL));
         }
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(nem_test_any_by_context_id, 2, ANYWHERE)
@@ -398,7 +390,7 @@ CLIENT(nem_test_any_by_context_id, 2, ANYWHERE)
     EXPECT(s.context == &net, "a request whose handle was dropped is reaped by mx_test_any, by its context");
     for (i = 0; i < COUNT; i++)
         EXPECT_EQ(in[i], i, "data arrives as it was sent");
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(nem_cancel_or_test, 2, ANYWHERE)
@@ -435,7 +427,7 @@ CLIENT(nem_cancel_or_test, 2, ANYWHERE)
             client_test_ok(c, net.ep, client_isend(c, net.ep, &i, 4, net.to[0], bits(1, 1, 1), NULL));
         client_barrier(c);
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(nem_disconnects_at_the_end, 2, ANYWHERE)
@@ -453,7 +445,7 @@ CLIENT(nem_disconnects_at_the_end, 2, ANYWHERE)
     }
     client_barrier(c);
     OK(mx_disconnect(net.ep, net.to[1 - c->id]));
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// A packet that is too long for the handler: it posts the receive, and lets the library go on.
@@ -512,5 +504,5 @@ CLIENT(nem_handler_posts_the_receive, 2, ANYWHERE)
             test_any(c, net.ep, MODULE);
         }
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }

@@ -33,15 +33,7 @@ static void start(struct client *c, struct client_net *net)
 static void start_connected(struct client *c, struct client_net *net)
 {
     start(c, net);
-    client_connect_all(c, net);
-    client_barrier(c);
-}
-
-static void stop(struct client *c, struct client_net *net)
-{
-    client_barrier(c);
-    OK(mx_close_endpoint(net->ep));
-    OK(mx_finalize());
+    client_connected(c, net);
 }
 
 /// A request as Java has it.
@@ -127,7 +119,7 @@ CLIENT(mpj_refused_connects_come_back_promptly, 2, ANYWHERE)
         }
         EXPECT_EQ(code, MX_SUCCESS, "the loop ends when the process has started");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(mpj_host_names, 1, ANYWHERE)
@@ -142,7 +134,7 @@ CLIENT(mpj_host_names, 1, ANYWHERE)
     EXPECT_EQ(nic, net.nic[0], "a board's name leads to the board");
     EXPECT_EQ(mx_hostname_to_nic_id("no-such-machine:0", &nic), MX_HOST_NOT_FOUND,
               "an unknown name is code 28");
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(mpj_copies_of_handles, 2, ANYWHERE)
@@ -181,7 +173,7 @@ CLIENT(mpj_copies_of_handles, 2, ANYWHERE)
         java_wait(c, net.ep,
                   keep(client_isend(c, net.ep, &in, sizeof in, net.to[0], bits(1, 1, 0, 2), NULL)));
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(mpj_context_by_a_copy, 1, ANYWHERE)
@@ -203,7 +195,7 @@ CLIENT(mpj_context_by_a_copy, 1, ANYWHERE)
     EXPECT(result == 1 && keep(peeked) == handle,
            "mx_peek gives the same value as posting did: it is looked up");
     java_wait(c, net.ep, handle);
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// A message in two pieces, as its buffers are: primitive data, and objects.
@@ -249,5 +241,5 @@ CLIENT(mpj_wild_receives_of_two_pieces, 2, ANYWHERE)
         EXPECT_EQ(client_verify(data, i, LONG), LONG, "pieces are filled in their order");
         client_barrier(c);
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }

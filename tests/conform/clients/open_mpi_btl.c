@@ -36,15 +36,7 @@ static void start(struct client *c, struct client_net *net)
 static void start_connected(struct client *c, struct client_net *net)
 {
     start(c, net);
-    client_connect_all(c, net);
-    client_barrier(c);
-}
-
-static void stop(struct client *c, struct client_net *net)
-{
-    client_barrier(c);
-    OK(mx_close_endpoint(net->ep));
-    OK(mx_finalize());
+    client_connected(c, net);
 }
 
 CLIENT(btl_counts_boards_without_an_endpoint, 1, ANYWHERE)
@@ -96,7 +88,7 @@ CLIENT(btl_network_is_the_same_on_all_nodes, 2, ANYWHERE)
     client_exchange(c, network_of_board_0(c), networks);
     EXPECT_EQ(networks[1 - c->id], networks[c->id],
               "all nodes report one line speed and one mapper: it talks to no other network");
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// A fragment buffer with its receive, which is posted again and again.
@@ -177,15 +169,14 @@ CLIENT(btl_sixteen_preposted_wild_receives, 2, ANYWHERE)
     start(c, &net);
     for (i = 0; c->id == 0 && i < RECEIVES; i++)
         post(c, net.ep, &all[i]);
-    client_connect_all(c, &net);
-    client_barrier(c);
+    client_connected(c, &net);
     if (c->id)
         send_fragments(c, &net, all->words);
     else
         receive_fragments(c, &net, all);
     for (i = 0; c->id == 0 && i < RECEIVES; i++)
         OK(mx_forget(net.ep, &all[i].request)); // and it closes
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// What the unexpected handler got.
@@ -243,7 +234,7 @@ CLIENT(btl_handler_gets_data_up_to_one_kilobyte, 2, ANYWHERE)
                            client_isend(c, net.ep, data, handled_lengths[i], net.to[0], TAG_INFO, NULL));
         }
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// Sends from a buffer on the stack that is gone on return; 0 when the library wants it longer.
@@ -305,7 +296,7 @@ CLIENT(btl_ibuffered_means_that_the_buffer_is_free, 2, ANYWHERE)
         EXPECT_EQ(client_verify(data, COUNT, LONG), LONG,
                   "what mx_ibuffered calls buffered is sent as it was");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 enum { KEYS = 2, FIN = 3 };
@@ -356,5 +347,5 @@ CLIENT(btl_put_into_a_forgotten_receive, 2, ANYWHERE)
         memset(data, 0, LONG);
         mx__regcache_clean(data, LONG); // as when the program frees its buffer
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }

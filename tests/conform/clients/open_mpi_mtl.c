@@ -38,15 +38,7 @@ static void start(struct client *c, struct client_net *net)
 static void start_connected(struct client *c, struct client_net *net)
 {
     start(c, net);
-    client_connect_all(c, net);
-    client_barrier(c);
-}
-
-static void stop(struct client *c, struct client_net *net)
-{
-    client_barrier(c);
-    OK(mx_close_endpoint(net->ep));
-    OK(mx_finalize());
+    client_connected(c, net);
 }
 
 CLIENT(mtl_error_handler_stands_before_init, 1, ANYWHERE)
@@ -71,7 +63,7 @@ CLIENT(mtl_opens_any_endpoint_of_any_board, 2, ANYWHERE)
     memset(name, 'x', sizeof name);
     OK(mx_nic_id_to_hostname(net.nic[c->id], name));
     EXPECT(name[0] && memchr(name, 0, sizeof name), "the own board has a name of less than 80 characters");
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(mtl_all_connect_to_all_at_once, 4, ANYWHERE)
@@ -93,7 +85,7 @@ CLIENT(mtl_all_connect_to_all_at_once, 4, ANYWHERE)
         client_test_ok(c, net.ep, in[i]);
         EXPECT_EQ(from[i], i, "connected means connected: the next message arrives");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(mtl_connect_says_timeout_and_may_be_repeated, 2, ANYWHERE)
@@ -114,7 +106,7 @@ CLIENT(mtl_connect_says_timeout_and_may_be_repeated, 2, ANYWHERE)
             code = mx_connect(net.ep, net.nic[1], net.eid[1], KEY, 1000, &net.to[1]);
         EXPECT_EQ(code, MX_SUCCESS, "one of 20 tries succeeds once the peer answers");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(mtl_closed_endpoint_is_no_timeout, 2, ANYWHERE)
@@ -125,7 +117,7 @@ CLIENT(mtl_closed_endpoint_is_no_timeout, 2, ANYWHERE)
     if (c->id == 0)
         EXPECT_EQ(mx_connect(net.ep, net.nic[1], 31, KEY, 5000, &net.to[1]), MX_CONNECTION_FAILED,
                   "code 30 alone is tried again: a closed endpoint is another one");
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// Two messages of each kind: internal ones of context 5, ones of another context, ones of context 5.
@@ -195,7 +187,7 @@ CLIENT(mtl_wildcards_of_the_match_bits, 3, ANYWHERE)
             check_wild_receives(c, &net, posted, in);
         client_barrier(c);
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(mtl_probe_then_receive, 2, ANYWHERE)
@@ -221,7 +213,7 @@ CLIENT(mtl_probe_then_receive, 2, ANYWHERE)
         client_test_ok(c, net.ep, client_irecv(c, net.ep, data, LONG, s.match_info, EXACT, NULL));
         EXPECT_EQ(client_verify(data, 1, LONG), LONG, "the receive with the probed bits gets that message");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(mtl_synchronous_send, 2, ANYWHERE)
@@ -246,7 +238,7 @@ CLIENT(mtl_synchronous_send, 2, ANYWHERE)
         client_barrier(c);
         client_test_ok(c, net.ep, client_irecv(c, net.ep, NULL, 0, bits(1, 1, 1), EXACT, NULL));
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(mtl_truncation_is_a_status, 2, ANYWHERE)
@@ -271,7 +263,7 @@ CLIENT(mtl_truncation_is_a_status, 2, ANYWHERE)
         EXPECT_EQ(client_verify(data, 1, 60), 60, "with the first bytes");
         EXPECT(data[60] == 0, "and writes nothing behind it");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 enum { BURST = 48 };
@@ -346,7 +338,7 @@ CLIENT(mtl_progress_by_peek_and_test, 2, ANYWHERE)
     for (i = 0; i < BURST; i++)
         EXPECT_EQ(client_verify(in + (size_t)i * 40000, i, burst_length((int)i)), burst_length((int)i),
                   "data arrives as it was sent");
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(mtl_tested_requests_are_not_peeked, 2, ANYWHERE)
@@ -366,7 +358,7 @@ CLIENT(mtl_tested_requests_are_not_peeked, 2, ANYWHERE)
     client_barrier(c);
     OK(mx_ipeek(net.ep, &request, &result));
     EXPECT_EQ(result, 0, "a request finished by mx_test never shows in mx_ipeek");
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 static uint32_t cancel(struct client_net *net, mx_request_t *request)
@@ -398,7 +390,7 @@ CLIENT(mtl_cancelled_receive_is_gone, 2, ANYWHERE)
         out = 22;
         client_test_ok(c, net.ep, client_isend(c, net.ep, &out, sizeof out, net.to[0], bits(1, 1, 1), NULL));
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(mtl_cancel_always_writes_its_result, 2, ANYWHERE)
@@ -427,5 +419,5 @@ CLIENT(mtl_cancel_always_writes_its_result, 2, ANYWHERE)
         client_barrier(c);
         EXPECT_EQ(cancel(&net, &request), 0, "mx_cancel writes its result even where it returns an error");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }

@@ -45,13 +45,6 @@ static void start(struct client *c, struct client_net *net)
     client_meet(c, net);
 }
 
-static void stop(struct client *c, struct client_net *net)
-{
-    client_barrier(c);
-    OK(mx_close_endpoint(net->ep));
-    OK(mx_finalize());
-}
-
 /// Polls for the oldest complete request of a kind.
 static mx_status_t test_any(struct client *c, mx_endpoint_t ep, int kind)
 {
@@ -149,7 +142,7 @@ CLIENT(bmi_probe_tells_the_transfer_length, 2, ANYWHERE)
         EXPECT_EQ(s.code, MX_STATUS_SUCCESS, "and the message fits into it");
         EXPECT_EQ(client_verify(data, i, lengths[i]), lengths[i], "data arrives as it was sent");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 static uint32_t session_of(struct client *c, mx_endpoint_addr_t address, uint32_t *eid)
@@ -190,7 +183,7 @@ CLIENT(bmi_session_tells_a_restart, 2, ANYWHERE)
         net.ep = open_endpoint(c, net.eid[1]);
         client_barrier(c);
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// A server: everything that is no expected message comes to its handler.
@@ -290,7 +283,7 @@ CLIENT(bmi_disconnects_and_connects_in_the_handler, 2, ANYWHERE)
         }
         client_meet(c, &net);
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// One message of each kind from 1 to 6, to be received without a handler.
@@ -318,7 +311,7 @@ CLIENT(bmi_partial_masks_over_context_ids, 2, ANYWHERE)
     client_barrier(c);
     if (c->id) {
         send_kinds(c, &net, to);
-        stop(c, &net);
+        client_stop(c, &net);
         return;
     }
     OK(mx_probe(net.ep, 20000, KIND(6), KIND_MASK, &s, &result));
@@ -342,7 +335,7 @@ CLIENT(bmi_partial_masks_over_context_ids, 2, ANYWHERE)
                    "mx_test_any takes receives by the message's bits");
     for (i = 1; i <= 6; i++)
         EXPECT_EQ(in[i], i, "data arrives as it was sent");
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(bmi_zeroed_and_dead_addresses, 2, ANYWHERE)
@@ -365,7 +358,7 @@ CLIENT(bmi_zeroed_and_dead_addresses, 2, ANYWHERE)
     OK(mx_get_endpoint_addr_context(to, &context));
     EXPECT(context == NULL, "the context of a disconnected address can be reset");
     OK(mx_disconnect(net.ep, to));
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(bmi_cancels_a_send_by_disconnecting, 2, ANYWHERE)
@@ -398,7 +391,7 @@ CLIENT(bmi_cancels_a_send_by_disconnecting, 2, ANYWHERE)
         OK(mx_cancel(net.ep, &request, &result));
         EXPECT_EQ(result, 1, "a receive that nothing matched can be cancelled");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(bmi_cancels_a_receive_or_tests_it, 2, ANYWHERE)
@@ -430,7 +423,7 @@ CLIENT(bmi_cancels_a_receive_or_tests_it, 2, ANYWHERE)
         got += s.xfer_length == LONG && client_verify(data, i, LONG) == LONG;
         EXPECT_EQ(got, i + 1, "a receive is either cancelled, with no trace, or completes whole");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 CLIENT(bmi_request_timeout, 2, ANYWHERE)
@@ -458,7 +451,7 @@ CLIENT(bmi_request_timeout, 2, ANYWHERE)
                "with \"time-out\" or \"unreachable\"");
         EXPECT(client_now_ms(c) - begin >= 500, "and not much earlier than it was told");
     }
-    stop(c, &net);
+    client_stop(c, &net);
 }
 
 /// A thread of the daemon that waits for anything.
@@ -491,5 +484,5 @@ CLIENT(bmi_wakeup_ends_a_wait, 1, THREADS)
     }
     EXPECT_EQ(joined, 0, "mx_wakeup ends a mx_wait_any without end");
     EXPECT(ended == &net.ep, "which then succeeds with result 0");
-    stop(c, &net);
+    client_stop(c, &net);
 }
