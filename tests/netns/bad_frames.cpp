@@ -58,18 +58,20 @@ public:
     {
         INFO(bad.what);
         const auto before = victim.counters();
-        stranger.send(bad.frame);
-        if (bad.counter >= 0) {
-            const auto c = static_cast<std::size_t>(bad.counter);
-            INFO(fw_counter_label(static_cast<unsigned>(c)));
-            CHECK(victim.progress_until([&] { return victim.counters()[c] > before[c]; }, 2000));
-        }
+        send_and_count(bad, before);
         works();
-        const auto after = victim.counters();
-        for (unsigned c = EMX_CNT_DROP_SHORT; c < EMX_CNT_COUNT; c++) {
-            INFO(fw_counter_label(c));
-            CHECK(after[c] - before[c] == (static_cast<int>(c) == bad.counter ? 1u : 0u));
-        }
+        only_that_counts(bad, before);
+    }
+
+    /// The same while a message is half here, so that none passes.
+    void check_half_way(const BadFrame &bad)
+    {
+        INFO(bad.what);
+        const auto before = victim.counters();
+        send_and_count(bad, before);
+        if (bad.counter < 0)
+            victim.progress_until([] { return false; }, 50); // nothing tells that it was looked at
+        only_that_counts(bad, before);
     }
 
     /// Refused with that reason.
@@ -90,6 +92,27 @@ public:
     Stranger stranger;
 
 private:
+    using Counters = std::vector<uint32_t>;
+
+    void send_and_count(const BadFrame &bad, const Counters &before)
+    {
+        stranger.send(bad.frame);
+        if (bad.counter >= 0) {
+            const auto c = static_cast<std::size_t>(bad.counter);
+            INFO(fw_counter_label(static_cast<unsigned>(c)));
+            CHECK(victim.progress_until([&] { return victim.counters()[c] > before[c]; }, 2000));
+        }
+    }
+
+    void only_that_counts(const BadFrame &bad, const Counters &before)
+    {
+        const auto after = victim.counters();
+        for (unsigned c = EMX_CNT_DROP_SHORT; c < EMX_CNT_COUNT; c++) {
+            INFO(fw_counter_label(c));
+            CHECK(after[c] - before[c] == (static_cast<int>(c) == bad.counter ? 1u : 0u));
+        }
+    }
+
     unsigned serial_ = 0;
 };
 
@@ -230,20 +253,31 @@ TEST_CASE("bad_frames__fragments_that_contradict_each_other", "[frames]")
     second.msg.seq = first.msg.seq;
     fw_pkt wrong = second;
     wrong.msg.match++;
-    s.check({"other match information", s.stranger.frame(wrong, bytes(frag)), EMX_CNT_DROP_CONTENT});
+    s.check_half_way({"other match information", s.stranger.frame(wrong, bytes(frag)), EMX_CNT_DROP_CONTENT});
     wrong = second;
     wrong.msg.msg_len = total - 1;
     wrong.msg.data_len = frag - 1;
-    s.check({"other message length", s.stranger.frame(wrong, bytes(frag - 1)), EMX_CNT_DROP_CONTENT});
+    s.check_half_way(
+        {"other message length", s.stranger.frame(wrong, bytes(frag - 1)), EMX_CNT_DROP_CONTENT});
     wrong = eager(s, EMX_TINY, 8);
     wrong.msg.seq = first.msg.seq;
-    s.check({"another type", s.stranger.frame(wrong, bytes(8)), ignored});
+    s.check_half_way({"another type", s.stranger.frame(wrong, bytes(8)), ignored});
+    // Nor does a later message pass it.
+    fw_pkt later = eager(s, EMX_TINY, 8);
+    std::vector<uint8_t> later_target(8);
+    later.msg.match = match + 2;
+    mx_request_t later_request = s.victim.receive(later_target.data(), 8, later.msg.match);
+    s.stranger.send(later, bytes(8));
+    s.stranger.advance();
     mx_status_t status{};
+    CHECK_FALSE(s.victim.progress_until([&] { return s.victim.complete(later_request, status); }, 100));
     CHECK_FALSE(s.victim.complete(request, status));
     s.stranger.send(second, bytes(frag));
     CHECK(s.victim.progress_until([&] { return s.victim.complete(request, status); }, 3000));
     CHECK(status.code == MX_STATUS_SUCCESS);
     CHECK(target == bytes(total));
+    CHECK(s.victim.progress_until([&] { return s.victim.complete(later_request, status); }, 3000));
+    CHECK(later_target == bytes(8));
     s.works();
 }
 
