@@ -177,8 +177,8 @@ struct fw_board {
  * Messages on offer. On the wire a window has 8 bits of id, and 8 bits of tag that count its uses;
  * the low bits of the tag tell apart windows that share an id.
  */
-#define FW_WINDOWS_PER_ID 16
-#define FW_WINDOWS (256 * FW_WINDOWS_PER_ID)
+#define FW_WINDOWS 4096
+#define FW_WINDOWS_PER_ID (FW_WINDOWS / 256)
 #define FW_PULLS 256
 #define FW_PULL_FRAMES 128 /* outstanding frames of one pull, at most: bits of its bitmap */
 

@@ -96,8 +96,8 @@ static void both(int bytes)
     if (rank >= 2)
         return;
     for (int i = 0; i < n; i++) {
-        MPI_Irecv(incoming, bytes, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, &requests[2 * i]);
-        MPI_Isend(outgoing, bytes, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, &requests[2 * i + 1]);
+        MPI_Irecv(incoming, bytes, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, &requests[i]);
+        MPI_Isend(outgoing, bytes, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, &requests[n + i]);
     }
     MPI_Waitall(2 * n, requests, MPI_STATUSES_IGNORE);
 }

@@ -380,7 +380,7 @@ CONFORM(nothing_waits_behind_messages_that_nobody_receives, 2, any)
     }
     send(r, net.ep, "x", 1, net.to[other(r)], count);
     recv(r, net.ep, in.data(), 1, count);
-    CHECK_EQ(in[0], 'x');
+    CHECK_EQ(in[0], uint8_t{'x'});
     for (size_t i = count; i-- > 0;) {
         recv(r, net.ep, in.data(), size, i);
         CHECK_PATTERN(in, i + other(r), size);

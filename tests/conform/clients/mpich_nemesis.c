@@ -382,7 +382,7 @@ CLIENT(nem_test_any_by_context_id, 2, ANYWHERE)
     client_isend(c, net.ep, &i, sizeof i, net.to[1 - c->id], MODULE | bits(1, 0, 0), &net); // to stay aside
     for (i = 0; i < 2 * COUNT; i++) {
         s = test_any(c, net.ep, 0);
-        EXPECT((char *)s.context >= marks && (char *)s.context < marks + 2 * COUNT,
+        EXPECT((char *)s.context >= marks && (char *)s.context < marks + sizeof marks,
                "mx_test_any with bit 63 in its mask reaps one class, sends and receives");
         EXPECT(!(*(char *)s.context)++, "mx_test_any reports a request once");
     }

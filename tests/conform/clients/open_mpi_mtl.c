@@ -70,7 +70,7 @@ CLIENT(mtl_all_connect_to_all_at_once, 4, ANYWHERE)
 {
     struct client_net net;
     uint32_t from[4];
-    mx_request_t in[4], out;
+    mx_request_t in[4] = {NULL}, out;
     int i;
 
     start(c, &net);
@@ -169,8 +169,8 @@ static void check_wild_receives(struct client *c, struct client_net *net, mx_req
 CLIENT(mtl_wildcards_of_the_match_bits, 3, ANYWHERE)
 {
     struct client_net net;
-    mx_request_t posted[6];
-    uint32_t in[6];
+    mx_request_t posted[6] = {NULL};
+    uint32_t in[6] = {0};
     int round;
 
     start_connected(c, &net);
@@ -314,7 +314,7 @@ static void progress(struct client *c, mx_endpoint_t ep, struct burst *b)
     EXPECT_EQ(result, 1, "mx_test of what mx_ipeek named is complete: it aborts otherwise");
     EXPECT_EQ(s.code, MX_STATUS_SUCCESS, "the request succeeds");
     i = (mx_request_t *)s.context - b->request;
-    EXPECT(i >= 0 && i < 2 * BURST, "the status has the request's context");
+    EXPECT(i >= 0 && i < BURST + BURST, "the status has the request's context");
     EXPECT(b->request[i] == request, "mx_ipeek names a request by the handle that posting it gave");
     EXPECT(!b->complete[i], "a request is reported once");
     b->complete[i] = 1;
@@ -325,7 +325,8 @@ CLIENT(mtl_progress_by_peek_and_test, 2, ANYWHERE)
 {
     struct client_net net;
     struct burst *b = client_memory(c, sizeof *b);
-    uint8_t *in = client_memory(c, BURST * 40000), *out = client_memory(c, BURST * 40000);
+    uint8_t *in = client_memory(c, sizeof(uint8_t[BURST][40000])),
+            *out = client_memory(c, sizeof(uint8_t[BURST][40000]));
     double end;
     uint32_t i;
 
