@@ -38,6 +38,8 @@ public:
     BulkReceiver(const fw_sizes &sizes, Fd socket) : sizes_(sizes), socket_(std::move(socket)) {}
 
     int fd() const { return socket_.get(); }
+    /// The end: its socket, to be closed.
+    Fd take_socket() { return std::move(socket_); }
 
     /// Takes what waits on the socket, without blocking. slot: the only active pull, whose memory is
     /// target, or -1 when the replies may belong to several. Returns the number of frames, or -1 with

@@ -4,9 +4,9 @@
 
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
+#include "driver/engine/signals_blocked.hpp"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -17,23 +17,6 @@ namespace {
 
 // Below the time that a new agent waits for the claims of its predecessor (tools/omxd/recovery.cpp).
 constexpr int retry_first_ms = 20, retry_last_ms = 500;
-
-/// No signal of the program is handled on the thread that is started meanwhile.
-class SignalsBlocked {
-public:
-    SignalsBlocked()
-    {
-        sigset_t all;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked &) = delete;
-    SignalsBlocked &operator=(const SignalsBlocked &) = delete;
-
-private:
-    sigset_t before_;
-};
 
 } // namespace
 

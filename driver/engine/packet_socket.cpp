@@ -133,10 +133,14 @@ uint32_t replies_held(const fw_sizes &sizes, uint32_t buffer_bytes)
     return buffer_bytes / charge;
 }
 
-PacketRing::~PacketRing()
+PacketRing::~PacketRing() { unmap(); }
+
+Fd PacketRing::unmap()
 {
     if (base_)
         ::munmap(base_, shape_.bytes());
+    base_ = nullptr;
+    return std::move(socket_);
 }
 
 bool PacketRing::map(Fd socket, const RingShape &shape)

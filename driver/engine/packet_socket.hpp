@@ -74,6 +74,7 @@ public:
     PacketRing &operator=(const PacketRing &) = delete;
 
     bool map(Fd socket, const RingShape &shape); ///< false with errno set
+    Fd unmap(); ///< the end of the ring: its socket, which may now be closed
     int fd() const { return socket_.get(); }
     uint32_t slots() const { return slots_; }
 

@@ -3,6 +3,7 @@
 #include "driver/engine/port.hpp"
 
 #include "driver/engine/clock.hpp"
+#include "driver/engine/close_together.hpp"
 #include "driver/engine/interface.hpp"
 #include "driver/engine/mx_codes.hpp"
 
@@ -44,6 +45,13 @@ EnginePort::EnginePort(PortParts &parts)
     endpoint_.counters = &counters_;
     endpoint_.pull_repeat_ms = pull_repeat_first_ms;
     endpoint_.pull_limit_ms = pull_limit_ms;
+}
+
+EnginePort::~EnginePort()
+{
+    claim_.reset(); // the agent refuses messages from now on
+    std::array<Fd, 3> sockets = {ring_.unmap(), lo_.unmap(), bulk_.take_socket()};
+    close_together(sockets);
 }
 
 // Frames in flight never exceed what the receive buffer, or half of the loopback ring, holds.

@@ -39,6 +39,9 @@ class EnginePort final : public Port {
 public:
     /// Null with error filled when memory or wake descriptors cannot be had.
     static std::unique_ptr<EnginePort> make(PortParts parts, DeviceError &error);
+    ~EnginePort() override;
+    EnginePort(const EnginePort &) = delete;
+    EnginePort &operator=(const EnginePort &) = delete;
 
     uint32_t number() const override { return endpoint_.number; }
     const emx_msg *peek() override;
