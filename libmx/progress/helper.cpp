@@ -59,9 +59,9 @@ void Context::start_helper()
 
 void Context::helper_loop()
 {
-    // After work more is likely soon (a pull has many round trips): look often for a few milliseconds.
+    // After work more is likely soon (a pull has many round trips): look often for a millisecond.
     constexpr auto busy_tick = std::chrono::microseconds(200);
-    constexpr unsigned busy_ticks = 25;
+    constexpr unsigned busy_ticks = 5;
     const std::chrono::microseconds tick = std::chrono::milliseconds(conf_.helper_ms);
     std::unique_lock lock(helper_mutex_);
     unsigned busy = 0;
