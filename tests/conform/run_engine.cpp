@@ -12,6 +12,8 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -67,6 +69,23 @@ void nap()
     nanosleep(&t, nullptr);
 }
 
+/// Whether no thread of the process runs any more. Its threads stop one after the other, the first of them
+/// when it is scheduled next: until then the others go on.
+bool stopped(int pid)
+{
+    const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+    std::error_code gone;
+    for (const auto &task : std::filesystem::directory_iterator(tasks, gone)) {
+        std::ifstream file(task.path() / "stat");
+        std::string line;
+        std::getline(file, line);
+        const auto state = line.rfind(") "); // behind the name, which may hold anything
+        if (state != std::string::npos && line[state + 2] != 'T')
+            return false;
+    }
+    return true;
+}
+
 class ProcessRank final : public Rank {
 public:
     ProcessRank(const Case &c, const Config &config) : c_(c), config_(config) {}
@@ -110,7 +129,12 @@ public:
         while (!shared->gone[rank])
             nap();
     }
-    void freeze(int rank) override { ::kill(shared->pid[rank], SIGSTOP); }
+    void freeze(int rank) override
+    {
+        ::kill(shared->pid[rank], SIGSTOP);
+        while (!stopped(shared->pid[rank]))
+            nap();
+    }
     void thaw(int rank) override { ::kill(shared->pid[rank], SIGCONT); }
     void cut(bool off) override
     {
