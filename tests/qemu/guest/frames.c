@@ -11,6 +11,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <poll.h>
@@ -348,22 +349,42 @@ static bool drops(void)
 	return good;
 }
 
-/* Other frames may wait in the queue from a flood: takes them off until the reply comes. */
+/* What a flood draws would fill the socket's queue, and the reply be lost. */
+static bool take_only(uint8_t type)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, EMX_OUTER_LEN),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, type, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, sizeof(((struct frame *)0)->b)),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	return setsockopt(sock, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
+}
+
+/* A host query is answered; asked again, for the board's own queue may be full of a flood. */
 static bool answered(void)
 {
 	const uint32_t magic = 0xa11ce000u + (uint32_t)getpid();
 	struct frame query = host_query(magic);
 	struct frame got;
 	emx_be32 echoed;
+	int tries;
 
-	if (!put(&query))
+	if (!take_only(EMX_HOST_REPLY))
 		return false;
-	do {
-		got = get();
-		memcpy(&echoed, got.b + EMX_OUTER_LEN + 8, sizeof(echoed));
-		if (got.length && got.b[EMX_OUTER_LEN] == EMX_HOST_REPLY && emx_get32(echoed) == magic)
-			return true;
-	} while (got.length);
+	for (tries = 0; tries < 5; tries++) {
+		if (!put(&query) && errno != ENOBUFS)
+			return false;
+		do {
+			got = get();
+			memcpy(&echoed, got.b + EMX_OUTER_LEN + 8, sizeof(echoed));
+			if (got.length && got.b[EMX_OUTER_LEN] == EMX_HOST_REPLY &&
+			    emx_get32(echoed) == magic)
+				return true;
+		} while (got.length);
+	}
 	printf("  NOT OK host query not answered\n");
 	return false;
 }
