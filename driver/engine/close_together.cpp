@@ -4,28 +4,23 @@
 
 #include "driver/engine/signals_blocked.hpp"
 
-#include <array>
 #include <exception>
 #include <thread>
+#include <vector>
 
 namespace emx {
 
 void close_together(std::span<Fd> sockets)
 {
-    std::array<std::jthread, 3> others; // joined at the end
-    for (std::size_t i = 1; i < sockets.size() && i <= others.size(); i++) {
-        try {
-            const SignalsBlocked blocked;
-            others[i - 1] = std::jthread([&socket = sockets[i]] { socket.reset(); });
-        } catch (const std::exception &) {
-            break; // no thread or memory to be had: one after the other
-        }
+    std::vector<std::jthread> others; // joined at the end
+    try {
+        const SignalsBlocked blocked;
+        while (others.size() + 1 < sockets.size())
+            others.emplace_back([&socket = sockets[others.size()]] { socket.reset(); });
+    } catch (const std::exception &) { // no thread or memory to be had: the rest one after the other
     }
-    if (!sockets.empty())
-        sockets[0].reset();
-    for (std::size_t i = 1; i < sockets.size(); i++)
-        if (i > others.size() || !others[i - 1].joinable())
-            sockets[i].reset();
+    for (Fd &socket : sockets.subspan(others.size()))
+        socket.reset();
 }
 
 } // namespace emx
