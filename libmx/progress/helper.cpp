@@ -63,6 +63,7 @@ void Context::helper_loop()
     constexpr auto busy_tick = std::chrono::microseconds(200);
     constexpr unsigned busy_ticks = 5;
     const std::chrono::microseconds tick = std::chrono::milliseconds(conf_.helper_ms);
+    Lock::allow_owners(); // on this thread, since it takes a while
     std::unique_lock lock(helper_mutex_);
     unsigned busy = 0;
     while (!helper_stop_) {
