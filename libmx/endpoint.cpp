@@ -70,7 +70,7 @@ ErrorHandler Endpoint::handler() const { return error_handler_ ? error_handler_ 
 
 uint64_t Endpoint::context_mask() const
 {
-    if (context_bits_ == 0)
+    if (context_bits_ == 0) [[likely]]
         return 0;
     return ((uint64_t{1} << context_bits_) - 1) << context_shift_;
 }
@@ -102,7 +102,7 @@ void Endpoint::fill_status(const Request *request, mx_status_t &status)
     status.code = static_cast<mx_status_code_t>(request->code);
     status.source = mx_endpoint_addr_t{};
     bool failed_connect = request->kind == RequestKind::connect && request->code != MX_STATUS_SUCCESS;
-    if (request->partner && !failed_connect)
+    if (request->partner && !failed_connect) [[likely]]
         status.source = address_of(request->partner);
     status.match_info = request->match;
     status.msg_length = request->msg_length;

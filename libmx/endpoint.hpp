@@ -39,10 +39,10 @@ public:
     void attach(std::unique_ptr<Port> port);
 
     // --- what the API posts and asks (api/, proto/)
-    Request *post_send(const Segment *segments, uint32_t count, uint64_t length, Partner *to, uint64_t match,
-                       void *context, bool synchronous);
-    Request *post_receive(const Segment *segments, uint32_t count, uint64_t room, uint64_t match,
-                          uint64_t mask, void *context);
+    [[gnu::hot]] Request *post_send(const Segment *segments, uint32_t count, uint64_t length, Partner *to,
+                                    uint64_t match, void *context, bool synchronous);
+    [[gnu::hot]] Request *post_receive(const Segment *segments, uint32_t count, uint64_t room, uint64_t match,
+                                       uint64_t mask, void *context);
     /// nullptr with `code` (MX_NIC_NOT_FOUND, MX_NO_RESOURCES) when it cannot start. `hidden`: only who knows
     /// the request finds it when it is complete.
     Request *post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t key, uint64_t match, void *context,
@@ -56,8 +56,8 @@ public:
     Request *finished(uint64_t info, uint64_t mask) { return done_.find(info, mask); }
     Request *oldest_finished() { return done_.front(); }
     /// Hands a finished request's status out and frees it.
-    void reap(Request *request, mx_status_t &status);
-    void fill_status(const Request *request, mx_status_t &status);
+    [[gnu::hot]] void reap(Request *request, mx_status_t &status);
+    [[gnu::hot]] void fill_status(const Request *request, mx_status_t &status);
 
     // --- addresses
     mx_endpoint_addr_t address_of(const Partner *partner) const { return partner->address; }
@@ -77,14 +77,19 @@ public:
 
     // --- progress (progress/)
     /// Takes what arrived, serves timers; never blocks. Does nothing while gated.
-    bool progress(Driver driver);
+    [[gnu::hot]] bool progress(Driver driver);
     /// Grows with every frame of a pull that the firmware took or sent without an event for us.
     uint64_t frames_served() const;
     /// Now and then a pass for a program that posts many receives: each would be late for the send behind it.
-    void posted_receive();
+    [[gnu::hot]] void posted_receive();
     /// True while events must wait: progression disabled, or the handler runs.
     bool gated() const { return progression_disabled_ || in_handler_; }
-    bool inside_handler() const { return in_handler_ && handler_thread_ == std::this_thread::get_id(); }
+    bool inside_handler() const
+    {
+        if (!in_handler_) [[likely]]
+            return false;
+        return handler_thread_ == std::this_thread::get_id();
+    }
     /// Runs progress until done() or the deadline (device time), mx_wakeup or close; true iff done().
     bool wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const std::function<bool()> &done);
     void wakeup();
@@ -140,9 +145,10 @@ private:
     // partners (proto/connect.cpp, reliab/failure.cpp)
     Partner *find_partner(uint32_t peer, uint8_t remote_ep)
     {
-        if (last_partner_ && last_partner_->peer == peer && last_partner_->remote_ep == remote_ep) [[likely]]
-            return last_partner_;
-        return look_up_partner(peer, remote_ep);
+        if (!last_partner_ || last_partner_->peer != peer || last_partner_->remote_ep != remote_ep)
+            [[unlikely]]
+            return look_up_partner(peer, remote_ep);
+        return last_partner_;
     }
     Partner *look_up_partner(uint32_t peer, uint8_t remote_ep);
     Partner *resolve_self(Partner *self);
@@ -152,7 +158,7 @@ private:
     /// From now on its timers are served.
     void activate(Partner *partner)
     {
-        if (!partner->active)
+        if (!partner->active) [[unlikely]]
             link_active(partner);
     }
     [[gnu::noinline]] void link_active(Partner *partner);
@@ -176,23 +182,24 @@ private:
     Partner *replace_partner(Partner *old, int code);
 
     // sending (proto/eager.cpp, proto/rendezvous.cpp, proto/self.cpp, reliab/send.cpp)
-    void send_eager(Request *request, std::span<const Segment> segments, uint64_t length, Partner *to);
+    [[gnu::hot]] void send_eager(Request *request, std::span<const Segment> segments, uint64_t length,
+                                 Partner *to);
     void send_rendezvous(Request *request, Partner *to);
     void send_self(Request *request, uint64_t length, bool synchronous);
     void send_notify(Partner *to, const emx_msg &rndv, uint32_t length);
-    void enqueue(TxMessage *tx);
+    [[gnu::hot]] void enqueue(TxMessage *tx);
     void pump(Partner *partner);
-    bool may_send(const Partner *partner, const TxMessage *tx) const;
+    [[gnu::hot]] bool may_send(const Partner *partner, const TxMessage *tx) const;
     /// False: all windows are taken. Only a RNDV needs one.
     bool give_window(TxMessage *tx) { return tx->header.type != EMX_RNDV || take_window(tx); }
     bool take_window(TxMessage *tx);
     void free_window(TxMessage *tx);
-    void number_and_send(TxMessage *tx);
-    void transmit(TxMessage *tx);
+    [[gnu::hot]] void number_and_send(TxMessage *tx);
+    [[gnu::hot]] void transmit(TxMessage *tx);
     [[gnu::noinline]] void transmit_fragments(TxMessage *tx);
-    void on_ack(Partner *partner, uint16_t ack);
-    void note_ack(Partner *partner, uint16_t ack);
-    void take_acks();
+    [[gnu::hot]] void on_ack(Partner *partner, uint16_t ack);
+    [[gnu::hot]] void note_ack(Partner *partner, uint16_t ack);
+    [[gnu::hot]] void take_acks();
     void finish_acked(TxMessage *tx);
     void drop_tx(TxMessage *tx);
     void complete_send(TxMessage *tx, int code, uint32_t xfer_length);
@@ -209,17 +216,18 @@ private:
     void give_up(Partner *partner);
 
     // receiving: accept (reliab/receive.cpp, reliab/acks.cpp)
-    void accept(const emx_msg &msg);
-    void on_sequenced(const emx_msg &msg);
+    [[gnu::hot]] void accept(const emx_msg &msg);
+    [[gnu::hot]] void on_sequenced(const emx_msg &msg);
+    [[gnu::noinline]] void out_of_turn(Partner *partner, const emx_msg &msg, unsigned ahead);
     void on_truc(const emx_msg &msg);
     void on_link(const emx_msg &msg);
-    void deliver(Partner *partner, const emx_msg &msg);
+    [[gnu::hot]] void deliver(Partner *partner, const emx_msg &msg);
     [[gnu::noinline]] void hold(Partner *partner, const emx_msg &msg);
     void drain_early(Partner *partner);
     void store_early(Partner *partner, const emx_msg &msg);
     void drop_early(Partner *partner);
-    void update_done(Partner *partner);
-    void owe_ack(Partner *partner);
+    [[gnu::hot]] void update_done(Partner *partner);
+    [[gnu::hot]] void owe_ack(Partner *partner);
     void send_ack(Partner *partner);
     void send_due_acks();
     [[gnu::noinline]] void ack_soon(Partner *partner);
@@ -231,7 +239,7 @@ private:
     void fragment_for(Partner *partner, const emx_msg &msg);
     void unlink_partial(Incoming *in);
     void free_incoming(Incoming *in);
-    bool fast_receive(Partner *partner, const emx_msg &msg);
+    [[gnu::hot]] bool fast_receive(Partner *partner, const emx_msg &msg);
 
     // receiving: match (match/match.cpp)
     void stage(Incoming *in);
@@ -242,8 +250,8 @@ private:
     void consume(Incoming *in);
     void own_data(Incoming *in);
     void finish_receive(Incoming *in, int code);
-    void complete_receive(Request *recv, const emx_msg &msg, Partner *partner, uint32_t xfer_length,
-                          int code);
+    [[gnu::hot]] void complete_receive(Request *recv, const emx_msg &msg, Partner *partner,
+                                       uint32_t xfer_length, int code);
     void discard(Incoming *in);
     void start_pull(Incoming *in);
     void cancel_pull(Incoming *in);
@@ -252,14 +260,14 @@ private:
     void finish_self(Incoming *in);
 
     // completion
-    void complete(Request *request, int code);
+    [[gnu::hot]] void complete(Request *request, int code);
     [[gnu::cold, gnu::noinline]] void complete_forgotten(Request *request, int code);
     void lost(int code);
     void tell_lost(std::unique_lock<Lock> &lock);
     void give_core_away(std::unique_lock<Lock> &lock);
 
     // progress
-    bool poll_device(unsigned spins);
+    [[gnu::hot]] bool poll_device(unsigned spins);
     void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);
     bool sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const std::function<bool()> &done);

@@ -6,13 +6,13 @@ namespace emx {
 
 void SegmentList::assign(const Segment *segments, uint32_t count)
 {
-    heap_.reset();
+    clear();
     count_ = count;
-    if (count > 1) {
+    if (count == 1) [[likely]] {
+        single_ = segments[0];
+    } else if (count > 1) {
         heap_ = std::make_unique<Segment[]>(count);
         std::copy_n(segments, count, heap_.get());
-    } else if (count == 1) {
-        single_ = segments[0];
     }
 }
 

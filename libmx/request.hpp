@@ -24,17 +24,24 @@ struct Incoming;
 /// Segment list of a request; copied at posting, since the caller's array is his again afterwards.
 class SegmentList {
 public:
-    void assign(const Segment *segments, uint32_t count);
+    [[gnu::hot]] void assign(const Segment *segments, uint32_t count);
     void clear()
     {
         if (heap_) [[unlikely]]
             heap_.reset();
         count_ = 0;
     }
-    std::span<const Segment> view() const { return {heap_ ? heap_.get() : &single_, count_}; }
-    std::span<Segment> view() { return {heap_ ? heap_.get() : &single_, count_}; }
+    std::span<const Segment> view() const { return {const_cast<SegmentList *>(this)->first(), count_}; }
+    std::span<Segment> view() { return {first(), count_}; }
 
 private:
+    Segment *first()
+    {
+        if (heap_) [[unlikely]]
+            return heap_.get();
+        return &single_;
+    }
+
     Segment single_;
     uint32_t count_ = 0;
     std::unique_ptr<Segment[]> heap_;
@@ -46,19 +53,21 @@ void gather_pieces(std::byte *to, std::span<const Segment> from, uint64_t offset
 /// Copies `length` bytes into the message position `offset` of a scattered buffer; stops at its end.
 inline void scatter(std::span<const Segment> to, uint64_t offset, const std::byte *from, uint64_t length)
 {
+    if (length == 0) [[unlikely]]
+        return;
     if (to.size() != 1 || offset + length > to[0].length) [[unlikely]]
-        scatter_pieces(to, offset, from, length);
-    else if (length)
-        std::memcpy(to[0].data + offset, from, length);
+        return scatter_pieces(to, offset, from, length);
+    std::memcpy(to[0].data + offset, from, length);
 }
 
 /// Copies `length` bytes of a gathered buffer, from message position `offset` on.
 inline void gather(std::byte *to, std::span<const Segment> from, uint64_t offset, uint64_t length)
 {
+    if (length == 0) [[unlikely]]
+        return;
     if (from.size() != 1 || offset + length > from[0].length) [[unlikely]]
-        gather_pieces(to, from, offset, length);
-    else if (length)
-        std::memcpy(to, from[0].data + offset, length);
+        return gather_pieces(to, from, offset, length);
+    std::memcpy(to, from[0].data + offset, length);
 }
 
 enum class RequestKind : uint8_t { unused, send, synchronous_send, receive, connect };

@@ -364,15 +364,16 @@ static inline int check_outer(__u64 self, const __u8 *frame, struct fw_pkt *pkt)
 	const __u64 second = emx_get64(outer->second);
 	__u8 type = frame[EMX_OUTER_LEN];
 
-	if ((second >> 16 & 0xffff) != EMX_ETHERTYPE)
+	if (FW_UNLIKELY((second >> 16 & 0xffff) != EMX_ETHERTYPE))
 		return EMX_CNT_DROP_ETHERTYPE;
 	pkt->dst_mac = first >> 16;
 	pkt->src_mac = (first & 0xffff) << 32 | second >> 32;
 	pkt->tag = (__u16)second;
 	pkt->msg.type = type;
-	if (self && pkt->dst_mac != self && !(type == EMX_RAW && pkt->dst_mac == 0xffffffffffffull))
+	if (FW_UNLIKELY(self && pkt->dst_mac != self &&
+			!(type == EMX_RAW && pkt->dst_mac == 0xffffffffffffull)))
 		return EMX_CNT_DROP_NOT_OURS;
-	if (pkt->src_mac == 0 || fw_mac_is_group(pkt->src_mac) || pkt->src_mac == self)
+	if (FW_UNLIKELY(pkt->src_mac == 0 || fw_mac_is_group(pkt->src_mac) || pkt->src_mac == self))
 		return EMX_CNT_DROP_BAD_SOURCE;
 	return 0;
 }
@@ -410,17 +411,18 @@ static inline int check_small_body(const struct fw_sizes *s, const __u8 *frame, 
 	return why ? why : fw_check_small(&pkt->msg);
 }
 
-int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len, struct fw_pkt *pkt)
+FW_HOT int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len,
+		    struct fw_pkt *pkt)
 {
 	int why;
 
-	if (len < EMX_FRAME_MIN)
+	if (FW_UNLIKELY(len < EMX_FRAME_MIN))
 		return EMX_CNT_DROP_SHORT;
 	fw_clear(pkt);
 	why = check_outer(self, frame, pkt);
-	if (why)
+	if (FW_UNLIKELY(why))
 		return why;
-	if (pkt->msg.type == EMX_TINY || pkt->msg.type == EMX_SMALL)
+	if (FW_LIKELY(pkt->msg.type == EMX_TINY || pkt->msg.type == EMX_SMALL))
 		return check_small_body(s, frame, len, pkt);
 	return check_body(s, self, frame, len, pkt);
 }

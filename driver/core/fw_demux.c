@@ -93,21 +93,21 @@ static int is_eager(__u8 type)
 	return type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM;
 }
 
-__u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int *counter)
+FW_HOT __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int *counter)
 {
 	const struct fw_board *b = ep->board;
 	const struct fw_peer *peer = fw_peer(b->peers, msg->peer);
 	struct fw_pkt pkt;
 
-	if (!peer)
+	if (FW_UNLIKELY(!peer))
 		return 0;
 	*counter = msg->type < FW_COUNT_OF(kinds) ? kinds[msg->type].sent : 0;
-	if (is_eager(msg->type)) {
+	if (FW_LIKELY(is_eager(msg->type))) {
 		int why = msg->type != EMX_MEDIUM
 				  ? fw_check_small(msg)
 				  : fw_check_medium(&b->sizes, msg, EMX_MEDIUM_EXPONENT_W);
 
-		if (why)
+		if (FW_UNLIKELY(why))
 			return 0;
 		return fw_encode_eager(b, msg, ep->number, peer, hdr);
 	}
@@ -187,7 +187,7 @@ static int find_peer(const struct fw_board *b, struct fw_pkt *pkt, struct fw_fx 
 	__u64 mac = type == EMX_RAW ? pkt->board : pkt->src_mac;
 	int peer = fw_peer_find(b->peers, mac, pkt->tag);
 
-	if (peer >= 0) {
+	if (FW_LIKELY(peer >= 0)) {
 		pkt->msg.peer = (__u32)peer;
 		return 1;
 	}
@@ -216,17 +216,19 @@ static FW_COLD void refuse(const struct fw_board *b, const struct fw_pkt *pkt, s
 		fw_drop(fx, EMX_CNT_DROP_ENDPOINT);
 }
 
-struct fw_endpoint *fw_demux(struct fw_board *b, struct fw_pkt *pkt, struct fw_fx *fx)
+FW_HOT struct fw_endpoint *fw_demux(struct fw_board *b, struct fw_pkt *pkt, struct fw_fx *fx)
 {
 	struct fw_endpoint *ep;
 
 	fx->kind = FW_FX_NONE;
-	if (!find_peer(b, pkt, fx) || is_host_matter(b, pkt, fx))
+	if (FW_UNLIKELY(!find_peer(b, pkt, fx)))
 		return FW_NULL;
-	if (pkt->msg.type == EMX_CONNECT)
+	if (FW_UNLIKELY(pkt->msg.type <= EMX_HOST_REPLY) && is_host_matter(b, pkt, fx))
+		return FW_NULL;
+	if (FW_UNLIKELY(pkt->msg.type == EMX_CONNECT))
 		fw_peer_set_tag(b->peers, pkt->msg.peer, pkt->advert);
 	ep = b->ep[pkt->msg.local_ep];
-	if (b->ep_state[pkt->msg.local_ep] == FW_EP_OPEN && ep) {
+	if (FW_LIKELY(b->ep_state[pkt->msg.local_ep] == FW_EP_OPEN && ep)) {
 		fw_count(ep->counters, kinds[pkt->msg.type].received);
 		return ep;
 	}

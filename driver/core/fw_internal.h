@@ -14,6 +14,10 @@
 #define FW_COLD __attribute__((__cold__, __noinline__))
 /* The same for what is not rare but longer than the rest of its caller. */
 #define FW_NOINLINE __attribute__((__noinline__))
+/* What nearly every frame does: kept together, without jumps. */
+#define FW_HOT __attribute__((__hot__))
+#define FW_LIKELY(x) __builtin_expect(!!(x), 1)
+#define FW_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 static inline void fw_zero(void *p, unsigned long n)
 {

@@ -46,7 +46,7 @@ static int is_stale(const struct fw_endpoint *ep, const struct fw_pkt *pkt, stru
 {
 	__u8 stale = states[pkt->msg.type].stale;
 
-	if (stale == UNCHECKED || pkt->msg.session == ep->session)
+	if (FW_LIKELY(pkt->msg.session == ep->session) || stale == UNCHECKED)
 		return 0;
 	if (stale == REFUSE_LIB)
 		fw_nack_lib(ep->board, pkt, EMX_NACK_BAD_SESSION, fx);
@@ -59,20 +59,20 @@ static int is_stale(const struct fw_endpoint *ep, const struct fw_pkt *pkt, stru
 
 static inline void receive(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
-	if (states[pkt->msg.type].receive)
+	if (FW_UNLIKELY(states[pkt->msg.type].receive))
 		states[pkt->msg.type].receive(ep, pkt, now, fx);
 	else
 		rx_event(pkt, fx);
 }
 
-int fw_rx(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
+FW_HOT int fw_rx(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
 	const __u8 type = pkt->msg.type;
 
 	fx->kind = FW_FX_NONE;
-	if (type >= FW_COUNT_OF(states) || states[type].stale == NO_TYPE)
+	if (FW_UNLIKELY(type >= FW_COUNT_OF(states) || states[type].stale == NO_TYPE))
 		fw_drop(fx, EMX_CNT_DROP_TYPE);
-	else if (!is_stale(ep, pkt, fx))
+	else if (FW_LIKELY(!is_stale(ep, pkt, fx)))
 		receive(ep, pkt, now, fx);
 	return ep->list_length != 0;
 }

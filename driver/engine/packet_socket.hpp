@@ -106,7 +106,7 @@ private:
     {
         index_ = index_ + 1 == slots_ ? 0 : index_ + 1;
         in_block_ = in_block_ + 1 == per_block_ ? 0 : in_block_ + 1;
-        if (in_block_ != 0)
+        if (in_block_ != 0) [[likely]]
             current_ =
                 reinterpret_cast<tpacket2_hdr *>(reinterpret_cast<std::byte *>(current_) + shape_.slot);
         else

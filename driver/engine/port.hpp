@@ -44,10 +44,10 @@ public:
     EnginePort &operator=(const EnginePort &) = delete;
 
     uint32_t number() const override { return endpoint_.number; }
-    const emx_msg *peek() override;
-    void consume() override;
-    bool spin(unsigned looks) override;
-    bool send(const emx_msg &msg, std::byte *payload) override;
+    [[gnu::hot]] const emx_msg *peek() override;
+    [[gnu::hot]] void consume() override;
+    [[gnu::hot]] bool spin(unsigned looks) override;
+    [[gnu::hot]] bool send(const emx_msg &msg, std::byte *payload) override;
     void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                      std::span<const Segment> memory, uint64_t length) override;
     void close_window(uint8_t id, uint8_t tag) override;
@@ -89,7 +89,7 @@ private:
     [[gnu::noinline]] void drain(const Arrival &arrival);
     void copy(const fw_fx &fx, const Arrival &arrival);
     void add_peer(uint64_t mac);
-    [[gnu::noinline]] const emx_msg *idle();
+    [[gnu::hot]] [[gnu::noinline]] const emx_msg *idle();
     void bind_bulk();
     void poll_bulk();
     void take_bulk(uint32_t i);
@@ -98,7 +98,12 @@ private:
     const emx_msg *next_queued();
 
     // Frames out (port_send.cpp)
-    int socket_for(uint32_t peer) const { return peer_is_local(peer) ? lo_.fd() : ring_.fd(); }
+    int socket_for(uint32_t peer) const
+    {
+        if (peer_is_local(peer)) [[unlikely]]
+            return lo_.fd();
+        return ring_.fd();
+    }
     bool transmit(int socket, const void *frame, std::size_t bytes, int counter);
     [[gnu::cold, gnu::noinline]] bool transmit_again(int socket, const void *frame, std::size_t bytes);
     void transmit_effect(const fw_fx &fx);

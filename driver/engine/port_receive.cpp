@@ -28,13 +28,13 @@ bool timed(uint8_t type) { return type == EMX_PULL_REPLY || type == EMX_NACK_MCP
 
 const emx_msg *EnginePort::peek()
 {
-    if (current_)
+    if (current_) [[unlikely]]
         return current_;
     for (int n = 0; n < frames_per_peek; n++) {
         PacketRing *ring = ring_.ready() ? &ring_ : lo_.ready() ? &lo_ : nullptr;
-        if (!ring || ++busy_polls_ >= frames_per_round)
+        if (!ring || ++busy_polls_ >= frames_per_round) [[unlikely]]
             break;
-        if (const emx_msg *event = take(*ring))
+        if (const emx_msg *event = take(*ring)) [[likely]]
             return event;
     }
     return idle();
@@ -42,7 +42,7 @@ const emx_msg *EnginePort::peek()
 
 bool EnginePort::spin(unsigned looks)
 {
-    if (endpoint_.pulls_active != 0 || replies_.pending() || !queue_.empty())
+    if (endpoint_.pulls_active != 0 || replies_.pending() || !queue_.empty()) [[unlikely]]
         return true; // what peek() does now and then is to be done at once
     while (looks-- > 0)
         if (ring_.ready() || lo_.ready())
@@ -73,11 +73,11 @@ const emx_msg *EnginePort::take(PacketRing &ring)
     const int reason = fw_check(&board_.sizes, &ring == &lo_ ? 0 : board_.mac, frame, bytes, &pkt_);
     if (reason != 0) [[unlikely]]
         return drop(ring, reason);
-    if (timed(pkt_.msg.type))
+    if (timed(pkt_.msg.type)) [[unlikely]]
         now_ = monotonic_ns();
     if (!give(pkt_, fx_, more_)) [[unlikely]]
         return drop(ring, 0);
-    if (fx_.kind != FW_FX_EVENT)
+    if (fx_.kind != FW_FX_EVENT) [[unlikely]]
         return serve(ring, frame);
     held_ = &ring;
     return current_ = &fx_.u.msg;
@@ -180,11 +180,11 @@ void EnginePort::copy(const fw_fx &fx, const Arrival &arrival)
 const emx_msg *EnginePort::idle()
 {
     busy_polls_ = 0;
-    if (replies_.pending())
+    if (replies_.pending()) [[unlikely]]
         send_replies();
     if (endpoint_.pulls_active != 0)
         poll_bulk();
-    if (++empty_polls_ >= polls_per_clock) {
+    if (++empty_polls_ >= polls_per_clock) [[unlikely]] {
         empty_polls_ = 0;
         check_time();
     }
@@ -193,7 +193,7 @@ const emx_msg *EnginePort::idle()
 
 const emx_msg *EnginePort::next_queued()
 {
-    if (queue_.empty())
+    if (queue_.empty()) [[likely]]
         return nullptr;
     queued_current_ = true;
     return current_ = &queue_.front();

@@ -55,15 +55,15 @@ bool EnginePort::send(const emx_msg &msg, std::byte *payload)
     std::memset(frame, 0, EMX_HEADER_MAX);
     int counter = 0;
     const uint32_t header = fw_send(&endpoint_, &msg, frame, &counter);
-    if (header == 0)
+    if (header == 0) [[unlikely]]
         return false;
     std::size_t bytes = header + msg.data_len;
     std::byte *start = frame;
-    if (bytes > sizeof(frame)) {
+    if (bytes > sizeof(frame)) [[unlikely]] {
         start = payload - header;
         std::memcpy(start, frame, header);
     } else {
-        if (msg.data_len > 0)
+        if (msg.data_len > 0) [[likely]]
             std::memcpy(frame + header, payload, msg.data_len);
         bytes = std::max<std::size_t>(bytes, EMX_FRAME_MIN);
     }

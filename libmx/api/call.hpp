@@ -14,11 +14,13 @@ namespace emx::api {
 
 class Call {
 public:
-    explicit Call(mx_endpoint_t handle, const char *function = "")
-        : function_(function), slot_(slot_of(handle)),
-          lock_(slot_ ? std::unique_lock(slot_->mutex) : std::unique_lock<Lock>())
+    [[gnu::always_inline]] explicit Call(mx_endpoint_t handle, const char *function = "")
+        : function_(function), slot_(slot_of(handle))
     {
-        if (slot_ && !Context::enter(*slot_, handle)) [[unlikely]]
+        if (!slot_) [[unlikely]]
+            return;
+        lock_ = std::unique_lock(slot_->mutex);
+        if (!Context::enter(*slot_, handle)) [[unlikely]]
             refuse();
     }
 
@@ -37,11 +39,11 @@ public:
     std::unique_lock<Lock> &lock() { return lock_; }
 
     /// Why the handle is refused, through the global error handler.
-    static mx_return_t refused(const char *function);
+    [[gnu::cold]] static mx_return_t refused(const char *function);
     /// Words an error of this endpoint, with the function's name, and calls its handler, unlocked.
-    mx_return_t fail(mx_return_t code, const char *text);
+    [[gnu::cold]] mx_return_t fail(mx_return_t code, const char *text);
     /// Tells the handler that a reaped request had failed; the call itself succeeds.
-    void request_failed(int status);
+    [[gnu::cold]] void request_failed(int status);
     /// Normal end: reports failures of operations nobody will ask about.
     mx_return_t done()
     {
@@ -73,7 +75,7 @@ template <class Body>
 {
     try {
         Call call(handle, function);
-        if (!call)
+        if (!call) [[unlikely]]
             return Call::refused(function);
         return body(call);
     } catch (const std::bad_alloc &) {

@@ -152,7 +152,7 @@ mx_return_t buffered(const char *function, mx_endpoint_t ep, mx_request_t *req, 
 
 } // namespace
 
-mx_return_t mx_test(mx_endpoint_t ep, mx_request_t *req, mx_status_t *status, uint32_t *result)
+[[gnu::hot]] mx_return_t mx_test(mx_endpoint_t ep, mx_request_t *req, mx_status_t *status, uint32_t *result)
 {
     return test_or_wait("mx_test", ep, req, poll_only, false, status, result);
 }

@@ -27,10 +27,10 @@ const char *segment_text(mx_return_t code)
     return on_endpoint(function, ep, [&](Call &call) {
         Segments segments;
         uint64_t length;
-        if (mx_return_t code = segments.read(segs, nseg, length))
+        if (mx_return_t code = segments.read(segs, nseg, length)) [[unlikely]]
             return call.fail(code, segment_text(code));
         Partner *to = call->resolve(dest);
-        if (!to)
+        if (!to) [[unlikely]]
             return call.fail(MX_BAD_ENDPOINT, "destination address is not of this endpoint; connect first");
         Request *request = call->post_send(segments.data(), nseg, length, to, match, context, synchronous);
         if (!request)
@@ -47,8 +47,8 @@ const char *segment_text(mx_return_t code)
 
 } // namespace
 
-mx_return_t mx_isend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_endpoint_addr_t dest,
-                     uint64_t match, void *context, mx_request_t *req)
+[[gnu::hot]] mx_return_t mx_isend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg,
+                                  mx_endpoint_addr_t dest, uint64_t match, void *context, mx_request_t *req)
 {
     return send("mx_isend", ep, segs, nseg, dest, match, context, req, false);
 }
@@ -59,13 +59,13 @@ mx_return_t mx_issend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_en
     return send("mx_issend", ep, segs, nseg, dest, match, context, req, true);
 }
 
-mx_return_t mx_irecv(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, uint64_t match, uint64_t mask,
-                     void *context, mx_request_t *req)
+[[gnu::hot]] mx_return_t mx_irecv(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, uint64_t match,
+                                  uint64_t mask, void *context, mx_request_t *req)
 {
     return on_endpoint("mx_irecv", ep, [&](Call &call) {
         Segments segments;
         uint64_t room;
-        if (mx_return_t code = segments.read(segs, nseg, room))
+        if (mx_return_t code = segments.read(segs, nseg, room)) [[unlikely]]
             return call.fail(code, segment_text(code));
         if (match & ~mask)
             return call.fail(MX_BAD_MATCH_MASK, "match information has bits outside the mask");

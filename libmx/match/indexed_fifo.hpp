@@ -40,7 +40,10 @@ public:
         FifoHook<T> &h = item->*hook;
         h.prev = tail_;
         h.next = nullptr;
-        (tail_ ? (tail_->*hook).next : head_) = item;
+        if (!tail_) [[likely]]
+            head_ = item;
+        else
+            (tail_->*hook).next = item;
         tail_ = item;
         ++size_;
         if (indexes_used_) [[unlikely]]
@@ -52,8 +55,14 @@ public:
         FifoHook<T> &h = item->*hook;
         if (indexes_used_) [[unlikely]]
             unindex(item);
-        (h.prev ? (h.prev->*hook).next : head_) = h.next;
-        (h.next ? (h.next->*hook).prev : tail_) = h.prev;
+        if (!h.prev) [[likely]]
+            head_ = h.next;
+        else
+            (h.prev->*hook).next = h.next;
+        if (!h.next) [[likely]]
+            tail_ = h.prev;
+        else
+            (h.next->*hook).prev = h.prev;
         if (--size_ == 0 && indexes_used_) [[unlikely]]
             drop_indexes();
     }
@@ -61,7 +70,9 @@ public:
     /// Oldest element with (bits & mask) == info, or nullptr.
     T *find(uint64_t info, uint64_t mask)
     {
-        if (mask == 0 || size_ <= fifo_walk_max)
+        if (!head_) [[likely]]
+            return nullptr;
+        if (size_ <= fifo_walk_max || mask == 0)
             return walk(info, mask);
         Index &index = index_for(mask);
         auto it = index.chains.find(info);

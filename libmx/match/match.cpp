@@ -19,7 +19,7 @@ Request *Endpoint::post_receive(const Segment *segments, uint32_t count, uint64_
     recv->room = room;
     recv->budget_ns = default_budget_ns_;
     recv->segments.assign(segments, count);
-    if (Incoming *in = unexpected_.find(match, mask)) {
+    if (Incoming *in = unexpected_.find(match, mask)) [[unlikely]] {
         unexpected_.remove(in);
         bind(in, recv);
     } else {
@@ -124,7 +124,7 @@ void Endpoint::bind(Incoming *in, Request *recv)
     recv->incoming = in;
     recv->matched = true;
     recv->partner = in->partner;
-    if (in->self_send) {
+    if (in->self_send) [[unlikely]] {
         finish_self(in);
         return finish_receive(in, MX_STATUS_SUCCESS);
     }

@@ -25,7 +25,10 @@ public:
         recv->post_serial = ++serial_;
         recv->post_prev = tail_;
         recv->post_next = nullptr;
-        (tail_ ? tail_->post_next : head_) = recv;
+        if (!tail_) [[likely]]
+            head_ = recv;
+        else
+            tail_->post_next = recv;
         tail_ = recv;
         ++size_;
         if (grouped_) [[unlikely]]
@@ -37,8 +40,14 @@ public:
     {
         if (grouped_) [[unlikely]]
             group_remove(recv);
-        (recv->post_prev ? recv->post_prev->post_next : head_) = recv->post_next;
-        (recv->post_next ? recv->post_next->post_prev : tail_) = recv->post_prev;
+        if (!recv->post_prev) [[likely]]
+            head_ = recv->post_next;
+        else
+            recv->post_prev->post_next = recv->post_next;
+        if (!recv->post_next) [[likely]]
+            tail_ = recv->post_prev;
+        else
+            recv->post_next->post_prev = recv->post_prev;
         if (--size_ == 0 && grouped_) [[unlikely]]
             ungroup();
     }
@@ -47,10 +56,10 @@ public:
     {
         if (grouped_) [[unlikely]]
             return find_grouped(bits);
-        for (Request *recv = head_; recv; recv = recv->post_next)
-            if ((bits & recv->mask) == recv->match)
-                return recv;
-        return nullptr;
+        Request *recv = head_;
+        while (recv && (bits & recv->mask) != recv->match)
+            [[unlikely]] recv = recv->post_next;
+        return recv;
     }
 
 private:

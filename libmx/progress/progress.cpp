@@ -135,7 +135,7 @@ void Endpoint::complete(Request *request, int code)
     request->complete = true;
     request->code = code;
     ++completions_;
-    if (request->expires_ns) {
+    if (request->expires_ns) [[unlikely]] {
         request->expires_ns = 0;
         --timed_requests_;
     }

@@ -15,14 +15,14 @@ Request *Endpoint::post_send(const Segment *segments, uint32_t count, uint64_t l
     request->context = context;
     request->partner = to;
     request->msg_length = static_cast<uint32_t>(length);
-    if (default_budget_ns_)
+    if (default_budget_ns_) [[unlikely]]
         set_timeout(request, static_cast<uint32_t>(default_budget_ns_ / 1000000));
-    if (to->state == PartnerState::dead) {
+    if (to->state == PartnerState::dead) [[unlikely]] {
         complete(request, to->dead_code);
-    } else if (to->self) {
+    } else if (to->self) [[unlikely]] {
         request->segments.assign(segments, count);
         send_self(request, length, synchronous);
-    } else if (synchronous || length > to->eager_max) {
+    } else if (synchronous || length > to->eager_max) [[unlikely]] {
         request->segments.assign(segments, count);
         send_rendezvous(request, to);
     } else {
@@ -62,13 +62,13 @@ void Endpoint::send_eager(Request *request, std::span<const Segment> segments, u
     msg.peer = to->peer;
     msg.match = request->match;
     msg.msg_len = msg.data_len = bytes;
-    if (frames == 1)
+    if (frames == 1) [[likely]]
         gather(tx->buffer + send_headroom, segments, 0, bytes);
     else
         gather_frames(tx, segments);
     request->buffered = true;
     tx->zombie = zombies_ < static_cast<uint32_t>(context_.conf().zombies_max);
-    if (!tx->zombie) {
+    if (!tx->zombie) [[unlikely]] {
         tx->request = request;
         request->tx = tx;
         return enqueue(tx);

@@ -10,10 +10,10 @@ namespace emx {
 
 void Endpoint::note_ack(Partner *partner, uint16_t ack)
 {
-    if (!seq::acks(ack, partner->ack_seen, partner->tx_next))
+    if (!seq::acks(ack, partner->ack_seen, partner->tx_next)) [[unlikely]]
         return;
     partner->ack_seen = ack;
-    if (!partner->ack_listed) {
+    if (!partner->ack_listed) [[likely]] {
         partner->ack_listed = true;
         partner->acked_next = std::exchange(acked_, partner);
     }
@@ -26,7 +26,7 @@ void Endpoint::take_acks()
     while (Partner *partner = acked_) {
         acked_ = partner->acked_next;
         partner->ack_listed = false;
-        if (partner->state == PartnerState::connected)
+        if (partner->state == PartnerState::connected) [[likely]]
             on_ack(partner, partner->ack_seen);
     }
 }
@@ -38,7 +38,7 @@ void Endpoint::owe_ack(Partner *partner)
     auto owed = seq::distance(partner->rx_done, partner->rx_acked);
     // Half of the sender's window of frames: waiting for the delayed ack would stall long messages.
     auto half_window = static_cast<uint32_t>(context_.conf().window_frames) / 2;
-    if (owed >= context_.conf().notacked_max || partner->frames_in >= half_window)
+    if (owed >= context_.conf().notacked_max || partner->frames_in >= half_window) [[unlikely]]
         ack_soon(partner);
     else if (partner->ack_since_ns == 0 && !partner->stamp_listed) {
         partner->stamp_listed = true;

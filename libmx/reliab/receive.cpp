@@ -10,6 +10,8 @@ namespace emx {
 
 void Endpoint::accept(const emx_msg &msg)
 {
+    if (msg.type == EMX_TINY || msg.type == EMX_SMALL) [[likely]]
+        return on_sequenced(msg);
     switch (msg.type) {
     case EMX_TINY:
     case EMX_SMALL:
@@ -34,7 +36,7 @@ inline bool Endpoint::fast_receive(Partner *partner, const emx_msg &msg)
     if (staging_ || accepted_ || msg.type == EMX_RNDV || msg.data_len != msg.msg_len || in_handler_)
         return false;
     Request *recv = posted_.find(msg.match);
-    if (!recv)
+    if (!recv) [[unlikely]]
         return false;
     posted_.remove(recv);
     uint64_t length = std::min<uint64_t>(msg.data_len, recv->room);
@@ -47,47 +49,53 @@ inline bool Endpoint::fast_receive(Partner *partner, const emx_msg &msg)
 inline void Endpoint::deliver(Partner *partner, const emx_msg &msg)
 {
     partner->rx_match = seq::next(partner->rx_match);
-    if (msg.type == EMX_NOTIFY)
+    if (msg.type == EMX_NOTIFY) [[unlikely]]
         return on_notify(partner, msg);
-    if (!fast_receive(partner, msg))
+    if (!fast_receive(partner, msg)) [[unlikely]]
         hold(partner, msg);
 }
 
 void Endpoint::on_sequenced(const emx_msg &msg)
 {
     Partner *partner = find_partner(msg.peer, msg.remote_ep);
-    if (!partner || partner->state != PartnerState::connected)
+    if (!partner || partner->state != PartnerState::connected) [[unlikely]]
         return count(EMX_CNT_DROP_PARTNER);
     if (!seq::same_session(msg.seq, partner->rx_done) || !seq::same_session(msg.ack, partner->tx_next))
+        [[unlikely]]
         return count(EMX_CNT_DROP_SEQUENCE);
     partner->heard = true;
     note_ack(partner, msg.ack);
-    if (lingering_)
+    if (lingering_) [[unlikely]]
         return; // nobody is left to take a message; unacknowledged, it is refused once we are closed
     uint16_t distance = seq::distance(msg.seq, partner->rx_done);
     uint16_t open = seq::distance(partner->rx_match, partner->rx_done);
     ++partner->frames_in;
     // What follows a MEDIUM waits for its last fragment: programs take a message for the sign that those
     // sent before are here, even when nobody tells them so (API 3.8, mx_forget).
-    bool next = distance == open && !partner->partial;
-    if (next || distance < open) {
-        if (next)
-            deliver(partner, msg);
-        else
-            fragment_for(partner, msg);
-        if (partner->early)
-            drain_early(partner);
-        update_done(partner);
-    } else if (distance <= open + early_window) {
-        store_early(partner, msg);
+    if (distance != open || partner->partial) [[unlikely]] {
+        if (distance >= open)
+            return out_of_turn(partner, msg, distance - open);
+        fragment_for(partner, msg);
     } else {
-        --partner->frames_in;
-        count(EMX_CNT_DROP_SEQUENCE);
-        if (distance > seq::number_mask / 2) // our ack was lost
-            owe_ack(partner);
-        if (distance == seq::just_before)
-            ack_soon(partner);
+        deliver(partner, msg);
     }
+    if (partner->early) [[unlikely]]
+        drain_early(partner);
+    update_done(partner);
+}
+
+/// A packet `ahead` numbers beyond the next one: those long received are so by nearly all numbers.
+void Endpoint::out_of_turn(Partner *partner, const emx_msg &msg, unsigned ahead)
+{
+    if (ahead <= early_window)
+        return store_early(partner, msg);
+    --partner->frames_in;
+    count(EMX_CNT_DROP_SEQUENCE);
+    const uint16_t distance = seq::distance(msg.seq, partner->rx_done);
+    if (distance > seq::number_mask / 2) // our ack was lost
+        owe_ack(partner);
+    if (distance == seq::just_before)
+        ack_soon(partner);
 }
 
 /// A message that cannot be received at once: on to the match stage, or until its fragments are here.
@@ -139,9 +147,9 @@ Incoming *Endpoint::new_incoming(Partner *partner, const emx_msg &msg)
 
 void Endpoint::free_incoming(Incoming *in)
 {
-    if (in->partial)
+    if (in->partial) [[unlikely]]
         unlink_partial(in);
-    if (in->pull_waits) {
+    if (in->pull_waits) [[unlikely]] {
         Incoming **link = &pulls_waiting_;
         pulls_waiting_tail_ = nullptr;
         while (*link) {
@@ -268,10 +276,12 @@ void Endpoint::drop_early(Partner *partner)
 
 void Endpoint::update_done(Partner *partner)
 {
-    if (partner->state != PartnerState::connected)
+    if (partner->state != PartnerState::connected) [[unlikely]]
         return;
-    uint16_t done = partner->partial ? partner->partial->seq : partner->rx_match;
-    if (done == partner->rx_done)
+    uint16_t done = partner->rx_match;
+    if (partner->partial) [[unlikely]]
+        done = partner->partial->seq;
+    if (done == partner->rx_done) [[unlikely]]
         return;
     partner->rx_done = done;
     owe_ack(partner);

@@ -17,12 +17,14 @@ bool takes_window(const TxMessage *tx) { return tx->header.type != EMX_NOTIFY; }
 
 bool Endpoint::may_send(const Partner *partner, const TxMessage *tx) const
 {
-    if (partner->state != PartnerState::connected || !partner->answered)
+    if (partner->state != PartnerState::connected || !partner->answered) [[unlikely]]
         return false;
-    if (seq::distance(partner->tx_next, partner->tx_oldest) >= numbers_out_max)
+    if (seq::distance(partner->tx_next, partner->tx_oldest) >= numbers_out_max) [[unlikely]]
         return false;
     uint32_t window = static_cast<uint32_t>(context_.conf().window_frames);
-    return partner->frames_out == 0 || partner->frames_out + tx->frames <= window;
+    if (partner->frames_out + tx->frames <= window) [[likely]]
+        return true;
+    return partner->frames_out == 0;
 }
 
 inline void Endpoint::transmit(TxMessage *tx)
@@ -31,7 +33,7 @@ inline void Endpoint::transmit(TxMessage *tx)
     emx_msg &msg = tx->header;
     msg.session = partner->session;
     msg.ack = partner->rx_done;
-    if (msg.type == EMX_MEDIUM)
+    if (msg.type == EMX_MEDIUM) [[unlikely]]
         transmit_fragments(tx);
     else
         port_->send(msg, tx->buffer ? tx->buffer + send_headroom : nullptr);
@@ -48,11 +50,11 @@ void Endpoint::number_and_send(TxMessage *tx)
     tx->header.seq = partner->tx_next;
     partner->tx_next = seq::next(partner->tx_next);
     partner->sent_any = true;
-    if (takes_window(tx))
+    if (takes_window(tx)) [[likely]]
         partner->frames_out += tx->frames;
     (partner->unacked_tail ? partner->unacked_tail->next : partner->unacked) = tx;
     partner->unacked_tail = tx;
-    if (tx->header.type == EMX_RNDV) {
+    if (tx->header.type == EMX_RNDV) [[unlikely]] {
         tx->rndv_next = partner->rndv;
         if (partner->rndv)
             partner->rndv->rndv_prev = tx;
@@ -69,7 +71,7 @@ void Endpoint::enqueue(TxMessage *tx)
     Partner *partner = tx->partner;
     if (partner->ack_listed && !may_send(partner, tx))
         take_acks();
-    if (!partner->waiting && may_send(partner, tx) && give_window(tx))
+    if (!partner->waiting && may_send(partner, tx) && give_window(tx)) [[likely]]
         return number_and_send(tx);
     (partner->waiting_tail ? partner->waiting_tail->next : partner->waiting) = tx;
     partner->waiting_tail = tx;
@@ -118,7 +120,7 @@ uint64_t Endpoint::resend_due(const TxMessage *tx) const
 
 void Endpoint::on_ack(Partner *partner, uint16_t ack)
 {
-    if (!seq::acks(ack, partner->tx_oldest, partner->tx_next))
+    if (!seq::acks(ack, partner->tx_oldest, partner->tx_next)) [[unlikely]]
         return;
     partner->tx_oldest = ack;
     while (TxMessage *tx = partner->unacked) {
@@ -126,23 +128,23 @@ void Endpoint::on_ack(Partner *partner, uint16_t ack)
         if (behind == 0 || behind > seq::number_mask / 2)
             break;
         partner->unacked = tx->next;
-        if (!partner->unacked)
+        if (!partner->unacked) [[likely]]
             partner->unacked_tail = nullptr;
         tx->next = nullptr;
-        if (takes_window(tx))
+        if (takes_window(tx)) [[likely]]
             partner->frames_out -= tx->frames;
         finish_acked(tx);
     }
-    if (partner->waiting)
+    if (partner->waiting) [[unlikely]]
         pump(partner);
 }
 
 void Endpoint::finish_acked(TxMessage *tx)
 {
     tx->acked = true;
-    if (tx->header.type == EMX_RNDV && !tx->notified)
+    if (tx->header.type == EMX_RNDV && !tx->notified) [[unlikely]]
         return;
-    if (tx->request)
+    if (tx->request) [[unlikely]]
         complete_send(tx, MX_STATUS_SUCCESS, tx->header.msg_len);
     drop_tx(tx);
 }
@@ -155,7 +157,7 @@ void Endpoint::drop_tx(TxMessage *tx)
 
 void Endpoint::zombie_gone(TxMessage *tx)
 {
-    if (tx->zombie)
+    if (tx->zombie) [[likely]]
         --zombies_;
     tx->zombie = false;
 }

@@ -31,7 +31,7 @@ void TxPool::release(TxMessage *tx)
 {
     --live_;
     const std::size_t size_class = tx->size_class;
-    if (size_class < free_.size() && free_[size_class].size() < kept_max) {
+    if (size_class < free_.size() && free_[size_class].size() < kept_max) [[likely]] {
         std::byte *buffer = tx->buffer;
         uint32_t capacity = tx->capacity;
         *tx = TxMessage{};

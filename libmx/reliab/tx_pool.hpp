@@ -26,7 +26,7 @@ public:
         free_[size_class].pop_back();
         return tx;
     }
-    void release(TxMessage *tx);
+    [[gnu::hot]] void release(TxMessage *tx);
     uint32_t live() const { return live_; }
 
 private:
@@ -34,10 +34,10 @@ private:
     static constexpr std::size_t kept_max = 64; ///< free messages kept per class
     static std::size_t class_of(uint32_t bytes)
     {
-        if (bytes == 0)
+        if (bytes == 0) [[unlikely]]
             return classes.size();
         for (std::size_t i = 0; i < classes.size(); ++i)
-            if (bytes <= classes[i])
+            if (bytes <= classes[i]) [[likely]]
                 return i;
         return classes.size() + 1; // larger than any class: not kept
     }

@@ -97,7 +97,7 @@ const emx_msg *ShmPort::peek()
     if (!frames_first)
         if (const emx_msg *event = peek_rings())
             return event;
-    if (const emx_msg *event = inner_->peek()) {
+    if (const emx_msg *event = inner_->peek()) [[likely]] {
         source_ = Source::inner;
         if (event->type < EMX_EV_PULL_DONE && is_local(event->peer)) [[unlikely]]
             look_for_sender(*event);
@@ -124,9 +124,9 @@ void ShmPort::consume()
 
 bool ShmPort::spin(unsigned looks)
 {
-    if (!pulls_.empty() || !queue_.empty())
+    if (!pulls_.empty() || !queue_.empty()) [[unlikely]]
         return true;
-    if (in_.empty())
+    if (in_.empty()) [[likely]]
         return inner_->spin(looks);
     while (looks-- > 0) {
         for (const auto &in : in_)
@@ -202,13 +202,13 @@ void ShmPort::look_for_sender(const emx_msg &msg)
 
 const emx_msg *ShmPort::idle()
 {
-    if (!pulls_.empty())
+    if (!pulls_.empty()) [[unlikely]]
         step_pulls();
-    if (!queue_.empty()) {
+    if (!queue_.empty()) [[unlikely]] {
         source_ = Source::queue;
         return &queue_.front();
     }
-    if (++empty_ >= polls_per_clock) {
+    if (++empty_ >= polls_per_clock) [[unlikely]] {
         empty_ = 0;
         const uint64_t now = monotonic_ns();
         if (now - serviced_ns_ >= service_period_ns)

@@ -35,10 +35,10 @@ public:
     std::unique_ptr<Port> release() { return std::move(inner_); }
 
     uint32_t number() const override { return inner_->number(); }
-    const emx_msg *peek() override;
-    void consume() override;
-    bool spin(unsigned looks) override;
-    bool send(const emx_msg &msg, std::byte *payload) override;
+    [[gnu::hot]] const emx_msg *peek() override;
+    [[gnu::hot]] void consume() override;
+    [[gnu::hot]] bool spin(unsigned looks) override;
+    [[gnu::hot]] bool send(const emx_msg &msg, std::byte *payload) override;
     void flush() override { inner_->flush(); }
     void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                      std::span<const Segment> memory, uint64_t length) override;
@@ -68,7 +68,12 @@ private:
 
     // Out (port_send.cpp)
     /// Remembers the last peer that is not of this host: most packets are for it or from it.
-    bool is_local(uint32_t peer) { return peer != remote_peer_ && ask_local(peer); }
+    bool is_local(uint32_t peer)
+    {
+        if (peer == remote_peer_) [[likely]]
+            return false;
+        return ask_local(peer);
+    }
     [[gnu::noinline]] bool ask_local(uint32_t peer);
     [[gnu::noinline]] bool send_local(const emx_msg &msg, std::byte *payload);
     Outgoing *channel_to(uint32_t peer, uint8_t endpoint, uint32_t session);
@@ -86,7 +91,7 @@ private:
     Incoming *find_incoming(uint32_t peer, uint8_t endpoint);
     [[gnu::noinline]] void look_for_sender(const emx_msg &msg);
     void accept_channels();
-    [[gnu::noinline]] const emx_msg *idle();
+    [[gnu::hot]] [[gnu::noinline]] const emx_msg *idle();
     void step_pulls();
 
     // Descriptors (port.cpp)
