@@ -19,6 +19,10 @@ constexpr uint32_t reply_header = EMX_OUTER_LEN + sizeof(emx_w_pull_reply);
 // The kernel puts the frame behind its own header and a socket address, aligned to 16.
 constexpr uint32_t slot_overhead = 80 - ethernet_header;
 constexpr uint32_t block_bytes = 1u << 18;
+// A small frame and its status are two cache lines, which processors fetch as a pair when they are aligned
+// as one. The kernel asks for TPACKET_ALIGNMENT.
+constexpr uint32_t slot_alignment = 128;
+static_assert(slot_alignment % TPACKET_ALIGNMENT == 0);
 
 uint32_t medium_frame_max(const fw_sizes &sizes)
 {
@@ -43,7 +47,7 @@ bool add_ring(int fd, const RingShape &shape)
 RingShape shape_ring(uint32_t frame_max, uint32_t slots)
 {
     RingShape shape;
-    shape.slot = (slot_overhead + frame_max + TPACKET_ALIGNMENT - 1) / TPACKET_ALIGNMENT * TPACKET_ALIGNMENT;
+    shape.slot = (slot_overhead + frame_max + slot_alignment - 1) / slot_alignment * slot_alignment;
     shape.block = block_bytes;
     const uint32_t per_block = shape.block / shape.slot;
     shape.blocks = std::max(1u, (slots + per_block - 1) / per_block);

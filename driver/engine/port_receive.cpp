@@ -67,9 +67,11 @@ const emx_msg *EnginePort::take(PacketRing &ring)
 {
     uint32_t bytes;
     const std::byte *frame = ring.frame(bytes);
-    // Another processor wrote it: the payload's lines may as well come while the header is looked at.
-    __builtin_prefetch(frame + cache_line);
-    __builtin_prefetch(frame + 2 * cache_line);
+    // Another processor wrote it: a longer payload's lines may as well come while the header is looked at.
+    if (bytes > 2 * cache_line) {
+        __builtin_prefetch(frame + cache_line);
+        __builtin_prefetch(frame + 2 * cache_line);
+    }
     const int reason = fw_check(&board_.sizes, &ring == &lo_ ? 0 : board_.mac, frame, bytes, &pkt_);
     if (reason != 0) [[unlikely]]
         return drop(ring, reason);
