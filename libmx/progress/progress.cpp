@@ -27,8 +27,12 @@ bool Endpoint::progress(Driver driver)
     staging_ = driver == Driver::helper;
     if (!staging_ && accepted_)
         match_accepted();
-    bool found = poll_device(driver == Driver::application ? spins_per_pass : 0);
+    // Who was given something may ask whether there is more before he acts upon it: that is to be quick.
+    const bool more = driver == Driver::application && empty_calls_ == 0;
+    bool found = poll_device(driver == Driver::application && !more ? spins_per_pass : 0);
     staging_ = false;
+    if (more && !found && due_acks_.empty())
+        return false;
     if (driver == Driver::helper)
         hurry_acks();
     if (!due_acks_.empty())
