@@ -4,9 +4,6 @@
  */
 #include "mtl_mx.h"
 
-/* At most so many in one go, so that other callbacks of opal_progress get their turn. */
-#define COMPLETIONS_MAX 64
-
 static void finish_send(struct mtl_mx_request *r, const mx_status_t *status)
 {
 	/* That the receiver's buffer was short is the receiver's error. */
@@ -43,23 +40,21 @@ void mtl_mx_finish(struct mtl_mx_request *r, const mx_status_t *status)
 /* Other callbacks of opal_progress are kept waiting no longer than this. */
 #define SLEEP_MS 1
 
+/*
+ * One completion at a time: to ask whether there are more costs whom this one concerns more than it
+ * costs the others to be called again.
+ */
 int mtl_mx_progress(void)
 {
-	int count = 0;
+	mx_status_t status;
+	uint32_t complete = 0;
 
-	while (count < COMPLETIONS_MAX) {
-		mx_status_t status;
-		uint32_t complete = 0;
-
-		mx_test_any(ompi_mtl_mx.endpoint, 0, 0, &status, &complete);
-		if (!complete && count == 0 && mtl_mx_may_sleep())
-			mx_wait_any(ompi_mtl_mx.endpoint, SLEEP_MS, 0, 0, &status, &complete);
-		if (!complete)
-			break;
-		mtl_mx_finish(status.context, &status);
-		count++;
-	}
-	if (count)
-		mtl_mx_was_busy();
-	return count;
+	mx_test_any(ompi_mtl_mx.endpoint, 0, 0, &status, &complete);
+	if (!complete && mtl_mx_may_sleep())
+		mx_wait_any(ompi_mtl_mx.endpoint, SLEEP_MS, 0, 0, &status, &complete);
+	if (!complete)
+		return 0;
+	mtl_mx_finish(status.context, &status);
+	mtl_mx_was_busy();
+	return 1;
 }

@@ -15,12 +15,10 @@ namespace emx::api {
 class Call {
 public:
     [[gnu::always_inline]] explicit Call(mx_endpoint_t handle, const char *function = "")
-        : function_(function), slot_(slot_of(handle))
+        : function_(function), slot_(slot_of(handle)),
+          lock_(slot_ ? std::unique_lock(slot_->mutex) : std::unique_lock<Lock>())
     {
-        if (!slot_) [[unlikely]]
-            return;
-        lock_ = std::unique_lock(slot_->mutex);
-        if (!Context::enter(*slot_, handle)) [[unlikely]]
+        if (slot_ && !Context::enter(*slot_, handle)) [[unlikely]]
             refuse();
     }
 

@@ -67,8 +67,8 @@ inline mx_return_t finish(Call &call, Request *request, mx_status_t *status, uin
     });
 }
 
-mx_return_t any(const char *function, mx_endpoint_t ep, uint64_t info, uint64_t mask, uint32_t timeout,
-                bool blocking, mx_status_t *status, uint32_t *result)
+[[gnu::hot]] mx_return_t any(const char *function, mx_endpoint_t ep, uint64_t info, uint64_t mask,
+                             uint32_t timeout, bool blocking, mx_status_t *status, uint32_t *result)
 {
     if (result)
         *result = 0;
@@ -163,7 +163,8 @@ mx_return_t mx_wait(mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, mx_st
     return test_or_wait("mx_wait", ep, req, timeout, true, status, result);
 }
 
-mx_return_t mx_test_any(mx_endpoint_t ep, uint64_t info, uint64_t mask, mx_status_t *status, uint32_t *result)
+[[gnu::hot]] mx_return_t mx_test_any(mx_endpoint_t ep, uint64_t info, uint64_t mask, mx_status_t *status,
+                                     uint32_t *result)
 {
     return any("mx_test_any", ep, info, mask, poll_only, false, status, result);
 }
