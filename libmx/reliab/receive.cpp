@@ -280,7 +280,7 @@ void Endpoint::update_done(Partner *partner)
         return;
     uint16_t done = partner->rx_match;
     if (partner->partial) [[unlikely]]
-        done = partner->partial->seq;
+        done = partner->partial->seq; // NOLINT: who frees a partial message has unlinked it
     if (done == partner->rx_done) [[unlikely]]
         return;
     partner->rx_done = done;
