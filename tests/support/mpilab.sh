@@ -8,6 +8,7 @@
 #                                      hosts, its agent and interfaces; EtherMX with boards, names and programs
 #   mpilab_transport mx|tcp BUILD      what MPI shall use
 #   mpilab_run COMMAND...              runs it (mpirun ...) in host 1, without input
+#   mpilab_end                         removes the hosts; mpilab_make may make others
 #   mpilab_left NAME                   prints processes of that name that still live in the hosts
 #
 # Everything goes through the environment, which on_host hands to the other hosts, so that mpirun
@@ -44,6 +45,12 @@ mpilab_make() {
     export LD_LIBRARY_PATH=$build/libmx${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export EMX_BOARDS=eth0:$dialect EMX_OMXD=$build/tools/omxd/omxd EMX_PEERS=$NETLAB_TMP/peers
     mpilab_launch $((n * slots))
+}
+
+mpilab_end() {
+    netlab_remove 2>/dev/null
+    NETLAB_NAMES=''
+    rm -rf "${NETLAB_TMP:?}"/{bin,jobs,hostfile,peers,hosts}
 }
 
 # mpilab_default NAME VALUE: an Open MPI parameter, unless the reader's environment has it.

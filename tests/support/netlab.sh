@@ -283,7 +283,7 @@ netlab_end() {
     trap '' INT TERM HUP
     netlab_remove 2>/dev/null # or the shell would report each process that is killed
     [ -n "$NETLAB_TMP" ] && rm -rf "$NETLAB_TMP"
-    NETLAB_NS=() NETLAB_SWITCH='' NETLAB_TMP=''
+    NETLAB_TMP=''
     trap - EXIT INT TERM HUP
     return $status
 }
@@ -307,4 +307,5 @@ netlab_remove() {
         sleep 0.01 # tidy-allow(sleep): polls the end of killed processes, at most 2 s
     done
     wait
+    NETLAB_NS=() NETLAB_NAME=() NETLAB_SWITCH=''
 }
