@@ -106,7 +106,11 @@ public:
     void enable_progression();
     /// After a non-blocking call that found nothing: offers the core when that keeps happening.
     void found_nothing(std::unique_lock<Lock> &lock);
-    void found_something() { empty_calls_ = 0; }
+    void found_something()
+    {
+        empty_calls_ = 0;
+        just_found_ = true;
+    }
     /// Calls the error handler for failures nobody will ask about; unlocks meanwhile.
     void report_lost(std::unique_lock<Lock> &lock)
     {
@@ -320,6 +324,7 @@ private:
     uint32_t wake_epoch_ = 0;
     static constexpr uint32_t waiting_calls = 3; ///< empty ones in a row, of a program that waits by asking
     uint32_t empty_calls_ = 0;
+    bool just_found_ = false; ///< the last call gave the program something
     uint64_t frames_seen_ = 0; ///< frames_served() when a yield was considered last
     uint32_t posts_ = 0;
     uint32_t passes_ = 0; ///< weighted, since the clock was read

@@ -3,6 +3,7 @@
 #include "libmx/endpoint.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace emx {
 
@@ -28,7 +29,7 @@ bool Endpoint::progress(Driver driver)
     if (!staging_ && accepted_)
         match_accepted();
     // Who was given something may ask whether there is more before he acts upon it: that is to be quick.
-    const bool more = driver == Driver::application && empty_calls_ == 0;
+    const bool more = driver == Driver::application && std::exchange(just_found_, false);
     bool found = poll_device(driver == Driver::application && !more ? spins_per_pass : 0);
     staging_ = false;
     if (more && !found && due_acks_.empty())
