@@ -155,6 +155,36 @@ CONFORM(zombies_complete_before_the_ack, 2, bare | apart)
     r.barrier();
 }
 
+/// A program that only tests repeats what was lost, even if its last call gave it something.
+void tester_repeats(Rank &r, const char *yield_after)
+{
+    r.env("EMX_YIELD_AFTER", yield_after);
+    Session session(r);
+    Net net = open_net(r);
+    char c;
+    mx_request_t q = irecv(r, net.ep, &c, 1, 1);
+    if (r.id == 0) {
+        mx_request_t mine = irecv(r, net.ep, &c, 1, 2);
+        send(r, net.ep, "x", 1, net.ep.self(), 2);
+        CHECK(completes(r, net.ep, mine, patience));
+        r.cut(true);
+        send(r, net.ep, "x", 1, net.to[1], 1);
+        r.cut(false);
+        CHECK(completes(r, net.ep, q, patience));
+    } else {
+        CHECK(completes(r, net.ep, q, patience));
+        send(r, net.ep, "x", 1, net.to[0], 1);
+    }
+    r.barrier();
+}
+
+CONFORM(tester_repeats_however_often_it_yields, 2, bare | apart)
+{
+    r.env("EMX_HELPER_MS", "0"); // nobody else repeats
+    for (const char *yield_after : {"0", "1", "1000"})
+        tester_repeats(r, yield_after);
+}
+
 CONFORM(rendezvous_threshold, 2, bare)
 {
     r.env("OMX_RNDV_THRESHOLD", "1000");
