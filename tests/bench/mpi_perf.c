@@ -9,7 +9,8 @@
  * Prints "pattern,bytes,iterations,min_us,median_us,MB_s", a line per length. A time is that of a half round
  * trip, of one message of a stream with up to 64 outstanding (of one each way for "both"), or of a collective
  * at its slowest rank. "vector" is a ping-pong of 128 pieces with gaps as long as they; its length is that of
- * a piece.
+ * a piece. Round trips are timed one by one, as omx_perf times them; the others in batches, whose means
+ * include every interruption.
  */
 #include <mpi.h>
 
@@ -140,15 +141,16 @@ static const struct pattern {
     double (*share)(int bytes); /* runs make so many results */
     int first, last; /* lengths */
     int directions; /* of the throughput */
+    bool one_by_one; /* each run is timed, at rank 0 */
 } patterns[] = {
-    {"pingpong", pingpong, two, 0, 4 << 20, 1},
-    {"stream", stream, messages, 0, 4 << 20, 1},
-    {"both", both, messages, 0, 4 << 20, 2},
-    {"vector", vector, two, 16, (4 << 20) / PIECES, PIECES},
-    {"barrier", barrier, one, 0, 0, 0},
-    {"bcast", bcast, one, 8, 1 << 20, 1},
-    {"allreduce", allreduce, one, 8, 1 << 20, 1},
-    {"alltoall", alltoall, one, 8, 256 << 10, 1},
+    {"pingpong", pingpong, two, 0, 4 << 20, 1, true},
+    {"stream", stream, messages, 0, 4 << 20, 1, false},
+    {"both", both, messages, 0, 4 << 20, 2, false},
+    {"vector", vector, two, 16, (4 << 20) / PIECES, PIECES, true},
+    {"barrier", barrier, one, 0, 0, 0, false},
+    {"bcast", bcast, one, 8, 1 << 20, 1, false},
+    {"allreduce", allreduce, one, 8, 1 << 20, 1, false},
+    {"alltoall", alltoall, one, 8, 256 << 10, 1, false},
     {NULL},
 };
 
@@ -166,6 +168,25 @@ static double batch(const struct pattern *p, int bytes, long count)
     return time;
 }
 
+static void time_runs(const struct pattern *p, int bytes, double *times, long count)
+{
+    double before, after;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    before = MPI_Wtime();
+    for (long i = 0; i < count; i++, before = after) {
+        p->run(bytes);
+        after = MPI_Wtime();
+        times[i] = after - before;
+    }
+}
+
+static void time_batches(const struct pattern *p, int bytes, double *means, long count)
+{
+    for (int i = 0; i < BATCHES; i++)
+        means[i] = batch(p, bytes, count) / (double)count;
+}
+
 static int by_value(const void *a, const void *b)
 {
     double d = *(const double *)a - *(const double *)b;
@@ -175,23 +196,30 @@ static int by_value(const void *a, const void *b)
 
 static void measure(const struct pattern *p, int bytes, double seconds)
 {
-    double results[BATCHES], per_run;
-    long count = 1;
+    double *times, median, to_us = 1e6 / p->share(bytes);
+    long count = 1, n;
 
     /* Also the warm-up. */
     while (batch(p, bytes, count) < seconds / BATCHES && count < 1L << 24)
         count *= 2;
-    per_run = p->share(bytes) * (double)count;
-    for (int i = 0; i < BATCHES; i++)
-        results[i] = batch(p, bytes, count) / per_run * 1e6;
-    qsort(results, BATCHES, sizeof(results[0]), by_value);
-    double median = (results[BATCHES / 2 - 1] + results[BATCHES / 2]) / 2;
-
+    n = p->one_by_one ? count * BATCHES : BATCHES;
+    times = malloc((size_t)n * sizeof(*times));
+    if (!times) {
+        fprintf(stderr, "mpi_perf: no memory for %ld times; choose a shorter -t\n", n);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    if (p->one_by_one)
+        time_runs(p, bytes, times, n);
+    else
+        time_batches(p, bytes, times, count);
+    qsort(times, (size_t)n, sizeof(*times), by_value);
+    median = (times[n / 2 - 1] + times[n / 2]) / 2 * to_us;
     if (rank == 0) {
-        printf("%s,%d,%ld,%.3f,%.3f,%.3f\n", p->name, bytes, count * BATCHES, results[0], median,
+        printf("%s,%d,%ld,%.3f,%.3f,%.3f\n", p->name, bytes, count * BATCHES, times[0] * to_us, median,
                p->directions * bytes / median);
         fflush(stdout);
     }
+    free(times);
 }
 
 static const struct pattern *find(const char *name)
