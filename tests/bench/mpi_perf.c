@@ -199,7 +199,8 @@ static void measure(const struct pattern *p, int bytes, double seconds)
     double *times, median, to_us = 1e6 / p->share(bytes);
     long count = 1, n;
 
-    /* Also the warm-up. */
+    /* Also the warm-up; the first run may have to connect. */
+    batch(p, bytes, 1);
     while (batch(p, bytes, count) < seconds / BATCHES && count < 1L << 24)
         count *= 2;
     n = p->one_by_one ? count * BATCHES : BATCHES;
