@@ -208,6 +208,7 @@ static void measure(const struct pattern *p, int bytes, double seconds)
     if (!times) {
         fprintf(stderr, "mpi_perf: no memory for %ld times; choose a shorter -t\n", n);
         MPI_Abort(MPI_COMM_WORLD, 1);
+        return;
     }
     if (p->one_by_one)
         time_runs(p, bytes, times, n);
