@@ -49,6 +49,7 @@ int mtl_mx_progress(void)
 	mx_status_t status;
 	uint32_t complete = 0;
 
+	mtl_mx_looks_again();
 	mx_test_any(ompi_mtl_mx.endpoint, 0, 0, &status, &complete);
 	if (!complete && mtl_mx_may_sleep())
 		mx_wait_any(ompi_mtl_mx.endpoint, SLEEP_MS, 0, 0, &status, &complete);
