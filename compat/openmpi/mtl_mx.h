@@ -112,7 +112,8 @@ static inline struct mtl_mx_peer *mtl_mx_peer(struct ompi_communicator_t *comm, 
 
 /* mtl_mx_idle.c: before MX starts */
 void mtl_mx_prepare_idle(void);
-/* For progress: it begins; something completed in this thread; when nothing did, whether to sleep. */
+/* For progress: it begins; something completed in this thread; when nothing did, whether to sleep.
+ */
 void mtl_mx_looks_again(void);
 void mtl_mx_was_busy(void);
 bool mtl_mx_may_sleep(void);
