@@ -7,13 +7,18 @@
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/rculist.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <linux/utsname.h>
+#include <net/net_namespace.h>
 
 #include "ethermx.h"
 
-static LIST_HEAD(boards); /* rtnl */
+static LIST_HEAD(boards); /* rtnl; readers RCU */
+
+/* ---- finding ---- */
 
 static struct emx_board *find_board(const struct net_device *dev)
 {
@@ -21,20 +26,69 @@ static struct emx_board *find_board(const struct net_device *dev)
 
 	ASSERT_RTNL();
 	list_for_each_entry(board, &boards, list)
-		if (board->dev == dev)
+		if (rcu_access_pointer(board->dev) == dev)
 			return board;
 	return NULL;
 }
 
-static bool number_used(unsigned int number)
+struct emx_board *emx_board_find(struct net *net, unsigned int number)
+{
+	struct emx_board *best = NULL;
+	struct emx_board *board;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(board, &boards, list)
+		if (board->net == net && board->number >= number &&
+		    (!best || board->number < best->number))
+			best = board;
+	if (best && !kref_get_unless_zero(&best->ref))
+		best = NULL;
+	rcu_read_unlock();
+	return best;
+}
+
+struct emx_board *emx_board_get(struct net *net, unsigned int number)
+{
+	struct emx_board *board = emx_board_find(net, number);
+
+	if (!board || board->number == number)
+		return board;
+	emx_board_put(board);
+	return NULL;
+}
+
+struct emx_board *emx_board_local(const struct emx_board *board, u64 mac)
+{
+	struct emx_board *other;
+
+	list_for_each_entry_rcu(other, &boards, list)
+		if (other->net == board->net && READ_ONCE(other->fw.mac) == mac)
+			return other;
+	return NULL;
+}
+
+void emx_boards_each(struct net *net, void (*f)(struct emx_board *board, void *data), void *data)
+{
+	struct emx_board *board;
+
+	rtnl_lock();
+	list_for_each_entry(board, &boards, list)
+		if (board->net == net)
+			f(board, data);
+	rtnl_unlock();
+}
+
+static bool number_used(const struct net *net, unsigned int number)
 {
 	struct emx_board *board;
 
 	list_for_each_entry(board, &boards, list)
-		if (board->number == number)
+		if (board->net == net && board->number == number)
 			return true;
 	return false;
 }
+
+/* ---- checks before an interface becomes a board ---- */
 
 /* Checks that every frame of the chosen dialect fits the interface, and says what would. */
 static int choose_sizes(struct fw_sizes *sizes, const struct net_device *dev, u32 frame_size)
@@ -52,7 +106,24 @@ static int choose_sizes(struct fw_sizes *sizes, const struct net_device *dev, u3
 	return -EMSGSIZE;
 }
 
-static int check_device(const struct net_device *dev)
+/*
+ * The engine's sockets are bound to the interface for our EtherType, from before its agent asks
+ * whether we have the interface: so one of the two sees the other.
+ */
+static bool has_other_firmware(struct net_device *dev)
+{
+	struct packet_type *other;
+	bool found = false;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(other, &dev->ptype_specific, list)
+		if (other->type == htons(EMX_ETHERTYPE))
+			found = true;
+	rcu_read_unlock();
+	return found;
+}
+
+static int check_device(struct net_device *dev)
 {
 	if (dev->type != ARPHRD_ETHER) {
 		pr_err("%s: not an Ethernet interface\n", dev->name);
@@ -62,13 +133,41 @@ static int check_device(const struct net_device *dev)
 		pr_err("%s: attached already; name it once\n", dev->name);
 		return -EBUSY;
 	}
+	if (has_other_firmware(dev)) {
+		pr_err("%s: in use by omxd or another user of EtherType 0x86df: end that first\n",
+		       dev->name);
+		return -EBUSY;
+	}
 	return 0;
 }
 
-static void free_board(struct emx_board *board)
+int emx_config_check(const struct emx_config *config)
 {
+	if (config->endpoints < 1 || config->endpoints > EMX_ENDPOINTS_MAX) {
+		pr_err("endpoints=%u: give 1 to %u\n", config->endpoints, EMX_ENDPOINTS_MAX);
+		return -EINVAL;
+	}
+	/* Indexes travel in 16 bits, and EMX_TAG_NONE is none. */
+	if (config->peers < 1 || config->peers > FW_PEERS_MAX) {
+		pr_err("peers=%u: give 1 to %u\n", config->peers, FW_PEERS_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* ---- making and freeing ---- */
+
+static void free_board(struct kref *ref)
+{
+	struct emx_board *board = container_of(ref, struct emx_board, ref);
+
 	kvfree(board->fw.peers);
 	kvfree(board);
+}
+
+void emx_board_put(struct emx_board *board)
+{
+	kref_put(&board->ref, free_board);
 }
 
 static struct emx_board *alloc_board(u32 peers)
@@ -84,8 +183,28 @@ static struct emx_board *alloc_board(u32 peers)
 		return NULL;
 	}
 	fw_peers_init(board->fw.peers, peers);
+	kref_init(&board->ref);
 	spin_lock_init(&board->lock);
+	skb_queue_head_init(&board->loop);
+	tasklet_setup(&board->loop_task, emx_rx_loop);
+	INIT_DELAYED_WORK(&board->name_work, emx_names_work);
 	return board;
+}
+
+static u8 link_of(const struct net_device *dev)
+{
+	return netif_running(dev) && netif_oper_up(dev) ? EMX_LINK_UP : EMX_LINK_DOWN;
+}
+
+static void init_board(struct emx_board *board, struct net_device *dev)
+{
+	board->net = dev_net(dev);
+	board->headroom = LL_RESERVED_SPACE(dev);
+	board->tailroom = dev->needed_tailroom;
+	board->gather = dev->features & NETIF_F_SG;
+	board->link = link_of(dev);
+	while (number_used(board->net, board->number))
+		board->number++;
 }
 
 /* Index 0 of the peer table is the board itself, as programs expect. */
@@ -97,20 +216,45 @@ static void init_firmware(struct emx_board *board, struct net_device *dev,
 	fw->mac = ether_addr_to_u64(dev->dev_addr);
 	fw->counters = &board->counters;
 	fw->endpoint_max = config->endpoints;
+	fw->query_magic = get_random_u32();
 	fw->answers_hosts = 1;
-	while (number_used(board->number))
-		board->number++;
-	snprintf(fw->name, sizeof(fw->name), "%s:%u", init_utsname()->nodename, board->number);
+	snprintf(fw->name, sizeof(fw->name), "%s:%u", utsname()->nodename, board->number);
 	fw_peer_add(fw->peers, fw->mac);
 	fw_peer_name(fw->peers, 0, fw->name);
 }
 
+static void introduce_one(struct emx_board *to, const struct emx_board *whom)
+{
+	int index;
+
+	spin_lock_bh(&to->lock);
+	index = fw_peer_add(to->fw.peers, whom->fw.mac);
+	if (index >= 0)
+		fw_peer_name(to->fw.peers, index, whom->fw.name);
+	spin_unlock_bh(&to->lock);
+}
+
+/* Boards of one host know each other without asking. */
+static void introduce(struct emx_board *board)
+{
+	struct emx_board *other;
+
+	list_for_each_entry(other, &boards, list) {
+		if (other->net != board->net)
+			continue;
+		introduce_one(board, other);
+		introduce_one(other, board);
+	}
+}
+
+/* ---- attaching and detaching ---- */
+
 static void publish_board(struct emx_board *board, struct net_device *dev)
 {
-	board->dev = dev;
+	rcu_assign_pointer(board->dev, dev);
 	netdev_hold(dev, &board->dev_tracker, GFP_KERNEL);
-	list_add_tail(&board->list, &boards);
-	emx_debugfs_add(board);
+	list_add_tail_rcu(&board->list, &boards);
+	emx_debugfs_add(board, dev);
 	board->packet_type.type = htons(EMX_ETHERTYPE);
 	board->packet_type.dev = dev;
 	board->packet_type.func = emx_rx;
@@ -120,12 +264,22 @@ static void publish_board(struct emx_board *board, struct net_device *dev)
 
 static void detach(struct emx_board *board)
 {
-	ASSERT_RTNL();
-	dev_remove_pack(&board->packet_type); /* waits for the handlers that run */
+	struct net_device *dev = rtnl_dereference(board->dev);
+
 	emx_debugfs_remove(board);
-	list_del(&board->list);
-	netdev_put(board->dev, &board->dev_tracker);
-	free_board(board);
+	/* Taken from claimers first, then from senders, then from frames: this waits for all. */
+	spin_lock_bh(&board->lock);
+	RCU_INIT_POINTER(board->dev, NULL);
+	spin_unlock_bh(&board->lock);
+	board->link = EMX_LINK_GONE;
+	list_del_rcu(&board->list);
+	dev_remove_pack(&board->packet_type);
+	emx_endpoints_link(board, EMX_LINK_GONE);
+	tasklet_kill(&board->loop_task);
+	skb_queue_purge(&board->loop);
+	cancel_delayed_work_sync(&board->name_work);
+	netdev_put(dev, &board->dev_tracker);
+	emx_board_put(board);
 }
 
 static int attach_device(struct net_device *dev, const struct emx_config *config)
@@ -134,35 +288,68 @@ static int attach_device(struct net_device *dev, const struct emx_config *config
 	struct fw_sizes sizes;
 	int err;
 
-	err = check_device(dev);
-	if (err)
-		return err;
-	err = choose_sizes(&sizes, dev, config->frame_size);
+	err = emx_config_check(config);
+	if (!err)
+		err = check_device(dev);
+	if (!err)
+		err = choose_sizes(&sizes, dev, config->frame_size);
 	if (err)
 		return err;
 	board = alloc_board(config->peers);
 	if (!board)
 		return -ENOMEM;
 	board->fw.sizes = sizes;
+	init_board(board, dev);
 	init_firmware(board, dev, config);
+	introduce(board);
 	publish_board(board, dev);
 	pr_info("%s: attached as board %s\n", dev->name, board->fw.name);
-	return 0;
+	return board->number;
 }
 
-int emx_board_attach(const char *ifname, const struct emx_config *config)
+int emx_board_attach(struct net *net, const char *ifname, const struct emx_config *config)
 {
 	struct net_device *dev;
-	int err;
+	int result;
 
 	rtnl_lock();
-	dev = __dev_get_by_name(&init_net, ifname);
+	dev = __dev_get_by_name(net, ifname);
 	if (dev) {
-		err = attach_device(dev, config);
+		result = attach_device(dev, config);
 	} else {
-		pr_err("%s: no such interface; correct ifnames\n", ifname);
-		err = -ENODEV;
+		pr_err("%s: no such interface; correct the name\n", ifname);
+		result = -ENODEV;
 	}
+	rtnl_unlock();
+	return result;
+}
+
+static bool in_use(const struct emx_board *board)
+{
+	unsigned int i;
+
+	for (i = 0; i < EMX_ENDPOINTS_MAX; i++)
+		if (rcu_access_pointer(board->endpoint[i]))
+			return true;
+	return false;
+}
+
+int emx_board_detach(struct net *net, const char *ifname)
+{
+	struct emx_board *board = NULL;
+	struct net_device *dev;
+	int err = 0;
+
+	rtnl_lock();
+	dev = __dev_get_by_name(net, ifname);
+	if (dev)
+		board = find_board(dev);
+	if (!board)
+		err = -ENODEV;
+	else if (in_use(board))
+		err = -EBUSY;
+	else
+		detach(board);
 	rtnl_unlock();
 	return err;
 }
@@ -178,13 +365,28 @@ void emx_boards_detach(void)
 	rtnl_unlock();
 }
 
+/* ---- what happens to interfaces ---- */
+
 /* The address identifies the board to its peers, and frames for the old one are not ours now. */
-static void change_address(struct emx_board *board)
+static void change_address(struct emx_board *board, const struct net_device *dev)
 {
+	u64 mac = ether_addr_to_u64(dev->dev_addr);
+
 	spin_lock_bh(&board->lock);
-	board->fw.mac = ether_addr_to_u64(board->dev->dev_addr);
-	fw_peer_add(board->fw.peers, board->fw.mac);
+	WRITE_ONCE(board->fw.mac, mac);
+	if (fw_peer_readdress(board->fw.peers, 0, mac))
+		fw_peer_add(board->fw.peers, mac);
 	spin_unlock_bh(&board->lock);
+}
+
+static void change_link(struct emx_board *board, u8 state)
+{
+	if (board->link == state)
+		return;
+	WRITE_ONCE(board->link, state);
+	emx_endpoints_link(board, state);
+	if (state == EMX_LINK_UP)
+		mod_delayed_work(emx_workqueue, &board->name_work, 0);
 }
 
 static int device_event(struct notifier_block *nb, unsigned long event, void *info)
@@ -194,11 +396,22 @@ static int device_event(struct notifier_block *nb, unsigned long event, void *in
 
 	if (!board)
 		return NOTIFY_DONE;
-	if (event == NETDEV_CHANGEADDR)
-		change_address(board);
-	if (event == NETDEV_UNREGISTER) {
+	switch (event) {
+	case NETDEV_CHANGEADDR:
+		change_address(board, dev);
+		break;
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		change_link(board, link_of(dev));
+		break;
+	case NETDEV_FEAT_CHANGE:
+		WRITE_ONCE(board->gather, !!(dev->features & NETIF_F_SG));
+		break;
+	case NETDEV_UNREGISTER:
 		pr_info("%s: gone, detached\n", dev->name);
 		detach(board);
+		break;
 	}
 	return NOTIFY_DONE;
 }

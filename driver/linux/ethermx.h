@@ -1,70 +1,323 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared by the files of the kernel host: what a board is, and which file does what.
+ * Shared by the files of the kernel host: what a board and an endpoint are, and which file does
+ * what.
  *
- * Contexts: boards come and go under rtnl, which guards the list. Frames arrive in softirq
- * context (rx.c). board->lock serialises calls into the core and guards its counters and peer
- * table; effects other than events are executed after it is released.
+ * Contexts: boards come and go under rtnl; the list is read under RCU too. Frames arrive in softirq
+ * context (rx.c); commands come from processes (command.c); pulls have timers (pull.c).
+ *
+ * Locks, always with softirqs off, the endpoint's before the board's:
+ *   endpoint->lock  the core's state of the endpoint, its regions, its side of the event ring
+ *   board->lock     the board's peer table (its writer), name and counters, and ep_state, which
+ *                   changes under both locks
+ * Frames to send are built under a lock and leave after it was released.
  */
 #ifndef EMX_LINUX_ETHERMX_H
 #define EMX_LINUX_ETHERMX_H
 
+#include <linux/interrupt.h>
+#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
+#include <linux/skbuff.h>
 #include <linux/spinlock.h>
+#include <linux/timer.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include <emx/dev.h>
 
 #include "fw.h"
 
-/* An attached interface. */
+struct emx_endpoint;
+
+/* An attached interface. It is freed with its last endpoint, which may be long after. */
 struct emx_board {
-	struct list_head list; /* in board.c's list; rtnl */
-	struct net_device *dev;
+	struct list_head list; /* in board.c's list; rtnl, readers RCU */
+	struct kref ref; /* the list's, and one for each endpoint */
+	struct net_device __rcu *dev; /* NULL once detached */
+	struct net *net; /* to compare; valid while dev is set */
 	netdevice_tracker dev_tracker;
 	struct packet_type packet_type;
 	struct dentry *debugfs;
-	unsigned int number; /* lowest that was free; part of the board's name */
-	spinlock_t lock; /* serialises the core */
-	struct emx_counters counters; /* lock */
-	struct fw_board fw; /* lock */
+	unsigned int number; /* lowest that was free in its namespace; part of the board's name */
+	unsigned int headroom; /* for frames: the interface's wish */
+	unsigned int tailroom;
+	bool gather; /* the interface sends from several pieces of memory */
+	u8 link; /* enum emx_link_state; rtnl */
+	struct sk_buff_head loop; /* frames from boards of this namespace; its own lock */
+	struct tasklet_struct loop_task;
+	struct delayed_work name_work;
+	struct emx_endpoint __rcu *endpoint[EMX_ENDPOINTS_MAX]; /* writers: lock */
+	spinlock_t lock;
+	struct emx_counters counters; /* lock; of closed endpoints too */
+	struct fw_board fw;
 };
 
-/* What the administrator chose when loading the module. */
+struct emx_piece {
+	u64 begin; /* position of its first byte in the region */
+	unsigned long first; /* its first page: index in pages */
+	u32 offset; /* of its first byte in that page */
+};
+
+/* User memory that stays where it is: one piece behind the other. Immutable. */
+struct emx_region {
+	struct list_head dead; /* in endpoint->dead */
+	struct mm_struct *mm; /* whose limit it counts against; its structure is held */
+	u64 length;
+	unsigned long pages_wanted;
+	unsigned long pages_pinned;
+	struct page **pages;
+	bool write;
+	u32 pieces;
+	struct emx_piece piece[];
+};
+
+struct emx_pull {
+	struct emx_region *region; /* NULL: slot is free */
+	u64 cookie; /* the program's */
+	u64 serial; /* ours, which the core keeps: unlike cookies it never repeats */
+};
+
+/* An open endpoint: of the file that claimed it, and found by frames under RCU. */
+struct emx_endpoint {
+	struct emx_board *board; /* holds a reference */
+	struct fw_endpoint *fw; /* lock */
+	spinlock_t lock;
+	bool open; /* lock; false: only memory is left */
+	u8 link_told; /* lock; newest state in the ring */
+	u8 link_owed; /* lock; state to tell */
+	/* The event ring. Its memory, the slots and the counters are mapped, hence hostile. */
+	struct fw_ring *ring;
+	void *slots;
+	struct emx_counters *counters;
+	u32 ring_mask;
+	u32 slot_bytes;
+	u32 head; /* lock; ours: the mapped one is for the program */
+	u32 reserved; /* lock; entries kept free for events of running pulls */
+	wait_queue_head_t wait;
+	/* Large messages. */
+	struct emx_region **window; /* lock; by fw_window_slot */
+	struct emx_pull *pull; /* lock; by the core's slot */
+	u64 pull_serial; /* lock */
+	struct timer_list timer;
+	u64 timer_ns; /* lock; when it ends, if pending */
+	struct list_head dead; /* lock; regions to unpin */
+	struct work_struct reap;
+	struct rcu_work free;
+	/* Who. */
+	struct mm_struct *mm; /* whose addresses the commands contain; only its structure is held */
+	pid_t tgid;
+	u32 uid;
+	char command[TASK_COMM_LEN];
+};
+
+/* What the administrator chose. */
 struct emx_config {
 	unsigned int endpoints; /* numbers at and above it do not exist */
 	unsigned int frame_size; /* 0: dialect W; else dialect N with frames of that size, bytes */
 	unsigned int peers; /* slots in a board's peer table */
 };
 
+/* main.c */
+
+/* Parameters of the module, for boards attached at run time. */
+extern struct emx_config emx_defaults;
+/* For work that may take long; flushed before the module goes. */
+extern struct workqueue_struct *emx_workqueue;
+
 /* board.c */
 
+/* 0, or -EINVAL after telling in the log what is out of range. */
+int emx_config_check(const struct emx_config *config);
 /*
- * Attaches the interface of that name in the initial network namespace; the firmware sizes must
- * fit its MTU. Sleeps. Returns 0 or a negative errno, after telling the reason in the log.
+ * Attaches the interface of that name in that network namespace; the firmware sizes must fit its
+ * MTU. Sleeps. Returns the board's number or a negative errno, after telling the reason in the log.
  */
-int emx_board_attach(const char *ifname, const struct emx_config *config);
+int emx_board_attach(struct net *net, const char *ifname, const struct emx_config *config);
+/* Ends the board of that interface. Sleeps. 0, -ENODEV, or -EBUSY when it has endpoints. */
+int emx_board_detach(struct net *net, const char *ifname);
 /* Detaches every board and waits until no frame is in our hands. Sleeps. */
 void emx_boards_detach(void);
-/* From now on interfaces that vanish are detached by themselves. 0 or a negative errno. */
+/* From now on what happens to interfaces is followed. 0 or a negative errno. */
 int emx_boards_watch(void);
 void emx_boards_unwatch(void);
+/*
+ * The board of a namespace with the lowest number >= number, with a reference for the caller, or
+ * NULL. Any context.
+ */
+struct emx_board *emx_board_find(struct net *net, unsigned int number);
+/* The same for exactly that number. */
+struct emx_board *emx_board_get(struct net *net, unsigned int number);
+void emx_board_put(struct emx_board *board);
+/* The board with that address in the namespace of an attached board, or NULL. Caller: RCU. */
+struct emx_board *emx_board_local(const struct emx_board *board, u64 mac);
+/* Calls f for each board of the namespace; rtnl is held, f may sleep. */
+void emx_boards_each(struct net *net, void (*f)(struct emx_board *board, void *data), void *data);
 
 /* rx.c */
 
 /* packet_type handler of a board; consumes the skb. Softirq context. */
 int emx_rx(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
 	   struct net_device *orig_dev);
+/* Takes frames of this namespace's boards off board->loop. */
+void emx_rx_loop(struct tasklet_struct *task);
+/*
+ * Executes an effect of the core and, when more is nonzero, those that wait behind it; arms the
+ * timer. skb: the frame that caused them, or NULL. Frames to send are added to out. Caller:
+ * endpoint->lock.
+ */
+void emx_effects(struct emx_endpoint *ep, struct fw_fx *fx, int more, const struct sk_buff *skb,
+		 struct sk_buff_head *out);
 
-/* tx.c */
+/* tx.c: none of these is called with a lock held, unless it says so */
 
-/* Sends a header-only frame, padded to the minimum; counts a failure. Any context, no lock held. */
-void emx_tx(struct emx_board *board, const void *frame, u32 length);
+/* A frame that is all header, padded to the minimum; NULL without memory. Any lock. */
+struct sk_buff *emx_tx_header(const struct emx_board *board, const void *header, u32 length);
+/* A frame with a payload copied from user memory, or an ERR_PTR: -ENOMEM, -EFAULT. Sleeps. */
+struct sk_buff *emx_tx_user(const struct emx_board *board, const void *header, u32 length,
+			    const void __user *payload, u32 bytes);
+/*
+ * A frame with a payload out of a region, which must hold it: its pages themselves, or a copy where
+ * the interface cannot do that. NULL without memory. Caller: lock of the region's endpoint.
+ */
+struct sk_buff *emx_tx_region(const struct emx_board *board, const void *header, u32 length,
+			      const struct emx_region *region, u64 position, u32 bytes);
+/*
+ * Sends a frame, to the wire or to a board of this namespace; consumes it. 0 or -EIO, counted.
+ * Any context.
+ */
+int emx_tx(struct emx_board *board, struct sk_buff *skb);
+/* Sends all frames of a list. */
+void emx_tx_all(struct emx_board *board, struct sk_buff_head *frames);
+
+/* endpoint.c */
+
+/*
+ * Makes an endpoint for the current process and fills what claim tells; an ERR_PTR as
+ * EMX_IOC_CLAIM says. Sleeps.
+ */
+struct emx_endpoint *emx_endpoint_claim(struct net *net, struct emx_dev_claim *claim);
+/* Nothing comes in or goes out any more, pages are unpinned. Repeated calls do nothing. Sleeps. */
+void emx_endpoint_close(struct emx_endpoint *ep);
+/* Frees a closed endpoint, later. */
+void emx_endpoint_free(struct emx_endpoint *ep);
+/* The board's link state changed: each endpoint gets an event. Takes endpoint->lock. */
+void emx_endpoints_link(struct emx_board *board, u8 state);
+/* Maps a part of the endpoint (EMX_DEV_MAP_*). 0, -EINVAL, -ENOMEM. */
+int emx_endpoint_map(struct emx_endpoint *ep, struct vm_area_struct *vma);
+
+/* event.c; caller: endpoint->lock */
+
+/*
+ * Appends the event of a frame with its payload, data_len bytes at offset `source` of the skb;
+ * false when there is no room.
+ */
+bool emx_event_frame(struct emx_endpoint *ep, const struct emx_msg *msg, const struct sk_buff *skb,
+		     u32 source);
+/* Appends the event that a running pull has kept room for. */
+void emx_event_pull(struct emx_endpoint *ep, const struct emx_msg *msg);
+/* Tells the link state that is owed, as soon as there is room. */
+void emx_event_link(struct emx_endpoint *ep);
+/* Whether another pull can keep room for its event. */
+bool emx_event_room(const struct emx_endpoint *ep);
+
+/* command.c */
+
+/* Executes a command whose structure was copied from user memory. 0 or a negative errno. Sleeps. */
+int emx_command(struct emx_endpoint *ep, const struct emx_dev_command *command);
+
+/* region.c */
+
+/*
+ * Pins `length` bytes, those of the first segments of a list in user memory; write: for data from
+ * the wire. ERR_PTR: -EINVAL (list too long or shorter than that), -EFAULT, -ENOMEM (beyond the
+ * limit of locked memory, or none left). Sleeps.
+ */
+struct emx_region *emx_region_pin(const struct emx_dev_segment __user *list, u32 count, u64 length,
+				  bool write);
+/* Unpins and frees; NULL is allowed. Sleeps. */
+void emx_region_unpin(struct emx_region *region);
+/*
+ * Where byte `position` of the region lies, and how many bytes follow it in that page, at least 1.
+ * position must be inside.
+ */
+u32 emx_region_span(const struct emx_region *region, u64 position, struct page **page, u32 *offset);
+/* Pages pinned at this moment, by all. */
+u64 emx_region_pages(void);
+
+/* window.c */
+
+int emx_window_open(struct emx_endpoint *ep, const struct emx_dev_command *command);
+int emx_window_close(struct emx_endpoint *ep, const struct emx_dev_command *command);
+/* Builds the frames of a run of replies. Caller: endpoint->lock. */
+void emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk_buff_head *out);
+
+/* pull.c */
+
+int emx_pull_start(struct emx_endpoint *ep, const struct emx_dev_command *command);
+int emx_pull_cancel(struct emx_endpoint *ep, const struct emx_dev_command *command);
+/* Places the payload of a reply. Caller: endpoint->lock. */
+void emx_pull_copy(struct emx_endpoint *ep, const struct fw_fx *fx, const struct sk_buff *skb);
+/* The core says that a pull has ended: tells the program. Caller: endpoint->lock. */
+void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg);
+/* Has the timer run when the core wants it. Caller: endpoint->lock. */
+void emx_pull_arm(struct emx_endpoint *ep);
+/* Timer of an endpoint. */
+void emx_pull_timer(struct timer_list *timer);
+/* Work that unpins what ended pulls have left. */
+void emx_pull_reap(struct work_struct *work);
+
+/* names.c */
+
+/* Index of a board in the peer table, added when it is not there; -1 when it cannot. Takes lock. */
+int emx_peer_add(struct emx_board *board, u64 mac);
+/* The same for a caller who holds board->lock. */
+int emx_peer_add_locked(struct emx_board *board, u64 mac);
+/* Work that asks peers for their names. */
+void emx_names_work(struct work_struct *work);
+/* EMX_IOC_NAMES and EMX_IOC_PEER on structures of the kernel's. 0 or a negative errno. */
+int emx_names(struct net *net, const struct emx_dev_names *names);
+int emx_peer(struct emx_board *board, struct emx_dev_peer *peer);
+
+/* counters.c */
+
+/* Adds one to a counter of the board. Takes lock; any context. */
+void emx_board_count(struct emx_board *board, unsigned int counter);
+/* Sum over the board and its endpoints. */
+void emx_counters_sum(struct emx_board *board, struct emx_counters *sum);
+void emx_counters_clear(struct emx_board *board);
+/* Adds those of an endpoint that closes. Caller: board->lock. */
+void emx_counters_inherit(struct emx_board *board, const struct emx_counters *of);
+/* Payloads of pull replies that left as pages, and as copies. */
+extern atomic64_t emx_replies_paged;
+extern atomic64_t emx_replies_copied;
+
+/* admin.c: ioctls that need privileges, and those that only ask */
+
+/* What EMX_IOC_BOARD tells. Sleeps. */
+int emx_admin_board(struct net *net, struct emx_dev_board *info);
+int emx_admin_endpoint(struct net *net, struct emx_dev_endpoint *info);
+int emx_admin_counters(struct net *net, struct emx_dev_counters *request);
+int emx_admin_names(struct net *net, const struct emx_dev_names *names);
+int emx_admin_attach(struct net *net, struct emx_dev_attach *request);
+int emx_admin_detach(struct net *net, struct emx_dev_detach *request);
+
+/* device.c */
+
+/* The character device. 0 or a negative errno. */
+int emx_device_add(void);
+void emx_device_remove(void);
 
 /* debugfs.c */
 
-/* /sys/kernel/debug/ethermx/: one directory per board with a file "counters". */
+/*
+ * /sys/kernel/debug/ethermx/: "memory", and one directory per board, named by its interface (and
+ * its network namespace, unless that is the first), with "counters", "endpoints" and "peers".
+ */
 void emx_debugfs_init(void);
 void emx_debugfs_exit(void);
-void emx_debugfs_add(struct emx_board *board);
+void emx_debugfs_add(struct emx_board *board, const struct net_device *dev);
 void emx_debugfs_remove(struct emx_board *board);
 
 /* selftest.c */

@@ -8,6 +8,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/module.h>
+#include <net/net_namespace.h>
 
 #include "ethermx.h"
 
@@ -18,67 +19,54 @@ static int ifnames_count;
 module_param_array(ifnames, charp, &ifnames_count, 0444);
 MODULE_PARM_DESC(ifnames, "interfaces to attach, separated by commas (none by default)");
 
-static unsigned int endpoints = 32;
-module_param(endpoints, uint, 0444);
-MODULE_PARM_DESC(endpoints, "endpoints per board, 1 to 256 (32)");
+struct emx_config emx_defaults = {
+	.endpoints = 32,
+	.peers = 1024,
+};
 
-static unsigned int frame_size;
-module_param(frame_size, uint, 0444);
+module_param_named(endpoints, emx_defaults.endpoints, uint, 0444);
+MODULE_PARM_DESC(endpoints, "endpoints per board, 1 to 256 (32)");
+module_param_named(frame_size, emx_defaults.frame_size, uint, 0444);
 MODULE_PARM_DESC(frame_size,
 		 "0: MX wire format; else Open-MX's own with frames of that many bytes (0)");
-
-static unsigned int peers = 1024;
-module_param(peers, uint, 0444);
+module_param_named(peers, emx_defaults.peers, uint, 0444);
 MODULE_PARM_DESC(peers, "slots in a board's peer table, 1 to 65535 (1024)");
+
+struct workqueue_struct *emx_workqueue;
 
 static bool selftest;
 module_param(selftest, bool, 0444);
 MODULE_PARM_DESC(selftest, "check the core against known frames before attaching anything");
 
-static int check_parameters(void)
-{
-	if (endpoints < 1 || endpoints > EMX_ENDPOINTS_MAX) {
-		pr_err("endpoints=%u: give 1 to %u\n", endpoints, EMX_ENDPOINTS_MAX);
-		return -EINVAL;
-	}
-	/* Indexes travel in 16 bits, and EMX_TAG_NONE is none. */
-	if (peers < 1 || peers > EMX_TAG_NONE) {
-		pr_err("peers=%u: give 1 to %u\n", peers, EMX_TAG_NONE);
-		return -EINVAL;
-	}
-	return 0;
-}
-
+/* The names are of interfaces of the first network namespace. */
 static int attach_all(void)
 {
-	struct emx_config config = {
-		.endpoints = endpoints,
-		.frame_size = frame_size,
-		.peers = peers,
-	};
+	int number;
 	int i;
-	int err;
 
 	for (i = 0; i < ifnames_count; i++) {
-		err = emx_board_attach(ifnames[i], &config);
-		if (err)
-			return err;
+		number = emx_board_attach(&init_net, ifnames[i], &emx_defaults);
+		if (number < 0)
+			return number;
 	}
 	return 0;
 }
 
-static int __init ethermx_init(void)
+/* Without boards and files: nothing comes any more, but some may wait. */
+static void stop(void)
+{
+	rcu_barrier(); /* endpoints that wait to be freed come to the work queue */
+	destroy_workqueue(emx_workqueue);
+	emx_debugfs_exit();
+}
+
+static int start(void)
 {
 	int err;
 
-	err = check_parameters();
-	if (err)
-		return err;
-	if (selftest) {
-		err = emx_selftest();
-		if (err)
-			return err;
-	}
+	emx_workqueue = alloc_workqueue(KBUILD_MODNAME, WQ_UNBOUND, 0);
+	if (!emx_workqueue)
+		return -ENOMEM;
 	emx_debugfs_init();
 	err = emx_boards_watch();
 	if (err)
@@ -86,21 +74,35 @@ static int __init ethermx_init(void)
 	err = attach_all();
 	if (err)
 		goto no_boards;
+	err = emx_device_add();
+	if (err)
+		goto no_boards;
 	return 0;
 
 no_boards:
-	emx_boards_unwatch();
 	emx_boards_detach();
+	emx_boards_unwatch();
 no_watch:
-	emx_debugfs_exit();
+	stop();
 	return err;
+}
+
+static int __init ethermx_init(void)
+{
+	int err;
+
+	err = emx_config_check(&emx_defaults);
+	if (!err && selftest)
+		err = emx_selftest();
+	return err ? err : start();
 }
 
 static void __exit ethermx_exit(void)
 {
-	emx_boards_unwatch();
+	emx_device_remove();
 	emx_boards_detach();
-	emx_debugfs_exit();
+	emx_boards_unwatch();
+	stop();
 }
 
 module_init(ethermx_init);

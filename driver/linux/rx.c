@@ -1,87 +1,222 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Receive path: from the network stack into the firmware core, and the core's answer out again.
+ * Receive path: from the network stack into the firmware core, and what the core wants done.
  */
 #include <linux/etherdevice.h>
-#include <linux/skbuff.h>
+#include <linux/timekeeping.h>
 
 #include "ethermx.h"
 
 /* The core reads headers and a board name, never payload: only so much must be contiguous. */
 #define LOOK_MAX (EMX_HEADER_MAX + EMX_NAME_MAX)
+/* Frames between boards of this host taken in one go. */
+#define LOOP_BATCH 64
 
-/* Makes skb->data the first byte of the frame, with all that the core reads contiguous. */
-static bool prepare(struct sk_buff *skb)
+/* ---- effects ---- */
+
+static void event(struct emx_endpoint *ep, const struct emx_msg *msg, const struct sk_buff *skb)
 {
-	if (!skb_mac_header_was_set(skb))
-		return false;
-	skb_push(skb, skb->data - skb_mac_header(skb));
-	return pskb_may_pull(skb, min_t(u32, skb->len, LOOK_MAX));
-}
+	u32 source;
 
-/* One pass through the core; the effect stays empty for a frame that asks for nothing. */
-static void decide(struct emx_board *board, const struct sk_buff *skb, struct fw_fx *fx)
-{
-	struct fw_board *fw = &board->fw;
-	struct fw_pkt pkt;
-	int drop;
-
-	fx->kind = FW_FX_NONE;
-	drop = fw_check(&fw->sizes, fw->mac, skb->data, skb->len, &pkt);
-	if (drop) {
-		fx->kind = FW_FX_DROP;
-		fx->counter = drop;
+	if (msg->type == EMX_EV_PULL_DONE) {
+		emx_pull_done(ep, msg);
 		return;
 	}
-	/* No endpoint can be open yet, so the answer is always an effect. */
-	WARN_ON_ONCE(fw_demux(fw, &pkt, fx));
+	/* The core takes the frame for one piece of memory; only its header is. */
+	source = msg->data ? msg->data - (u64)(uintptr_t)skb->data : 0;
+	if (!emx_event_frame(ep, msg, skb, source))
+		emx_count(ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
 }
 
-/* Executes the effects that touch the board itself. Returns true to give the frame again. */
+/* Counted before it leaves: whoever sees the answer sees the count. */
+static void transmit(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff_head *out)
+{
+	struct sk_buff *skb = emx_tx_header(ep->board, fx->u.tx.header, fx->u.tx.length);
+
+	emx_count(ep->counters, skb ? fx->counter : EMX_CNT_TX_FAILED, 1);
+	if (skb)
+		__skb_queue_tail(out, skb);
+}
+
+static void execute(struct emx_endpoint *ep, struct fw_fx *fx, const struct sk_buff *skb,
+		    struct sk_buff_head *out)
+{
+	switch (fx->kind) {
+	case FW_FX_DROP:
+		emx_count(ep->counters, fx->counter, 1);
+		break;
+	case FW_FX_EVENT:
+		event(ep, &fx->u.msg, skb);
+		break;
+	case FW_FX_TX:
+		transmit(ep, fx, out);
+		break;
+	case FW_FX_REPLIES:
+		emx_window_reply(ep, &fx->u.replies, out);
+		break;
+	case FW_FX_COPY:
+		emx_pull_copy(ep, fx, skb);
+		break;
+	default: /* what concerns the board never comes from an endpoint */
+		break;
+	}
+}
+
+void emx_effects(struct emx_endpoint *ep, struct fw_fx *fx, int more, const struct sk_buff *skb,
+		 struct sk_buff_head *out)
+{
+	execute(ep, fx, skb, out);
+	while (more) {
+		more = fw_next(ep->fw, ktime_get_ns(), fx);
+		execute(ep, fx, skb, out);
+	}
+	emx_pull_arm(ep);
+}
+
+/* ---- frames of endpoints ---- */
+
+/* Caller: endpoint->lock, and the endpoint is open. */
+static void give(struct emx_endpoint *ep, const struct sk_buff *skb, struct fw_pkt *pkt,
+		 struct sk_buff_head *out)
+{
+	struct fw_board *fw = &ep->board->fw;
+	struct fw_endpoint *to;
+	struct fw_fx fx;
+	int more = 0;
+
+	to = fw_demux(fw, pkt, &fx);
+	if (!to && fx.kind == FW_FX_PEER) {
+		/* A peer that was just added is found the second time. */
+		if (emx_peer_add(ep->board, fx.u.host.mac) >= 0)
+			to = fw_demux(fw, pkt, &fx);
+		else
+			emx_count(ep->counters, EMX_CNT_DROP_TABLE_FULL, 1);
+	}
+	if (to)
+		more = fw_rx(to, pkt, ktime_get_ns(), &fx);
+	emx_effects(ep, &fx, more, skb, out);
+	emx_event_link(ep);
+}
+
+/* False when the frame is none of an open endpoint's. */
+static bool to_endpoint(struct emx_board *board, const struct sk_buff *skb, struct fw_pkt *pkt)
+{
+	struct emx_endpoint *ep;
+	struct sk_buff_head out;
+	bool open;
+
+	if (pkt->msg.type <= EMX_HOST_REPLY)
+		return false;
+	ep = rcu_dereference(board->endpoint[pkt->msg.local_ep]);
+	if (!ep)
+		return false;
+	__skb_queue_head_init(&out);
+	spin_lock(&ep->lock);
+	open = ep->open;
+	if (open)
+		give(ep, skb, pkt, &out);
+	spin_unlock(&ep->lock);
+	emx_tx_all(board, &out);
+	return open;
+}
+
+/* ---- frames of the board ---- */
+
+/*
+ * Executes the effects that touch the board itself; true to give the frame again. Caller:
+ * board->lock.
+ */
 static bool apply(struct emx_board *board, const struct fw_fx *fx)
 {
 	switch (fx->kind) {
 	case FW_FX_PEER:
-		if (fw_peer_add(board->fw.peers, fx->u.host.mac) >= 0)
+		if (emx_peer_add_locked(board, fx->u.host.mac) >= 0)
 			return true;
-		board->counters.v[EMX_CNT_DROP_TABLE_FULL]++;
+		emx_count(&board->counters, EMX_CNT_DROP_TABLE_FULL, 1);
 		return false;
 	case FW_FX_NAME:
 		fw_peer_name(board->fw.peers, fx->u.host.peer, fx->u.host.name);
 		return false;
 	case FW_FX_DROP:
-	case FW_FX_TX: /* counted before it leaves: whoever sees the answer sees the count */
-		board->counters.v[fx->counter]++;
+	case FW_FX_TX:
+		emx_count(&board->counters, fx->counter, 1);
 		return false;
 	default:
 		return false;
 	}
 }
 
-static void handle(struct emx_board *board, const struct sk_buff *skb)
+static void to_board(struct emx_board *board, struct fw_pkt *pkt)
 {
+	struct fw_endpoint *to = NULL;
+	struct sk_buff *skb;
 	struct fw_fx fx;
 
 	spin_lock(&board->lock);
-	decide(board, skb, &fx);
-	/* A peer that was just added is found the second time. */
-	if (apply(board, &fx)) {
-		decide(board, skb, &fx);
-		apply(board, &fx);
+	to = fw_demux(&board->fw, pkt, &fx);
+	if (!to && apply(board, &fx)) {
+		to = fw_demux(&board->fw, pkt, &fx);
+		if (!to)
+			apply(board, &fx);
 	}
 	spin_unlock(&board->lock);
-	if (fx.kind == FW_FX_TX)
-		emx_tx(board, fx.u.tx.header, fx.u.tx.length);
+	/* An endpoint that opened this moment: its peer repeats. */
+	if (to || fx.kind != FW_FX_TX)
+		return;
+	skb = emx_tx_header(board, fx.u.tx.header, fx.u.tx.length);
+	if (skb)
+		emx_tx(board, skb);
+}
+
+/* ---- frames ---- */
+
+/* skb->data is the first byte of the frame. self: as in fw_check. Caller: RCU. */
+static void handle(struct emx_board *board, struct sk_buff *skb, u64 self)
+{
+	struct fw_pkt pkt;
+	int drop;
+
+	if (!pskb_may_pull(skb, min_t(u32, skb->len, LOOK_MAX)))
+		drop = EMX_CNT_DROP_SHORT;
+	else
+		drop = fw_check(&board->fw.sizes, self, skb->data, skb->len, &pkt);
+	if (drop)
+		emx_board_count(board, drop);
+	else if (!to_endpoint(board, skb, &pkt))
+		to_board(board, &pkt);
 }
 
 int emx_rx(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
 	   struct net_device *orig_dev)
 {
+	struct emx_board *board = pt->af_packet_priv;
+
 	skb = skb_share_check(skb, GFP_ATOMIC);
 	if (!skb)
 		return NET_RX_DROP;
-	if (prepare(skb))
-		handle(pt->af_packet_priv, skb);
+	if (skb_mac_header_was_set(skb)) {
+		skb_push(skb, skb->data - skb_mac_header(skb));
+		handle(board, skb, READ_ONCE(board->fw.mac));
+	}
 	consume_skb(skb);
 	return NET_RX_SUCCESS;
+}
+
+void emx_rx_loop(struct tasklet_struct *task)
+{
+	struct emx_board *board = from_tasklet(board, task, loop_task);
+	struct sk_buff *skb;
+	int n;
+
+	rcu_read_lock();
+	for (n = 0; n < LOOP_BATCH; n++) {
+		skb = skb_dequeue(&board->loop);
+		if (!skb)
+			break;
+		handle(board, skb, 0);
+		consume_skb(skb);
+	}
+	rcu_read_unlock();
+	if (!skb_queue_empty(&board->loop))
+		tasklet_schedule(task);
 }

@@ -1,41 +1,250 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Transmit path: frames that the core composed, onto the wire.
+ * Transmit path: building frames, and sending them to the wire or to a board of this host.
  */
 #include <linux/etherdevice.h>
+#include <linux/highmem.h>
 #include <linux/skbuff.h>
+#include <linux/uio.h>
 
 #include "ethermx.h"
 
-static struct sk_buff *build(struct net_device *dev, const void *frame, u32 length)
-{
-	u32 padded = max_t(u32, length, EMX_FRAME_MIN);
-	struct sk_buff *skb;
+/* Payloads up to that many bytes are copied: less work than to hold their pages. */
+#define COPY_BREAK 256
+/* Payloads up to that many bytes are in one piece with their header. */
+#define LINEAR_MAX 3072
+/* Frames that wait for a board of this host, at most. */
+#define LOOP_MAX 4096
 
-	skb = alloc_skb(LL_RESERVED_SPACE(dev) + padded + dev->needed_tailroom, GFP_ATOMIC);
-	if (!skb)
-		return NULL;
-	skb_reserve(skb, LL_RESERVED_SPACE(dev));
+/* ---- building ---- */
+
+static void address(struct sk_buff *skb)
+{
 	skb_reset_mac_header(skb);
-	skb_put_data(skb, frame, length);
-	skb_put_zero(skb, padded - length);
 	skb_set_network_header(skb, ETH_HLEN);
 	skb->protocol = htons(EMX_ETHERTYPE);
-	skb->dev = dev;
+}
+
+/* A frame with room for that many bytes in one piece, and its header in place. */
+static struct sk_buff *begin(const struct emx_board *board, const void *header, u32 length,
+			     u32 bytes, gfp_t gfp)
+{
+	u32 room = max_t(u32, length + bytes, EMX_FRAME_MIN);
+	struct sk_buff *skb = alloc_skb(board->headroom + room + board->tailroom, gfp);
+
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, board->headroom);
+	address(skb);
+	skb_put_data(skb, header, length);
 	return skb;
 }
 
-void emx_tx(struct emx_board *board, const void *frame, u32 length)
+static void pad(struct sk_buff *skb)
 {
-	struct sk_buff *skb = build(board->dev, frame, length);
-	int status = -ENOMEM;
+	if (skb->len < EMX_FRAME_MIN)
+		skb_put_zero(skb, EMX_FRAME_MIN - skb->len);
+}
+
+struct sk_buff *emx_tx_header(const struct emx_board *board, const void *header, u32 length)
+{
+	struct sk_buff *skb = begin(board, header, length, 0, GFP_ATOMIC);
 
 	if (skb)
-		status = dev_queue_xmit(skb);
+		pad(skb);
+	return skb;
+}
+
+/* A frame whose payload, still to be filled in, lies in pages of its own. */
+static struct sk_buff *begin_paged(const struct emx_board *board, const void *header, u32 length,
+				   u32 bytes, gfp_t gfp)
+{
+	struct sk_buff *skb;
+	int err;
+
+	skb = alloc_skb_with_frags(board->headroom + length + board->tailroom, bytes,
+				   PAGE_ALLOC_COSTLY_ORDER, &err, gfp);
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, board->headroom);
+	address(skb);
+	skb_put_data(skb, header, length);
+	skb->data_len = bytes;
+	skb->len += bytes;
+	return skb;
+}
+
+static int fill_from_user(struct sk_buff *skb, u32 at, const void __user *payload, u32 bytes)
+{
+	struct iov_iter from;
+
+	iov_iter_ubuf(&from, WRITE, (void __user *)payload, bytes);
+	return skb_copy_datagram_from_iter(skb, at, &from, bytes);
+}
+
+struct sk_buff *emx_tx_user(const struct emx_board *board, const void *header, u32 length,
+			    const void __user *payload, u32 bytes)
+{
+	struct sk_buff *skb;
+	int err = 0;
+
+	if (bytes > LINEAR_MAX)
+		skb = begin_paged(board, header, length, bytes, GFP_KERNEL);
+	else
+		skb = begin(board, header, length, bytes, GFP_KERNEL);
+	if (!skb)
+		return ERR_PTR(-ENOMEM);
+	if (bytes > LINEAR_MAX)
+		err = fill_from_user(skb, length, payload, bytes);
+	else if (bytes && copy_from_user(skb_put(skb, bytes), payload, bytes))
+		err = -EFAULT;
+	if (err) {
+		kfree_skb(skb);
+		return ERR_PTR(-EFAULT);
+	}
+	pad(skb);
+	return skb;
+}
+
+/* Copies bytes of a region to place `at` of the frame. */
+static int fill_from_region(struct sk_buff *skb, u32 at, const struct emx_region *region,
+			    u64 position, u32 bytes)
+{
+	struct page *page;
+	u32 offset;
+	u32 n;
+
+	for (; bytes; bytes -= n, at += n, position += n) {
+		void *from;
+		int err;
+
+		n = min(bytes, emx_region_span(region, position, &page, &offset));
+		from = kmap_local_page(page);
+		err = skb_store_bits(skb, at, from + offset, n);
+		kunmap_local(from);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static struct sk_buff *copy_region(const struct emx_board *board, const void *header, u32 length,
+				   const struct emx_region *region, u64 position, u32 bytes)
+{
+	struct sk_buff *skb;
+
+	if (bytes > LINEAR_MAX) {
+		skb = begin_paged(board, header, length, bytes, GFP_ATOMIC);
+	} else {
+		skb = begin(board, header, length, bytes, GFP_ATOMIC);
+		if (skb)
+			skb_put(skb, bytes);
+	}
+	if (!skb)
+		return NULL;
+	if (fill_from_region(skb, length, region, position, bytes)) {
+		kfree_skb(skb);
+		return NULL;
+	}
+	pad(skb);
+	return skb;
+}
+
+/*
+ * Hangs the pages of a region behind the header; false when there are too many. The frame takes
+ * references of its own: neither the end of the region nor a driver that lets go of the socket
+ * buffer's owner early can free a page under it.
+ */
+static bool hang_pages(struct sk_buff *skb, const struct emx_region *region, u64 position,
+		       u32 bytes)
+{
+	struct page *page;
+	u32 offset;
+	u32 n;
+	int i;
+
+	for (i = 0; bytes; i++, bytes -= n, position += n) {
+		if (i == MAX_SKB_FRAGS)
+			return false;
+		n = min(bytes, emx_region_span(region, position, &page, &offset));
+		get_page(page);
+		skb_fill_page_desc(skb, i, page, offset, n);
+		skb->len += n;
+		skb->data_len += n;
+		skb->truesize += n;
+	}
+	return true;
+}
+
+struct sk_buff *emx_tx_region(const struct emx_board *board, const void *header, u32 length,
+			      const struct emx_region *region, u64 position, u32 bytes)
+{
+	struct sk_buff *skb;
+
+	if (bytes > COPY_BREAK && board->gather) {
+		skb = begin(board, header, length, 0, GFP_ATOMIC);
+		if (skb && hang_pages(skb, region, position, bytes)) {
+			atomic64_inc(&emx_replies_paged);
+			return skb;
+		}
+		kfree_skb(skb);
+	}
+	atomic64_inc(&emx_replies_copied);
+	return copy_region(board, header, length, region, position, bytes);
+}
+
+/* ---- sending ---- */
+
+/* To a board of this namespace, in softirq context as from the wire. Caller: RCU. */
+static int loop(struct emx_board *to, struct sk_buff *skb)
+{
+	if (skb_queue_len(&to->loop) >= LOOP_MAX) {
+		kfree_skb(skb);
+		return -EIO;
+	}
+	skb_queue_tail(&to->loop, skb);
+	tasklet_schedule(&to->loop_task);
+	return 0;
+}
+
+/* Caller: RCU. */
+static int send(struct emx_board *board, struct sk_buff *skb)
+{
+	struct net_device *dev = rcu_dereference(board->dev);
+	struct emx_board *local;
+	int status;
+
+	if (!dev) {
+		kfree_skb(skb);
+		return -EIO;
+	}
+	local = emx_board_local(board, emx_get_mac(skb->data));
+	if (local)
+		return loop(local, skb);
+	skb->dev = dev;
+	status = dev_queue_xmit(skb);
 	/* net_xmit_eval() evaluates its argument twice. */
-	if (!net_xmit_eval(status))
-		return;
-	spin_lock_bh(&board->lock);
-	board->counters.v[EMX_CNT_TX_FAILED]++;
-	spin_unlock_bh(&board->lock);
+	return net_xmit_eval(status) ? -EIO : 0;
+}
+
+int emx_tx(struct emx_board *board, struct sk_buff *skb)
+{
+	int err;
+
+	rcu_read_lock();
+	local_bh_disable(); /* what loops is taken at the end of this, not by another thread */
+	err = send(board, skb);
+	local_bh_enable();
+	rcu_read_unlock();
+	if (err)
+		emx_board_count(board, EMX_CNT_TX_FAILED);
+	return err;
+}
+
+void emx_tx_all(struct emx_board *board, struct sk_buff_head *frames)
+{
+	struct sk_buff *skb;
+
+	while ((skb = __skb_dequeue(frames)))
+		emx_tx(board, skb);
 }

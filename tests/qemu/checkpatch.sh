@@ -35,10 +35,11 @@ find_checkpatch() {
 #  FILE_PATH_CHANGES, MAINTAINERS do not exist here
 #  PREFER_KERNEL_TYPES     the core and the wire headers are also user-space code: __u32
 #  PREFER_DEFINED_ATTRIBUTE_MACRO  for the same reason: __cold and noinline are the kernel's
+#  LINUX_VERSION_CODE, CONSTANT_COMPARISON  we build for several kernels; compat.h, and it only, asks
 #  SPLIT_STRING and others stay on
 checkpatch=$(find_checkpatch)
 mapfile -t files < <(find "$TOP/driver/linux" "$TOP/driver/core" -name '*.[ch]' | sort)
 perl "$checkpatch" --no-tree --terse --strict --show-types --max-line-length=100 \
-	--ignore SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO \
+	--ignore SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,LINUX_VERSION_CODE,CONSTANT_COMPARISON \
 	--file "${files[@]}" ||
 	fail "checkpatch.pl is not satisfied"

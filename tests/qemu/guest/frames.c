@@ -215,17 +215,23 @@ static bool put(const struct frame *f)
 	return send(sock, f->b, f->length, 0) == (ssize_t)f->length;
 }
 
-/* The next frame from the board; length 0 when none came in time. */
+/*
+ * The next frame from the board; length 0 when none came in time. The board asks a stranger for his
+ * name whenever it likes: that is no answer.
+ */
 static struct frame get(void)
 {
-	struct frame f = { .length = 0 };
 	struct pollfd p = { .fd = sock, .events = POLLIN };
+	struct frame f;
 	ssize_t n;
 
-	if (poll(&p, 1, ANSWER_MS) <= 0)
-		return f;
-	n = recv(sock, f.b, sizeof(f.b), 0);
-	f.length = n > 0 ? (size_t)n : 0;
+	do {
+		f.length = 0;
+		if (poll(&p, 1, ANSWER_MS) <= 0)
+			return f;
+		n = recv(sock, f.b, sizeof(f.b), 0);
+		f.length = n > 0 ? (size_t)n : 0;
+	} while (f.length > EMX_OUTER_LEN && f.b[EMX_OUTER_LEN] == EMX_HOST_QUERY);
 	return f;
 }
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What differs between the kernels that we build for: 6.1 and newer.
+ */
+#ifndef EMX_LINUX_COMPAT_H
+#define EMX_LINUX_COMPAT_H
+
+#include <linux/mm.h>
+#include <linux/timer.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void emx_vma_set_flags(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+#else
+static inline void emx_vma_set_flags(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vm_flags_set(vma, flags);
+}
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#define emx_timer_of(var, timer, field) from_timer(var, timer, field)
+#else
+#define emx_timer_of(var, timer, field) timer_container_of(var, timer, field)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define emx_timer_stop(timer) del_timer_sync(timer)
+#else
+#define emx_timer_stop(timer) timer_delete_sync(timer)
+#endif
+
+#endif

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * /dev/ethermx: files, their ioctls, mapping and polling. Structures are copied here, in and out;
+ * the functions that do the work see copies only.
+ */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <net/net_namespace.h>
+
+#include "ethermx.h"
+
+/* Between two looks whether the process is to end, or another to run. */
+#define SUBMIT_BATCH 64
+
+struct emx_file {
+	struct mutex lock; /* of claiming */
+	struct emx_endpoint *ep; /* set once, published with release */
+};
+
+static struct net *caller_net(void)
+{
+	return current->nsproxy->net_ns;
+}
+
+static struct emx_endpoint *endpoint_of(const struct file *file)
+{
+	struct emx_file *own = file->private_data;
+
+	return smp_load_acquire(&own->ep); /* pairs with ioctl_claim() */
+}
+
+/* ---- endpoints ---- */
+
+/* The endpoint for a command: only its own process has the addresses that commands contain. */
+static struct emx_endpoint *commanded(const struct file *file)
+{
+	struct emx_endpoint *ep = endpoint_of(file);
+
+	if (!ep)
+		return ERR_PTR(-EBADFD);
+	if (ep->mm != current->mm)
+		return ERR_PTR(-EPERM);
+	return ep;
+}
+
+static long ioctl_claim(struct file *file, void __user *arg)
+{
+	struct emx_file *own = file->private_data;
+	struct emx_dev_claim claim;
+	struct emx_endpoint *ep;
+	long err = 0;
+
+	if (copy_from_user(&claim, arg, sizeof(claim)))
+		return -EFAULT;
+	mutex_lock(&own->lock);
+	if (own->ep) {
+		err = -EEXIST;
+		goto out;
+	}
+	ep = emx_endpoint_claim(caller_net(), &claim);
+	if (IS_ERR(ep)) {
+		err = PTR_ERR(ep);
+		goto out;
+	}
+	smp_store_release(&own->ep, ep); /* pairs with endpoint_of() */
+out:
+	mutex_unlock(&own->lock);
+	if (!err && copy_to_user(arg, &claim, sizeof(claim)))
+		return -EFAULT; /* the file is an endpoint all the same, until it is closed */
+	return err;
+}
+
+static long ioctl_command(struct file *file, void __user *arg)
+{
+	struct emx_endpoint *ep = commanded(file);
+	struct emx_dev_command command;
+
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	if (copy_from_user(&command, arg, sizeof(command)))
+		return -EFAULT;
+	return emx_command(ep, &command);
+}
+
+static int submit_one(struct emx_endpoint *ep, struct emx_dev_command __user *from)
+{
+	struct emx_dev_command command;
+
+	if (copy_from_user(&command, from, sizeof(command)))
+		return -EFAULT;
+	return put_user(emx_command(ep, &command), &from->result);
+}
+
+static long ioctl_submit(struct file *file, void __user *arg)
+{
+	struct emx_endpoint *ep = commanded(file);
+	struct emx_dev_command __user *list;
+	struct emx_dev_submit submit;
+	int err = 0;
+
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	if (copy_from_user(&submit, arg, sizeof(submit)))
+		return -EFAULT;
+	list = u64_to_user_ptr(submit.commands);
+	for (submit.done = 0; submit.done < submit.count && !err; submit.done++) {
+		if (submit.done % SUBMIT_BATCH == SUBMIT_BATCH - 1) {
+			if (fatal_signal_pending(current))
+				break;
+			cond_resched();
+		}
+		err = submit_one(ep, list + submit.done);
+		if (err)
+			break;
+	}
+	if (copy_to_user(arg, &submit, sizeof(submit)))
+		return -EFAULT;
+	return err;
+}
+
+/* ---- questions ---- */
+
+static long ioctl_version(void __user *arg)
+{
+	const struct emx_dev_version version = {
+		.version = EMX_DEV_VERSION,
+		.oldest = EMX_DEV_OLDEST,
+		.abi = EMX_ABI_VERSION,
+	};
+
+	return copy_to_user(arg, &version, sizeof(version)) ? -EFAULT : 0;
+}
+
+static long ioctl_peer(struct file *file, void __user *arg)
+{
+	struct emx_endpoint *ep = endpoint_of(file);
+	struct emx_board *board = NULL;
+	struct emx_dev_peer peer;
+	int err;
+
+	if (copy_from_user(&peer, arg, sizeof(peer)))
+		return -EFAULT;
+	if (!ep) {
+		board = emx_board_get(caller_net(), peer.board);
+		if (!board)
+			return -ENODEV;
+	}
+	err = emx_peer(ep ? ep->board : board, &peer);
+	if (board)
+		emx_board_put(board);
+	if (err)
+		return err;
+	return copy_to_user(arg, &peer, sizeof(peer)) ? -EFAULT : 0;
+}
+
+/* An ioctl that concerns the namespace of the caller: its structure goes in, and out again. */
+/* clang-format off */
+#define NET_IOCTL(name, type)                                              \
+	static long ioctl_##name(void __user *arg)                          \
+	{                                                                   \
+		struct type request;                                        \
+		int err;                                                    \
+									    \
+		if (copy_from_user(&request, arg, sizeof(request)))         \
+			return -EFAULT;                                     \
+		err = emx_admin_##name(caller_net(), &request);             \
+		if (err)                                                    \
+			return err;                                         \
+		return copy_to_user(arg, &request, sizeof(request)) ? -EFAULT : 0; \
+	}
+/* clang-format on */
+
+NET_IOCTL(board, emx_dev_board)
+NET_IOCTL(endpoint, emx_dev_endpoint)
+NET_IOCTL(counters, emx_dev_counters)
+NET_IOCTL(names, emx_dev_names)
+NET_IOCTL(attach, emx_dev_attach)
+NET_IOCTL(detach, emx_dev_detach)
+
+/* ---- the file ---- */
+
+static int device_open(struct inode *inode, struct file *file)
+{
+	struct emx_file *own = kzalloc(sizeof(*own), GFP_KERNEL_ACCOUNT);
+
+	if (!own)
+		return -ENOMEM;
+	mutex_init(&own->lock);
+	file->private_data = own;
+	return nonseekable_open(inode, file);
+}
+
+/* Runs whenever a process closes a copy of the file, also by its end. */
+static int device_flush(struct file *file, fl_owner_t id)
+{
+	struct emx_endpoint *ep = endpoint_of(file);
+
+	if (ep && ep->tgid == current->tgid)
+		emx_endpoint_close(ep);
+	return 0;
+}
+
+static int device_release(struct inode *inode, struct file *file)
+{
+	struct emx_file *own = file->private_data;
+
+	if (own->ep) {
+		emx_endpoint_close(own->ep);
+		emx_endpoint_free(own->ep);
+	}
+	kfree(own);
+	return 0;
+}
+
+static long device_ioctl(struct file *file, unsigned int cmd, unsigned long value)
+{
+	void __user *arg = (void __user *)value;
+
+	switch (cmd) {
+	case EMX_IOC_COMMAND:
+		return ioctl_command(file, arg);
+	case EMX_IOC_SUBMIT:
+		return ioctl_submit(file, arg);
+	case EMX_IOC_VERSION:
+		return ioctl_version(arg);
+	case EMX_IOC_BOARD:
+		return ioctl_board(arg);
+	case EMX_IOC_CLAIM:
+		return ioctl_claim(file, arg);
+	case EMX_IOC_PEER:
+		return ioctl_peer(file, arg);
+	case EMX_IOC_NAMES:
+		return ioctl_names(arg);
+	case EMX_IOC_COUNTERS:
+		return ioctl_counters(arg);
+	case EMX_IOC_ENDPOINT:
+		return ioctl_endpoint(arg);
+	case EMX_IOC_ATTACH:
+		return ioctl_attach(arg);
+	case EMX_IOC_DETACH:
+		return ioctl_detach(arg);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static int device_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct emx_endpoint *ep = commanded(file);
+
+	return IS_ERR(ep) ? PTR_ERR(ep) : emx_endpoint_map(ep, vma);
+}
+
+static __poll_t device_poll(struct file *file, poll_table *table)
+{
+	struct emx_endpoint *ep = endpoint_of(file);
+
+	if (!ep)
+		return EPOLLERR;
+	poll_wait(file, &ep->wait, table);
+	smp_mb(); /* pairs with the one in wq_has_sleeper() */
+	if (!READ_ONCE(ep->open))
+		return EPOLLHUP;
+	return READ_ONCE(ep->head) != READ_ONCE(ep->ring->tail) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static const struct file_operations device_fops = {
+	.owner = THIS_MODULE,
+	.open = device_open,
+	.flush = device_flush,
+	.release = device_release,
+	.unlocked_ioctl = device_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = device_mmap,
+	.poll = device_poll,
+	.llseek = no_llseek,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = KBUILD_MODNAME,
+	.fops = &device_fops,
+	.mode = 0666,
+};
+
+int emx_device_add(void)
+{
+	return misc_register(&device);
+}
+
+void emx_device_remove(void)
+{
+	misc_deregister(&device);
+}

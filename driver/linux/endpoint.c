@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Endpoints: claiming and closing, their memory, and its mapping.
+ */
+#include <linux/cred.h>
+#include <linux/mm.h>
+#include <linux/poll.h>
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "compat.h"
+#include "ethermx.h"
+
+/* Events that wait, at most; fewer when a payload is so large that slots would take too much. */
+#define RING_ENTRIES 1024
+#define RING_ENTRIES_MIN 256
+#define SLOTS_BYTES_MAX (8u << 20)
+/* As for the engine, whose figures were measured. */
+#define PULL_WINDOW 64
+#define PULL_BLOCK 16
+#define PULL_REPEAT_MS 20
+#define PULL_LIMIT_MS 500000
+
+/* ---- memory ---- */
+
+/* Zeroed, counted for the memory control group, and a number of whole pages. */
+static void *alloc_mapped(size_t bytes)
+{
+	return __vmalloc(PAGE_ALIGN(bytes), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+}
+
+static size_t ring_bytes(const struct emx_endpoint *ep)
+{
+	return PAGE_ALIGN(sizeof(struct fw_ring) + (ep->ring_mask + 1) * sizeof(struct emx_msg));
+}
+
+static size_t slots_bytes(const struct emx_endpoint *ep)
+{
+	return PAGE_ALIGN((size_t)(ep->ring_mask + 1) * ep->slot_bytes);
+}
+
+static void shape_ring(struct emx_endpoint *ep)
+{
+	const struct fw_sizes *sizes = &ep->board->fw.sizes;
+	u32 entries = RING_ENTRIES;
+
+	ep->slot_bytes = ALIGN(max_t(u32, sizes->frag_accept, EMX_SMALL_MAX), SMP_CACHE_BYTES);
+	while (entries > RING_ENTRIES_MIN && entries * ep->slot_bytes > SLOTS_BYTES_MAX)
+		entries /= 2;
+	ep->ring_mask = entries - 1;
+}
+
+static void free_memory(struct emx_endpoint *ep)
+{
+	vfree(ep->ring);
+	vfree(ep->slots);
+	vfree(ep->counters);
+	kvfree(ep->window);
+	kvfree(ep->pull);
+	kvfree(ep->fw);
+	emx_board_put(ep->board);
+	if (ep->mm)
+		mmdrop(ep->mm);
+	kfree(ep);
+}
+
+static bool alloc_memory(struct emx_endpoint *ep)
+{
+	ep->ring = alloc_mapped(ring_bytes(ep));
+	ep->slots = alloc_mapped(slots_bytes(ep));
+	ep->counters = alloc_mapped(sizeof(*ep->counters));
+	ep->window = kvcalloc(FW_WINDOWS, sizeof(*ep->window), GFP_KERNEL_ACCOUNT);
+	ep->pull = kvcalloc(FW_PULLS, sizeof(*ep->pull), GFP_KERNEL_ACCOUNT);
+	ep->fw = kvzalloc(sizeof(*ep->fw), GFP_KERNEL_ACCOUNT);
+	return ep->ring && ep->slots && ep->counters && ep->window && ep->pull && ep->fw;
+}
+
+static void free_work(struct work_struct *work)
+{
+	struct emx_endpoint *ep = container_of(to_rcu_work(work), struct emx_endpoint, free);
+
+	free_memory(ep);
+}
+
+void emx_endpoint_free(struct emx_endpoint *ep)
+{
+	INIT_RCU_WORK(&ep->free, free_work);
+	queue_rcu_work(emx_workqueue, &ep->free);
+}
+
+/* ---- claiming ---- */
+
+static void note_owner(struct emx_endpoint *ep)
+{
+	ep->mm = current->mm;
+	mmgrab(ep->mm);
+	ep->tgid = current->tgid;
+	ep->uid = from_kuid_munged(&init_user_ns, current_uid());
+	get_task_comm(ep->command, current->group_leader);
+}
+
+/* Takes over the caller's reference on the board. */
+static struct emx_endpoint *alloc_endpoint(struct emx_board *board)
+{
+	struct emx_endpoint *ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
+
+	if (!ep) {
+		emx_board_put(board);
+		return NULL;
+	}
+	ep->board = board;
+	spin_lock_init(&ep->lock);
+	init_waitqueue_head(&ep->wait);
+	INIT_LIST_HEAD(&ep->dead);
+	INIT_WORK(&ep->reap, emx_pull_reap);
+	timer_setup(&ep->timer, emx_pull_timer, 0);
+	shape_ring(ep);
+	if (!alloc_memory(ep)) {
+		free_memory(ep);
+		return NULL;
+	}
+	ep->ring->mask = ep->ring_mask;
+	note_owner(ep);
+	return ep;
+}
+
+static void init_firmware(struct emx_endpoint *ep, u8 number, u32 session)
+{
+	struct fw_endpoint *fw = ep->fw;
+
+	fw_endpoint_init(fw, &ep->board->fw, number, session, get_random_u32());
+	fw->counters = ep->counters;
+	fw->pull_window = PULL_WINDOW;
+	fw->pull_block = min_t(u32, ep->board->fw.sizes.block, PULL_BLOCK);
+	fw->pull_repeat_ms = PULL_REPEAT_MS;
+	fw->pull_limit_ms = PULL_LIMIT_MS;
+}
+
+/* A number to take: the one wanted, or the first that is free. Caller: board->lock. */
+static int choose_number(struct emx_board *board, u32 wanted)
+{
+	u32 n;
+
+	if (wanted != EMX_DEV_ANY && wanted >= board->fw.endpoint_max)
+		return -ECHRNG;
+	for (n = 0; n < board->fw.endpoint_max; n++) {
+		if (wanted != EMX_DEV_ANY && n != wanted)
+			continue;
+		if (!rcu_access_pointer(board->endpoint[n]))
+			return n;
+	}
+	return -EBUSY;
+}
+
+/* From here on frames find the endpoint. Caller: both locks. */
+static int publish(struct emx_endpoint *ep, const struct emx_dev_claim *claim)
+{
+	struct emx_board *board = ep->board;
+	int number;
+
+	if (!rcu_access_pointer(board->dev))
+		return -ENODEV;
+	number = choose_number(board, claim->number);
+	if (number < 0)
+		return number;
+	init_firmware(ep, number, claim->session);
+	ep->open = true;
+	ep->link_owed = board->link;
+	emx_event_link(ep);
+	board->fw.ep[number] = ep->fw;
+	board->fw.ep_state[number] = FW_EP_OPEN;
+	rcu_assign_pointer(board->endpoint[number], ep);
+	return number;
+}
+
+struct emx_endpoint *emx_endpoint_claim(struct net *net, struct emx_dev_claim *claim)
+{
+	struct emx_board *board = emx_board_get(net, claim->board);
+	struct emx_endpoint *ep;
+	int number;
+
+	if (!board)
+		return ERR_PTR(-ENODEV);
+	ep = alloc_endpoint(board);
+	if (!ep)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_bh(&ep->lock);
+	spin_lock(&board->lock);
+	number = publish(ep, claim);
+	spin_unlock(&board->lock);
+	spin_unlock_bh(&ep->lock);
+	if (number < 0) {
+		free_memory(ep);
+		return ERR_PTR(number);
+	}
+	claim->number = number;
+	claim->ring_entries = ep->ring_mask + 1;
+	claim->slot_bytes = ep->slot_bytes;
+	claim->ring_bytes = ring_bytes(ep);
+	claim->slots_bytes = slots_bytes(ep);
+	claim->counters_bytes = PAGE_ALIGN(sizeof(*ep->counters));
+	return ep;
+}
+
+/* ---- closing ---- */
+
+/* Frames are refused from now on, and no new region can come; true the first time. */
+static bool withdraw(struct emx_endpoint *ep)
+{
+	struct emx_board *board = ep->board;
+	u8 number = ep->fw->number;
+	bool was_open;
+
+	spin_lock_bh(&ep->lock);
+	was_open = ep->open;
+	ep->open = false;
+	if (was_open) {
+		spin_lock(&board->lock);
+		board->fw.ep_state[number] = FW_EP_CLOSED;
+		board->fw.ep[number] = NULL;
+		RCU_INIT_POINTER(board->endpoint[number], NULL);
+		emx_counters_inherit(board, ep->counters);
+		spin_unlock(&board->lock);
+	}
+	spin_unlock_bh(&ep->lock);
+	return was_open;
+}
+
+void emx_endpoint_close(struct emx_endpoint *ep)
+{
+	unsigned int i;
+
+	if (!withdraw(ep))
+		return;
+	emx_timer_stop(&ep->timer);
+	/* Regions are used with the lock held by those only who saw the endpoint open. */
+	for (i = 0; i < FW_WINDOWS; i++) {
+		emx_region_unpin(ep->window[i]);
+		ep->window[i] = NULL;
+	}
+	for (i = 0; i < FW_PULLS; i++) {
+		emx_region_unpin(ep->pull[i].region);
+		ep->pull[i].region = NULL;
+	}
+	flush_work(&ep->reap);
+	wake_up_interruptible_poll(&ep->wait, EPOLLIN | EPOLLHUP);
+}
+
+/* ---- link ---- */
+
+void emx_endpoints_link(struct emx_board *board, u8 state)
+{
+	struct emx_endpoint *ep;
+	unsigned int i;
+
+	rcu_read_lock();
+	for (i = 0; i < EMX_ENDPOINTS_MAX; i++) {
+		ep = rcu_dereference(board->endpoint[i]);
+		if (!ep)
+			continue;
+		spin_lock_bh(&ep->lock);
+		ep->link_owed = state;
+		emx_event_link(ep);
+		spin_unlock_bh(&ep->lock);
+	}
+	rcu_read_unlock();
+}
+
+/* ---- mapping ---- */
+
+static int map_pages(struct vm_area_struct *vma, void *memory, size_t bytes)
+{
+	unsigned long at = vma->vm_start;
+	size_t done;
+	int err;
+
+	if (vma->vm_end - vma->vm_start != bytes || !(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	/* A forked child has no endpoint. */
+	emx_vma_set_flags(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
+	for (done = 0; done < bytes; done += PAGE_SIZE) {
+		err = vm_insert_page(vma, at + done, vmalloc_to_page(memory + done));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int emx_endpoint_map(struct emx_endpoint *ep, struct vm_area_struct *vma)
+{
+	switch ((u64)vma->vm_pgoff << PAGE_SHIFT) {
+	case EMX_DEV_MAP_RING:
+		return map_pages(vma, ep->ring, ring_bytes(ep));
+	case EMX_DEV_MAP_SLOTS:
+		return map_pages(vma, ep->slots, slots_bytes(ep));
+	case EMX_DEV_MAP_COUNTERS:
+		return map_pages(vma, ep->counters, PAGE_ALIGN(sizeof(*ep->counters)));
+	default:
+		return -EINVAL;
+	}
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * The event ring of an endpoint, its producer's side. All of it is called with endpoint->lock.
+ *
+ * Frames may find the ring full, since their senders repeat them. Events that nobody repeats never
+ * do: a running pull keeps an entry free for its end, and so does the link.
+ */
+#include <linux/poll.h>
+
+#include "ethermx.h"
+
+/* Entries kept free for changes of the link; what finds no room is told later. */
+#define LINK_ENTRIES 2
+
+/* Entries that frames may use now; a hostile tail reads as a full ring or loses its own events. */
+static bool room_for(const struct emx_endpoint *ep, u32 reserve)
+{
+	u32 used = ep->head - READ_ONCE(ep->ring->tail);
+
+	return used <= ep->ring_mask && used + reserve <= ep->ring_mask;
+}
+
+bool emx_event_room(const struct emx_endpoint *ep)
+{
+	return ep->reserved < ep->ring_mask / 4;
+}
+
+static void put(struct emx_endpoint *ep, const struct emx_msg *event)
+{
+	if (fw_ring_put(ep->ring, ep->ring_mask, &ep->head, event))
+		emx_count(ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
+	else if (wq_has_sleeper(&ep->wait))
+		wake_up_interruptible_poll(&ep->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+bool emx_event_frame(struct emx_endpoint *ep, const struct emx_msg *msg, const struct sk_buff *skb,
+		     u32 source)
+{
+	size_t slot = (size_t)(ep->head & ep->ring_mask) * ep->slot_bytes;
+	struct emx_msg event = *msg;
+
+	if (!room_for(ep, ep->reserved + LINK_ENTRIES))
+		return false;
+	event.data = 0;
+	if (msg->data_len && msg->data) {
+		if (WARN_ON_ONCE(msg->data_len > ep->slot_bytes) ||
+		    skb_copy_bits(skb, source, ep->slots + slot, msg->data_len))
+			return false;
+		event.data = slot;
+	}
+	put(ep, &event);
+	return true;
+}
+
+void emx_event_pull(struct emx_endpoint *ep, const struct emx_msg *msg)
+{
+	put(ep, msg);
+	emx_event_link(ep);
+}
+
+void emx_event_link(struct emx_endpoint *ep)
+{
+	struct emx_msg event = { .type = EMX_EV_LINK, .local_ep = ep->fw->number };
+
+	if (ep->link_owed == ep->link_told || !room_for(ep, ep->reserved))
+		return;
+	event.u.link.state = ep->link_owed;
+	ep->link_told = ep->link_owed;
+	put(ep, &event);
+}

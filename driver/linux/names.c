@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Peers of a board: its table, and the names that hosts ask one another for.
+ */
+#include <linux/ctype.h>
+
+#include "ethermx.h"
+
+#define QUERIES_PER_ROUND 64
+#define QUERY_INTERVAL (5 * HZ)
+
+/* ---- the table ---- */
+
+int emx_peer_add_locked(struct emx_board *board, u64 mac)
+{
+	int known = fw_peer_find(board->fw.peers, mac, 0);
+	int index;
+
+	if (known >= 0)
+		return known;
+	index = fw_peer_add(board->fw.peers, mac);
+	if (index >= 0)
+		mod_delayed_work(emx_workqueue, &board->name_work, 0);
+	return index;
+}
+
+int emx_peer_add(struct emx_board *board, u64 mac)
+{
+	int index;
+
+	spin_lock_bh(&board->lock);
+	index = emx_peer_add_locked(board, mac);
+	spin_unlock_bh(&board->lock);
+	return index;
+}
+
+static bool is_local(const struct emx_board *board, u64 mac)
+{
+	bool local;
+
+	rcu_read_lock();
+	local = rcu_access_pointer(board->dev) && emx_board_local(board, mac);
+	rcu_read_unlock();
+	return local;
+}
+
+int emx_peer(struct emx_board *board, struct emx_dev_peer *peer)
+{
+	struct fw_peers *peers = board->fw.peers;
+	const struct fw_peer *entry;
+	int index = peer->index;
+
+	if (peer->by > EMX_DEV_PEER_ADD)
+		return -EINVAL;
+	if (peer->by != EMX_DEV_PEER_INDEX)
+		index = fw_peer_find(peers, peer->mac, 0);
+	if (index < 0 && peer->by == EMX_DEV_PEER_ADD) {
+		index = READ_ONCE(peers->open) ? emx_peer_add(board, peer->mac) : -1;
+		if (index < 0)
+			return -ENOSPC;
+	}
+	entry = index < 0 ? NULL : fw_peer(peers, index);
+	if (!entry)
+		return -ENOENT;
+	peer->index = index;
+	peer->mac = READ_ONCE(entry->mac);
+	peer->local = is_local(board, peer->mac);
+	memset(peer->reserved, 0, sizeof(peer->reserved));
+	memset(peer->name, 0, sizeof(peer->name));
+	fw_peer_name_get(peers, index, peer->name);
+	return 0;
+}
+
+/* ---- names of others ---- */
+
+static void query(struct emx_board *board, u32 index, const struct fw_peer *entry)
+{
+	u8 header[EMX_HEADER_MAX];
+	struct sk_buff *skb;
+	struct fw_pkt pkt;
+	u32 length;
+
+	memset(&pkt, 0, sizeof(pkt));
+	pkt.msg.type = EMX_HOST_QUERY;
+	pkt.src_mac = READ_ONCE(board->fw.mac);
+	pkt.dst_mac = READ_ONCE(entry->mac);
+	pkt.tag = READ_ONCE(entry->tag);
+	pkt.advert = index;
+	pkt.magic = READ_ONCE(board->fw.query_magic);
+	length = fw_encode(&board->fw.sizes, &pkt, header);
+	skb = emx_tx_header(board, header, length);
+	if (!skb)
+		return;
+	emx_board_count(board, EMX_CNT_TX_HOST_QUERY);
+	emx_tx(board, skb);
+}
+
+void emx_names_work(struct work_struct *work)
+{
+	struct emx_board *board = container_of(to_delayed_work(work), struct emx_board, name_work);
+	const struct fw_peer *entry;
+	u32 asked = 0;
+	u32 i;
+
+	for (i = 0; asked < QUERIES_PER_ROUND; i++) {
+		entry = fw_peer(board->fw.peers, i);
+		if (!entry)
+			break;
+		if (READ_ONCE(entry->flags) & FW_PEER_NAMED || is_local(board, entry->mac))
+			continue;
+		if (READ_ONCE(board->link) == EMX_LINK_UP)
+			query(board, i, entry);
+		asked++;
+	}
+	if (asked)
+		queue_delayed_work(emx_workqueue, &board->name_work, QUERY_INTERVAL);
+}
+
+/* ---- what the administrator says ---- */
+
+static bool good_name(const char *name)
+{
+	size_t length = strnlen(name, EMX_NAME_MAX);
+	size_t i;
+
+	for (i = 0; i < length; i++)
+		if (!isgraph(name[i]) || !isascii(name[i]))
+			return false;
+	return length > 0 && length < EMX_NAME_MAX;
+}
+
+struct naming {
+	const struct emx_dev_names *request;
+	u64 mac; /* of the board to be renamed */
+	int err;
+};
+
+static void forget(struct emx_board *board)
+{
+	const struct fw_peer *entry;
+	u32 i;
+
+	for (i = 0; (entry = fw_peer(board->fw.peers, i)); i++)
+		if (!emx_board_local(board, entry->mac))
+			fw_peer_name(board->fw.peers, i, NULL);
+	board->fw.query_magic++; /* late replies to older queries do not count */
+	mod_delayed_work(emx_workqueue, &board->name_work, 0);
+}
+
+static void append(struct emx_board *board, struct naming *n)
+{
+	int index = emx_peer_add_locked(board, n->request->mac);
+
+	if (index < 0)
+		n->err = -ENOSPC;
+	else if (n->request->name[0])
+		fw_peer_name(board->fw.peers, index, n->request->name);
+}
+
+/* The board itself and those beside it know it by that name. */
+static void rename(struct emx_board *board, const struct naming *n)
+{
+	int index = fw_peer_find(board->fw.peers, n->mac, 0);
+
+	if (index >= 0)
+		fw_peer_name(board->fw.peers, index, n->request->name);
+	if (board->fw.mac == n->mac)
+		strscpy_pad(board->fw.name, n->request->name, sizeof(board->fw.name));
+}
+
+static void name_one(struct emx_board *board, void *data)
+{
+	struct naming *n = data;
+	u32 op = n->request->op;
+
+	rcu_read_lock();
+	spin_lock_bh(&board->lock);
+	if (op == EMX_DEV_NAMES_FORGET || op == EMX_DEV_PEERS_CLEAR)
+		forget(board);
+	if (op == EMX_DEV_PEERS_CLEAR || op == EMX_DEV_PEERS_COMPLETE)
+		WRITE_ONCE(board->fw.peers->open, op == EMX_DEV_PEERS_CLEAR);
+	if (op == EMX_DEV_PEERS_APPEND)
+		append(board, n);
+	if (op == EMX_DEV_NAME_BOARD || (op == EMX_DEV_PEERS_APPEND && n->request->name[0]))
+		rename(board, n);
+	spin_unlock_bh(&board->lock);
+	rcu_read_unlock();
+}
+
+int emx_names(struct net *net, const struct emx_dev_names *names)
+{
+	struct naming n = { .request = names, .mac = names->mac };
+	struct emx_board *board;
+
+	if (names->op < EMX_DEV_NAME_BOARD || names->op > EMX_DEV_PEERS_COMPLETE)
+		return -EINVAL;
+	if (names->op == EMX_DEV_NAME_BOARD) {
+		board = emx_board_get(net, names->board);
+		if (!board)
+			return -ENODEV;
+		n.mac = board->fw.mac;
+		emx_board_put(board);
+	}
+	if ((names->op == EMX_DEV_NAME_BOARD || names->name[0]) && !good_name(names->name))
+		return -EINVAL;
+	emx_boards_each(net, name_one, &n);
+	return n.err;
+}

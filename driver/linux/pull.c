@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Pulls: large messages that come in, copied once, from the frame to the pinned pages of the
+ * program, whether it calls the library meanwhile or not.
+ */
+#include <linux/highmem.h>
+#include <linux/timekeeping.h>
+
+#include "compat.h"
+#include "ethermx.h"
+
+/* ---- ends; caller: endpoint->lock ---- */
+
+/* Frees the slot. Pages cannot be unpinned here, which may sleep. */
+static void forget(struct emx_endpoint *ep, struct emx_pull *pull)
+{
+	list_add_tail(&pull->region->dead, &ep->dead);
+	pull->region = NULL;
+	ep->reserved--;
+	queue_work(emx_workqueue, &ep->reap);
+}
+
+void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg)
+{
+	struct emx_msg event = *msg;
+	u32 i;
+
+	for (i = 0; i < FW_PULLS; i++) {
+		struct emx_pull *pull = &ep->pull[i];
+
+		if (!pull->region || pull->serial != msg->u.pull.cookie)
+			continue;
+		event.u.pull.cookie = pull->cookie;
+		forget(ep, pull);
+		emx_event_pull(ep, &event);
+		return;
+	}
+	WARN_ON_ONCE(1);
+}
+
+void emx_pull_reap(struct work_struct *work)
+{
+	struct emx_endpoint *ep = container_of(work, struct emx_endpoint, reap);
+	struct emx_region *region;
+	struct emx_region *next;
+	LIST_HEAD(dead);
+
+	spin_lock_bh(&ep->lock);
+	list_splice_init(&ep->dead, &dead);
+	spin_unlock_bh(&ep->lock);
+	list_for_each_entry_safe(region, next, &dead, dead)
+		emx_region_unpin(region);
+}
+
+/* ---- data ---- */
+
+static int copy_span(const struct sk_buff *skb, u32 from, struct page *page, u32 offset, u32 bytes)
+{
+	void *to = kmap_local_page(page);
+	int err = skb_copy_bits(skb, from, to + offset, bytes);
+
+	kunmap_local(to);
+	return err;
+}
+
+void emx_pull_copy(struct emx_endpoint *ep, const struct fw_fx *fx, const struct sk_buff *skb)
+{
+	const struct emx_region *region = ep->pull[fx->u.copy.pull].region;
+	u64 position = fx->u.copy.position;
+	u32 left = fx->u.copy.length;
+	u32 from = fx->u.copy.source;
+	struct page *page;
+	u32 offset;
+	u32 bytes;
+
+	if (WARN_ON_ONCE(!region || position + left > region->length))
+		return;
+	for (; left; left -= bytes, position += bytes, from += bytes) {
+		bytes = min(left, emx_region_span(region, position, &page, &offset));
+		if (WARN_ON_ONCE(copy_span(skb, from, page, offset, bytes)))
+			return;
+	}
+	emx_count(ep->counters, EMX_CNT_PULL_PLACED, 1);
+}
+
+/* ---- time ---- */
+
+void emx_pull_arm(struct emx_endpoint *ep)
+{
+	u64 deadline = fw_deadline(ep->fw);
+	u64 now;
+
+	if (deadline == ~0ull || !ep->open)
+		return;
+	if (timer_pending(&ep->timer) && ep->timer_ns <= deadline)
+		return;
+	now = ktime_get_ns();
+	ep->timer_ns = deadline;
+	mod_timer(&ep->timer, jiffies + 1 + nsecs_to_jiffies(deadline > now ? deadline - now : 0));
+}
+
+void emx_pull_timer(struct timer_list *timer)
+{
+	struct emx_endpoint *ep = emx_timer_of(ep, timer, timer);
+	struct fw_fx fx = { .kind = FW_FX_NONE };
+	struct sk_buff_head out;
+
+	__skb_queue_head_init(&out);
+	spin_lock(&ep->lock);
+	if (ep->open) {
+		fw_tick(ep->fw, ktime_get_ns());
+		emx_effects(ep, &fx, 1, NULL, &out);
+	}
+	spin_unlock(&ep->lock);
+	emx_tx_all(ep->board, &out);
+}
+
+/* ---- commands ---- */
+
+/* What has just ended may still be pinned: it is not to cost the next one its place. */
+static struct emx_region *pin(struct emx_endpoint *ep, const struct emx_dev_command *command)
+{
+	struct emx_region *region;
+
+	region = emx_region_pin(u64_to_user_ptr(command->segments), command->segment_count,
+				command->length, true);
+	if (region != ERR_PTR(-ENOMEM))
+		return region;
+	flush_work(&ep->reap);
+	return emx_region_pin(u64_to_user_ptr(command->segments), command->segment_count,
+			      command->length, true);
+}
+
+/* Caller: endpoint->lock. */
+static int start(struct emx_endpoint *ep, const struct emx_dev_command *command,
+		 struct emx_region *region, struct sk_buff_head *out)
+{
+	struct fw_fx fx = { .kind = FW_FX_NONE };
+	u64 serial = ++ep->pull_serial;
+	int slot;
+
+	if (!ep->open)
+		return -EBADF;
+	if (!emx_event_room(ep))
+		return -EBUSY;
+	slot = fw_pull_start(ep->fw, &command->msg, command->length, serial, ktime_get_ns());
+	if (slot < 0)
+		return -EBUSY;
+	ep->pull[slot].region = region;
+	ep->pull[slot].cookie = command->cookie;
+	ep->pull[slot].serial = serial;
+	ep->reserved++;
+	emx_effects(ep, &fx, 1, NULL, out);
+	return 0;
+}
+
+int emx_pull_start(struct emx_endpoint *ep, const struct emx_dev_command *command)
+{
+	struct emx_region *region = pin(ep, command);
+	struct sk_buff_head out;
+	int err;
+
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	__skb_queue_head_init(&out);
+	spin_lock_bh(&ep->lock);
+	err = start(ep, command, region, &out);
+	spin_unlock_bh(&ep->lock);
+	if (err)
+		emx_region_unpin(region);
+	emx_tx_all(ep->board, &out);
+	return err;
+}
+
+int emx_pull_cancel(struct emx_endpoint *ep, const struct emx_dev_command *command)
+{
+	u32 i;
+
+	spin_lock_bh(&ep->lock);
+	for (i = 0; i < FW_PULLS; i++) {
+		struct emx_pull *pull = &ep->pull[i];
+
+		if (!pull->region || pull->cookie != command->cookie)
+			continue;
+		fw_pull_cancel(ep->fw, pull->serial);
+		forget(ep, pull);
+	}
+	spin_unlock_bh(&ep->lock);
+	flush_work(&ep->reap);
+	return 0;
+}

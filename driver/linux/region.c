@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Regions: pieces of user memory that are pinned, so that frames can be sent from them and data be
+ * placed in them while their process does something else.
+ *
+ * What is pinned counts against RLIMIT_MEMLOCK of the process, as for RDMA: mm->pinned_vm.
+ */
+#include <linux/mm.h>
+#include <linux/mmu_context.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "ethermx.h"
+
+static atomic64_t pinned;
+
+u64 emx_region_pages(void)
+{
+	return atomic64_read(&pinned);
+}
+
+static const struct emx_piece *find_piece(const struct emx_region *region, u64 position)
+{
+	u32 low = 0;
+	u32 high = region->pieces; /* the piece is in low .. high - 1 */
+
+	while (high - low > 1) {
+		u32 middle = low + (high - low) / 2;
+
+		if (region->piece[middle].begin <= position)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &region->piece[low];
+}
+
+u32 emx_region_span(const struct emx_region *region, u64 position, struct page **page, u32 *offset)
+{
+	const struct emx_piece *piece = find_piece(region, position);
+	u64 end = piece + 1 < region->piece + region->pieces ? piece[1].begin : region->length;
+	u64 at = position - piece->begin + piece->offset;
+
+	*page = region->pages[piece->first + (at >> PAGE_SHIFT)];
+	*offset = offset_in_page(at);
+	return min_t(u64, PAGE_SIZE - *offset, end - position);
+}
+
+/* ---- the limit ---- */
+
+static int charge(struct emx_region *region)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	u64 total = atomic64_add_return(region->pages_wanted, &current->mm->pinned_vm);
+
+	if (total > limit && !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(region->pages_wanted, &current->mm->pinned_vm);
+		return -ENOMEM;
+	}
+	region->mm = current->mm;
+	mmgrab(region->mm);
+	atomic64_add(region->pages_wanted, &pinned);
+	return 0;
+}
+
+static void uncharge(struct emx_region *region)
+{
+	if (!region->mm)
+		return;
+	atomic64_sub(region->pages_wanted, &region->mm->pinned_vm);
+	atomic64_sub(region->pages_wanted, &pinned);
+	mmdrop(region->mm);
+}
+
+/* ---- pinning ---- */
+
+static unsigned long pages_of(u64 address, u64 length)
+{
+	return (offset_in_page(address) + length + PAGE_SIZE - 1) >> PAGE_SHIFT;
+}
+
+/*
+ * Lays the pieces out; addresses are copied once, and only this copy is used. Returns how many
+ * pieces the region has, or a negative errno.
+ */
+static int lay_out(struct emx_region *region, struct emx_dev_segment *copy, u32 count)
+{
+	u64 left = region->length;
+	u32 n = 0;
+	u32 i;
+
+	for (i = 0; i < count && left; i++) {
+		struct emx_dev_segment s = copy[i];
+
+		if (!s.length)
+			continue;
+		s.length = min(s.length, left);
+		if (!access_ok(u64_to_user_ptr(s.address), s.length))
+			return -EFAULT;
+		region->piece[n].begin = region->length - left;
+		region->piece[n].first = region->pages_wanted;
+		region->piece[n].offset = offset_in_page(s.address);
+		region->pages_wanted += pages_of(s.address, s.length);
+		left -= s.length;
+		copy[n++] = s;
+	}
+	region->pieces = n;
+	return left ? -EINVAL : 0;
+}
+
+static int pin_piece(struct emx_region *region, const struct emx_dev_segment *s)
+{
+	unsigned long todo = pages_of(s->address, s->length);
+	unsigned long address = s->address & PAGE_MASK;
+	unsigned int flags = FOLL_LONGTERM | (region->write ? FOLL_WRITE : 0);
+	int got;
+
+	while (todo) {
+		got = pin_user_pages_fast(address, min_t(unsigned long, todo, INT_MAX), flags,
+					  region->pages + region->pages_pinned);
+		if (got <= 0)
+			return got == -ENOMEM ? -ENOMEM : -EFAULT;
+		region->pages_pinned += got;
+		address += (unsigned long)got << PAGE_SHIFT;
+		todo -= got;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int pin_all(struct emx_region *region, const struct emx_dev_segment *copy)
+{
+	u32 i;
+	int err;
+
+	err = charge(region);
+	if (err)
+		return err;
+	region->pages =
+		kvmalloc_array(region->pages_wanted, sizeof(*region->pages), GFP_KERNEL_ACCOUNT);
+	if (!region->pages)
+		return -ENOMEM;
+	for (i = 0; i < region->pieces; i++) {
+		err = pin_piece(region, &copy[i]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static struct emx_region *pin_copy(struct emx_dev_segment *copy, u32 count, u64 length, bool write)
+{
+	struct emx_region *region;
+	int err;
+
+	region = kvzalloc(struct_size(region, piece, count), GFP_KERNEL_ACCOUNT);
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	region->length = length;
+	region->write = write;
+	err = lay_out(region, copy, count);
+	if (!err)
+		err = pin_all(region, copy);
+	if (!err)
+		return region;
+	emx_region_unpin(region);
+	return ERR_PTR(err);
+}
+
+struct emx_region *emx_region_pin(const struct emx_dev_segment __user *list, u32 count, u64 length,
+				  bool write)
+{
+	struct emx_dev_segment *copy;
+	struct emx_region *region;
+
+	if (!count || count > EMX_DEV_SEGMENTS_MAX || !length || length > U32_MAX)
+		return ERR_PTR(-EINVAL);
+	copy = vmemdup_user(list, array_size(count, sizeof(*list)));
+	if (IS_ERR(copy))
+		return ERR_CAST(copy);
+	region = pin_copy(copy, count, length, write);
+	kvfree(copy);
+	return region;
+}
+
+void emx_region_unpin(struct emx_region *region)
+{
+	if (!region)
+		return;
+	if (region->pages_pinned)
+		unpin_user_pages_dirty_lock(region->pages, region->pages_pinned, region->write);
+	uncharge(region);
+	kvfree(region->pages);
+	kvfree(region);
+}

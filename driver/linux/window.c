@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Windows: messages on offer, and the replies to pulls of them, sent from the program's own pages.
+ *
+ * Frames on their way hold references on the pages, not on the region: so a window can be closed at
+ * any time, and what leaves after that is a frame that its receiver no longer waits for.
+ */
+#include "ethermx.h"
+
+int emx_window_open(struct emx_endpoint *ep, const struct emx_dev_command *command)
+{
+	const struct emx_msg *msg = &command->msg;
+	u16 slot = fw_window_slot(msg->u.window.id, msg->u.window.tag);
+	struct emx_region *region = NULL;
+	struct emx_region *old = NULL;
+	int err = 0;
+
+	if (command->length) {
+		region = emx_region_pin(u64_to_user_ptr(command->segments), command->segment_count,
+					command->length, false);
+		if (IS_ERR(region))
+			return PTR_ERR(region);
+	}
+	spin_lock_bh(&ep->lock);
+	if (ep->open) {
+		old = ep->window[slot];
+		ep->window[slot] = region;
+		fw_window_open(ep->fw, msg->u.window.id, msg->u.window.tag, msg->peer,
+			       msg->remote_ep, command->length);
+	} else {
+		old = region;
+		err = -EBADF;
+	}
+	spin_unlock_bh(&ep->lock);
+	emx_region_unpin(old);
+	return err;
+}
+
+int emx_window_close(struct emx_endpoint *ep, const struct emx_dev_command *command)
+{
+	const struct emx_msg *msg = &command->msg;
+	u16 slot = fw_window_slot(msg->u.window.id, msg->u.window.tag);
+	struct emx_region *old;
+
+	spin_lock_bh(&ep->lock);
+	old = ep->window[slot];
+	ep->window[slot] = NULL;
+	fw_window_close(ep->fw, msg->u.window.id, msg->u.window.tag);
+	spin_unlock_bh(&ep->lock);
+	emx_region_unpin(old);
+	return 0;
+}
+
+void emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk_buff_head *out)
+{
+	const struct emx_board *board = ep->board;
+	const struct emx_region *region = ep->window[run->window];
+	u64 from = (u64)run->window_offset + run->position;
+	u32 length = run->len_first;
+	u8 header[EMX_HEADER_MAX];
+	struct sk_buff *skb;
+
+	if (WARN_ON_ONCE(!region || from + run->length > region->length))
+		return;
+	fw_encode(&board->fw.sizes, &run->reply, header);
+	for (; run->length; run->length -= length, length = board->fw.sizes.reply) {
+		length = min(length, run->length);
+		fw_reply_place(header, run->first++, run->position, length);
+		skb = emx_tx_region(board, header, FW_REPLY_HEADER, region, from, length);
+		emx_count(ep->counters, skb ? EMX_CNT_TX_PULL_REPLY : EMX_CNT_TX_FAILED, 1);
+		if (skb)
+			__skb_queue_tail(out, skb);
+		from += length;
+		run->position += length;
+	}
+}

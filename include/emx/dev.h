@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Contract between the library and the kernel module: the ioctls of /dev/ethermx, and what may be
+ * mapped of it.
+ *
+ * Anybody may open the device and ask about the boards of his network namespace. EMX_IOC_CLAIM
+ * makes the file an endpoint: then it takes commands, can be mapped, and polls readable while its
+ * event ring holds an event. The endpoint ends when the process that claimed it closes any copy of
+ * the file, or ends; a forked child does not keep it.
+ *
+ * Versions: the number of an ioctl contains the size of its structure, so what has grown since
+ * fails with ENOTTY. Before anything else a program asks EMX_IOC_VERSION, whose structure never
+ * changes.
+ */
+#ifndef EMX_DEV_H
+#define EMX_DEV_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#include <emx/abi.h>
+#include <emx/wire.h>
+
+#define EMX_DEV_PATH "/dev/ethermx"
+#define EMX_DEV_VERSION 1 /* of this file */
+#define EMX_DEV_OLDEST 1 /* libraries of that version and newer find all they need */
+#define EMX_DEV_ANY 0xffffffffu /* any endpoint number */
+#define EMX_DEV_SEGMENTS_MAX 4096 /* pieces of one message */
+#define EMX_DEV_IFNAME 16 /* interface name with its NUL */
+
+/* Out. A library works with a driver when oldest <= EMX_DEV_VERSION <= version and abi is equal. */
+struct emx_dev_version {
+	__u32 version; /* EMX_DEV_VERSION of the driver */
+	__u32 oldest; /* EMX_DEV_OLDEST of the driver */
+	__u32 abi; /* its EMX_ABI_VERSION */
+	__u32 reserved;
+};
+
+/* In: number. Out: the board of the caller's namespace with the lowest number >= it; or ENODEV. */
+struct emx_dev_board {
+	__u32 number;
+	__u32 mtu; /* of the interface, bytes */
+	__u64 mac;
+	__u32 dialect_mtu; /* 0: dialect W; else N with frames of that size */
+	__u32 endpoint_max; /* endpoint numbers are below it */
+	__u32 peers_max; /* slots of its peer table */
+	__u32 peers; /* slots in use */
+	__u8 open; /* unknown boards may enter the peer table */
+	__u8 link; /* enum emx_link_state */
+	__u8 reserved[6];
+	char interface[EMX_DEV_IFNAME];
+	char name[EMX_NAME_MAX];
+};
+
+/*
+ * In: board, number, session. Out: the number, and the sizes of what can be mapped. Errors: ENODEV
+ * (no such board), ECHRNG (number out of range), EBUSY (taken), EEXIST (this file is an endpoint
+ * already), ENOMEM.
+ */
+struct emx_dev_claim {
+	__u32 board;
+	__u32 number; /* or EMX_DEV_ANY */
+	__u32 session;
+	__u32 ring_entries; /* a power of two */
+	__u32 slot_bytes;
+	__u32 reserved;
+	__u64 ring_bytes; /* at EMX_DEV_MAP_RING: struct fw_ring of ring_entries */
+	__u64 slots_bytes; /* at EMX_DEV_MAP_SLOTS: a receive slot for each entry of the ring */
+	__u64 counters_bytes; /* at EMX_DEV_MAP_COUNTERS: struct emx_counters of the endpoint */
+};
+
+/*
+ * Offsets for mmap (MAP_SHARED, readable and writable, whole parts only). The event in entry i of
+ * the ring has its payload in slot i, and msg.data is the offset of the payload in the slots. The
+ * slot is free again when the library has moved the ring's tail beyond the entry.
+ */
+#define EMX_DEV_MAP_RING 0x00000000ull
+#define EMX_DEV_MAP_SLOTS 0x10000000ull
+#define EMX_DEV_MAP_COUNTERS 0x20000000ull
+
+enum emx_dev_op {
+	/* Sends msg; msg.data is the address of its payload, which is copied. EIO: not sent. */
+	EMX_DEV_SEND = 1,
+	/*
+	 * Exposes `length` bytes of memory under msg.u.window.id and .tag for pulls by endpoint
+	 * msg.remote_ep of msg.peer. Its pages stay pinned until the window is closed. ENOMEM: the
+	 * limit of locked memory does not allow that; EFAULT: not all of it is readable.
+	 */
+	EMX_DEV_WINDOW_OPEN = 2,
+	EMX_DEV_WINDOW_CLOSE = 3, /* msg.u.window.id and .tag */
+	/*
+	 * Fetches `length` > 0 bytes of the message that the RNDV in msg announced into memory. Ends
+	 * with an EMX_EV_PULL_DONE with that cookie; until then the pages are pinned. EBUSY: try again
+	 * when another pull has ended; ENOMEM, EFAULT: as above.
+	 */
+	EMX_DEV_PULL_START = 4,
+	EMX_DEV_PULL_CANCEL = 5, /* all pulls with that cookie; no event comes any more */
+};
+
+struct emx_dev_segment {
+	__u64 address;
+	__u64 length;
+};
+
+/* EMX_IOC_COMMAND: one command; only the process that claimed the endpoint may give any. */
+struct emx_dev_command {
+	__u32 op; /* enum emx_dev_op */
+	__s32 result; /* EMX_IOC_SUBMIT: 0, or a negative errno */
+	struct emx_msg msg;
+	__u64 segments; /* address of struct emx_dev_segment[] */
+	__u64 length;
+	__u64 cookie;
+	__u32 segment_count;
+	__u32 reserved;
+};
+
+/* EMX_IOC_SUBMIT: `count` commands at that address, in order, whatever becomes of each. */
+struct emx_dev_submit {
+	__u64 commands; /* address of struct emx_dev_command[] */
+	__u32 count;
+	__u32 done; /* out: commands executed; their results are filled in */
+};
+
+enum emx_dev_peer_by {
+	EMX_DEV_PEER_INDEX = 0, /* in: index */
+	EMX_DEV_PEER_MAC = 1, /* in: mac */
+	EMX_DEV_PEER_ADD = 2, /* the same, adding it to a table that is open */
+};
+
+/* Entry of a board's peer table. ENOENT: no such peer; ENOSPC: the table is full or closed. */
+struct emx_dev_peer {
+	__u32 board; /* endpoints: ignored, it is theirs */
+	__u32 by; /* enum emx_dev_peer_by */
+	__u64 mac;
+	__u32 index;
+	__u8 local; /* a board of this namespace */
+	__u8 reserved[3];
+	char name[EMX_NAME_MAX]; /* empty while unknown */
+};
+
+enum emx_dev_names_op {
+	EMX_DEV_NAME_BOARD = 1, /* board: its own name, for peers to ask for */
+	EMX_DEV_NAMES_FORGET = 2, /* all boards: other boards' names are asked for again */
+	EMX_DEV_PEERS_CLEAR = 3, /* the same, and tables are open again */
+	EMX_DEV_PEERS_APPEND = 4, /* all boards: mac and name */
+	EMX_DEV_PEERS_COMPLETE = 5, /* all boards: unknown boards are refused from now on */
+};
+
+/* Needs CAP_NET_ADMIN over the network namespace. EINVAL: name empty, or with blanks. */
+struct emx_dev_names {
+	__u32 op; /* enum emx_dev_names_op */
+	__u32 board;
+	__u64 mac;
+	char name[EMX_NAME_MAX];
+};
+
+/*
+ * Sum of the counters of a board and its endpoints, past ones too. The driver writes at most
+ * `count` of them to the address and sets count to how many it has; clearing needs CAP_NET_ADMIN.
+ */
+struct emx_dev_counters {
+	__u32 board;
+	__u32 clear; /* nonzero: set to zero instead */
+	__u64 address; /* of __u64[count] */
+	__u32 count;
+	__u32 reserved;
+};
+
+/* In: board, number. Out: the open endpoint with the lowest number >= it; or ENOENT. */
+struct emx_dev_endpoint {
+	__u32 board;
+	__u32 number;
+	__u32 pid;
+	__u32 uid;
+	__u32 session;
+	__u32 reserved;
+	char command[16];
+};
+
+/*
+ * Makes an interface of the caller's namespace a board, or ends it. Needs CAP_NET_ADMIN there.
+ * Numbers of 0 mean the module's parameters. Errors: ENODEV, EBUSY (attached already, or another
+ * firmware has it), EMSGSIZE (its MTU is too small), EINVAL.
+ */
+struct emx_dev_attach {
+	char interface[EMX_DEV_IFNAME];
+	__u32 frame_size; /* 0: dialect W; else N with frames of that size */
+	__u32 endpoints;
+	__u32 peers;
+	__u32 number; /* out */
+};
+
+/* EBUSY: endpoints are open on it. */
+struct emx_dev_detach {
+	char interface[EMX_DEV_IFNAME];
+};
+
+#define EMX_IOC_MAGIC 0xe7
+#define EMX_IOC_VERSION _IOR(EMX_IOC_MAGIC, 0, struct emx_dev_version)
+#define EMX_IOC_BOARD _IOWR(EMX_IOC_MAGIC, 1, struct emx_dev_board)
+#define EMX_IOC_CLAIM _IOWR(EMX_IOC_MAGIC, 2, struct emx_dev_claim)
+#define EMX_IOC_COMMAND _IOW(EMX_IOC_MAGIC, 3, struct emx_dev_command)
+#define EMX_IOC_SUBMIT _IOWR(EMX_IOC_MAGIC, 4, struct emx_dev_submit)
+#define EMX_IOC_PEER _IOWR(EMX_IOC_MAGIC, 5, struct emx_dev_peer)
+#define EMX_IOC_NAMES _IOW(EMX_IOC_MAGIC, 6, struct emx_dev_names)
+#define EMX_IOC_COUNTERS _IOWR(EMX_IOC_MAGIC, 7, struct emx_dev_counters)
+#define EMX_IOC_ENDPOINT _IOWR(EMX_IOC_MAGIC, 8, struct emx_dev_endpoint)
+#define EMX_IOC_ATTACH _IOWR(EMX_IOC_MAGIC, 9, struct emx_dev_attach)
+#define EMX_IOC_DETACH _IOW(EMX_IOC_MAGIC, 10, struct emx_dev_detach)
+
+#endif
