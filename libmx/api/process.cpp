@@ -2,6 +2,7 @@
 // Process-wide state: initialisation, finalisation, fork, the global error handler.
 #include "libmx/api/process.hpp"
 
+#include "driver/device/kernel_device.hpp"
 #include "driver/engine/engine.hpp"
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/verbose.hpp"
@@ -39,6 +40,16 @@ std::unique_ptr<Device> make_device(const Conf &conf, DeviceError &error)
     Process &p = process();
     if (p.factory)
         return p.factory(conf, error);
+    const bool automatic = conf.device == "auto" || conf.device.empty();
+    if (!automatic && conf.device != "kernel" && conf.device != "engine") {
+        error = {MX_BAD_BAD_BAD, "EMX_DEVICE=\"" + conf.device + "\": give auto, kernel or engine"};
+        return nullptr;
+    }
+    if (conf.device != "engine") {
+        auto device = make_kernel_device(conf.boards, !automatic, error);
+        if (device || error.code != 0)
+            return device;
+    }
     EngineConfig config;
     config.boards = conf.boards;
     config.agent_program = conf.agent;

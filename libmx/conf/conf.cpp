@@ -63,6 +63,7 @@ const Tunable tunables[] = {
     {"EMX_YIELD_AFTER", nullptr, nullptr, Style::strict, &Conf::yield_after, nullptr, 0, INT_MAX, "polls", "empty polls before the core is offered to others; 0 = never"},
     {"EMX_LINGER_MS", nullptr, nullptr, Style::strict, &Conf::linger_ms, nullptr, 0, 60000, "ms", "wait of mx_close_endpoint for acks of completed sends"},
     {"EMX_ENDPOINTS", nullptr, nullptr, Style::strict, &Conf::endpoints_max, nullptr, 1, 255, "endpoints", "endpoints per board, when this process starts the agent"},
+    {"EMX_DEVICE", nullptr, nullptr, Style::text, nullptr, &Conf::device, 0, 0, "device", "auto: the kernel module where it has boards, else the engine; kernel or engine: only that"},
     {"EMX_BOARDS", nullptr, nullptr, Style::text, nullptr, &Conf::boards, 0, 0, "list", "interfaces, INTERFACE[:W|:N[=MTU]][,...], when this process starts the agent"},
     {"EMX_PEERS", nullptr, nullptr, Style::text, nullptr, &Conf::peers_file, 0, 0, "file", "peers file, when this process starts the agent"},
     {"EMX_GROUP", nullptr, nullptr, Style::text, nullptr, &Conf::group, 0, 0, "group", "its members are served besides root (ethermx), when this process starts the agent"},

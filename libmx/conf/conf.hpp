@@ -41,6 +41,7 @@ struct Conf {
     int yield_after = 500; ///< empty polls before the core is offered to others; 0 = never
     int linger_ms = 1000; ///< close waits that long for acks of sends reported complete
     int endpoints_max = 32;
+    std::string device = "auto"; ///< auto, kernel, engine
     std::string boards;
     std::string peers_file;
     std::string group;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The device file of the kernel module. See driver_file.hpp.
+#include "driver/device/driver_file.hpp"
+
+#include "driver/engine/mx_codes.hpp"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace emx {
+
+std::optional<DriverFile> DriverFile::open(DeviceError &error)
+{
+    error = {};
+    Fd fd(::open(EMX_DEV_PATH, O_RDWR | O_CLOEXEC));
+    if (fd)
+        return DriverFile(std::move(fd));
+    if (errno == EACCES || errno == EPERM)
+        error = {mx_no_perm,
+                 std::string("no access to " EMX_DEV_PATH ": have the administrator allow it to you "
+                             "(chmod 666 " EMX_DEV_PATH "), or set EMX_DEVICE=engine")};
+    else if (errno != ENOENT && errno != ENXIO && errno != ENODEV)
+        error = {mx_no_driver, std::string("opening " EMX_DEV_PATH ": ") + std::strerror(errno)};
+    return std::nullopt;
+}
+
+bool DriverFile::ask(unsigned long request, void *argument) const
+{
+    int status;
+    do {
+        status = ::ioctl(fd_.get(), request, argument);
+    } while (status < 0 && errno == EINTR);
+    return status >= 0;
+}
+
+bool DriverFile::fits(DeviceError &error) const
+{
+    emx_dev_version version{};
+    if (!ask(EMX_IOC_VERSION, &version)) {
+        error = {mx_no_driver,
+                 EMX_DEV_PATH " is not of EtherMX's kernel module: load ethermx, or set EMX_DEVICE=engine"};
+        return false;
+    }
+    if (version.oldest <= EMX_DEV_VERSION && EMX_DEV_VERSION <= version.version &&
+        version.abi == EMX_ABI_VERSION)
+        return true;
+    error = {mx_no_driver, "the kernel module ethermx speaks versions " + std::to_string(version.oldest) +
+                               " to " + std::to_string(version.version) + " of its interface, the library " +
+                               std::to_string(EMX_DEV_VERSION) +
+                               " (messages: " + std::to_string(version.abi) + ", library " +
+                               std::to_string(EMX_ABI_VERSION) + "): install both from one release"};
+    return false;
+}
+
+std::vector<emx_dev_board> DriverFile::boards() const
+{
+    std::vector<emx_dev_board> all;
+    emx_dev_board board{};
+    while (ask(EMX_IOC_BOARD, &board)) {
+        all.push_back(board);
+        const uint32_t next = board.number + 1;
+        board = {};
+        board.number = next;
+    }
+    return all;
+}
+
+std::optional<emx_dev_peer> DriverFile::peer(emx_dev_peer request) const
+{
+    if (!ask(EMX_IOC_PEER, &request))
+        return std::nullopt;
+    return request;
+}
+
+std::string driver_text(const char *chars, std::size_t size)
+{
+    return std::string(chars, ::strnlen(chars, size));
+}
+
+bool module_has(const std::string &interface, std::string &text)
+{
+    DeviceError ignored;
+    const auto file = DriverFile::open(ignored);
+    if (!file)
+        return false;
+    for (const emx_dev_board &board : file->boards()) {
+        if (driver_text(board.interface, sizeof(board.interface)) != interface)
+            continue;
+        text = "the kernel module ethermx has interface " + interface +
+               ": unset EMX_DEVICE to use it through the module, or let the module go of it (omx_attach -d " +
+               interface + ")";
+        return true;
+    }
+    return false;
+}
+
+} // namespace emx

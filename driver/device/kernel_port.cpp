@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An endpoint of the kernel module. See kernel_port.hpp.
+#include "driver/device/kernel_port.hpp"
+
+#include "driver/engine/clock.hpp"
+#include "driver/engine/mx_codes.hpp"
+
+#include <poll.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace emx {
+
+DriverMemory::~DriverMemory()
+{
+    if (data_)
+        ::munmap(data_, bytes_);
+}
+
+bool DriverMemory::map(int fd, uint64_t offset, uint64_t bytes)
+{
+    void *memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
+    if (memory == MAP_FAILED)
+        return false;
+    data_ = static_cast<std::byte *>(memory);
+    bytes_ = bytes;
+    return true;
+}
+
+bool KernelPort::map(const emx_dev_claim &claim, DeviceError &error)
+{
+    const int fd = file_.fd();
+    if (ring_.map(fd, EMX_DEV_MAP_RING, claim.ring_bytes) &&
+        slots_.map(fd, EMX_DEV_MAP_SLOTS, claim.slots_bytes) &&
+        counters_.map(fd, EMX_DEV_MAP_COUNTERS, claim.counters_bytes) && wake_.open())
+        return true;
+    error = {mx_no_resources,
+             std::string("mapping the endpoint of " EMX_DEV_PATH ": ") + std::strerror(errno)};
+    return false;
+}
+
+std::unique_ptr<KernelPort> KernelPort::make(DriverFile file, const emx_dev_claim &claim, DeviceError &error)
+{
+    std::unique_ptr<KernelPort> port(new KernelPort(std::move(file), claim.number));
+    if (!port->map(claim, error))
+        return nullptr;
+    return port;
+}
+
+// ---- events
+
+bool KernelPort::ready() const
+{
+    return current_ || !queue_.empty() || fw_ring_peek(ring(), tail_) != nullptr;
+}
+
+const emx_msg *KernelPort::peek()
+{
+    if (current_) [[unlikely]]
+        return current_;
+    if (!queue_.empty()) [[unlikely]]
+        return current_ = &queue_.front();
+    const emx_msg *entry = fw_ring_peek(ring(), tail_);
+    if (!entry)
+        return nullptr;
+    event_ = *entry;
+    if (event_.data_len > 0)
+        event_.data += reinterpret_cast<uint64_t>(slots_.data());
+    return current_ = &event_;
+}
+
+void KernelPort::consume()
+{
+    if (current_ == &event_)
+        fw_ring_take(ring(), &tail_);
+    else
+        queue_.pop_front();
+    current_ = nullptr;
+}
+
+bool KernelPort::spin(unsigned looks)
+{
+    while (looks-- > 0)
+        if (fw_ring_peek(ring(), tail_))
+            return true;
+    return !queue_.empty();
+}
+
+void KernelPort::wait(uint64_t deadline)
+{
+    const Wake::Seat seat(wake_);
+    pollfd fds[] = {{file_.fd(), POLLIN, 0},
+                    {seat.fd(), POLLIN, 0},
+                    {watched_.load(std::memory_order_relaxed), POLLIN, 0}};
+    timespec left{};
+    timespec *limit = nullptr;
+    if (deadline != ~uint64_t{0}) {
+        const uint64_t now = monotonic_ns();
+        const uint64_t ns = deadline > now ? deadline - now : 0;
+        left = {static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
+        limit = &left;
+    }
+    const int got = ::ppoll(fds, std::size(fds), limit, nullptr);
+    if (got < 0 && errno == EINTR)
+        interrupted_.store(true, std::memory_order_relaxed);
+    if (got > 0 && fds[1].revents)
+        seat.clear();
+}
+
+// ---- commands
+
+bool KernelPort::send(const emx_msg &msg, std::byte *payload)
+{
+    emx_dev_command command{};
+    command.op = EMX_DEV_SEND;
+    command.msg = msg;
+    command.msg.data = reinterpret_cast<uint64_t>(payload);
+    return this->command(command);
+}
+
+const std::vector<emx_dev_segment> &KernelPort::describe(std::span<const Segment> memory)
+{
+    segments_.clear();
+    for (const Segment &segment : memory)
+        segments_.push_back({reinterpret_cast<uint64_t>(segment.data), segment.length});
+    return segments_;
+}
+
+/// What cannot be pinned is not offered: whoever pulls it hears that there is no such window.
+void KernelPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
+                             std::span<const Segment> memory, uint64_t length)
+{
+    const auto &segments = describe(memory);
+    emx_dev_command command{};
+    command.op = EMX_DEV_WINDOW_OPEN;
+    command.msg.peer = peer;
+    command.msg.remote_ep = remote_ep;
+    command.msg.u.window.id = id;
+    command.msg.u.window.tag = tag;
+    command.segments = reinterpret_cast<uint64_t>(segments.data());
+    command.segment_count = static_cast<uint32_t>(segments.size());
+    command.length = length;
+    this->command(command);
+}
+
+void KernelPort::close_window(uint8_t id, uint8_t tag)
+{
+    emx_dev_command command{};
+    command.op = EMX_DEV_WINDOW_CLOSE;
+    command.msg.u.window.id = id;
+    command.msg.u.window.tag = tag;
+    this->command(command);
+}
+
+bool KernelPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
+                            uint64_t cookie)
+{
+    const auto &segments = describe(memory);
+    emx_dev_command command{};
+    command.op = EMX_DEV_PULL_START;
+    command.msg = rndv;
+    command.segments = reinterpret_cast<uint64_t>(segments.data());
+    command.segment_count = static_cast<uint32_t>(segments.size());
+    command.length = total;
+    command.cookie = cookie;
+    if (this->command(command))
+        return true;
+    if (errno == EBUSY)
+        return false;
+    emx_msg failed{};
+    failed.type = EMX_EV_PULL_DONE;
+    failed.local_ep = static_cast<uint8_t>(number_);
+    failed.peer = rndv.peer;
+    failed.u.pull.cookie = cookie;
+    failed.u.pull.status = EMX_PULL_ABORTED;
+    queue_.push_back(failed);
+    return true;
+}
+
+void KernelPort::cancel_pull(uint64_t cookie)
+{
+    emx_dev_command command{};
+    command.op = EMX_DEV_PULL_CANCEL;
+    command.cookie = cookie;
+    this->command(command);
+}
+
+// ---- peers
+
+std::optional<uint32_t> KernelPort::find_peer(uint64_t nic_id)
+{
+    emx_dev_peer request{};
+    request.by = EMX_DEV_PEER_ADD;
+    request.mac = nic_id;
+    const auto peer = file_.peer(request);
+    if (!peer)
+        return std::nullopt;
+    return peer->index;
+}
+
+uint64_t KernelPort::peer_nic_id(uint32_t peer) const
+{
+    emx_dev_peer request{};
+    request.by = EMX_DEV_PEER_INDEX;
+    request.index = peer;
+    const auto entry = file_.peer(request);
+    return entry ? entry->mac : 0;
+}
+
+bool KernelPort::peer_is_local(uint32_t peer) const
+{
+    enum : uint8_t { unknown, elsewhere, here };
+    if (peer < local_.size() && local_[peer] != unknown) [[likely]]
+        return local_[peer] == here;
+    emx_dev_peer request{};
+    request.by = EMX_DEV_PEER_INDEX;
+    request.index = peer;
+    const auto entry = file_.peer(request);
+    if (!entry)
+        return false;
+    if (peer >= local_.size())
+        local_.resize(peer + 1);
+    local_[peer] = entry->local ? here : elsewhere;
+    return entry->local;
+}
+
+} // namespace emx

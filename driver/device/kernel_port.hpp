@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An endpoint opened through the kernel module: events come by a mapped ring, commands go by ioctl, and
+// the module does the rest by itself.
+#pragma once
+
+#include "driver/device/driver_file.hpp"
+#include "driver/engine/wake.hpp"
+#include "libmx/device.hpp"
+
+extern "C" {
+#include "driver/core/fw.h"
+}
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace emx {
+
+/// A mapped part of the device; unmapped when it dies.
+class DriverMemory {
+public:
+    DriverMemory() = default;
+    ~DriverMemory();
+    DriverMemory(const DriverMemory &) = delete;
+    DriverMemory &operator=(const DriverMemory &) = delete;
+    /// False with errno.
+    bool map(int fd, uint64_t offset, uint64_t bytes);
+    std::byte *data() const { return data_; }
+
+private:
+    std::byte *data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+class KernelPort final : public Port {
+public:
+    /// Takes over a file on which EMX_IOC_CLAIM filled `claim`. Null with error filled.
+    static std::unique_ptr<KernelPort> make(DriverFile file, const emx_dev_claim &claim, DeviceError &error);
+
+    uint32_t number() const override { return number_; }
+    const emx_msg *peek() override;
+    void consume() override;
+    bool spin(unsigned looks) override;
+    bool send(const emx_msg &msg, std::byte *payload) override;
+    void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
+                     std::span<const Segment> memory, uint64_t length) override;
+    void close_window(uint8_t id, uint8_t tag) override;
+    bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
+                    uint64_t cookie) override;
+    void cancel_pull(uint64_t cookie) override;
+    std::optional<uint32_t> find_peer(uint64_t nic_id) override;
+    uint64_t peer_nic_id(uint32_t peer) const override;
+    bool peer_is_local(uint32_t peer) const override;
+    emx_counters &counters() override { return *reinterpret_cast<emx_counters *>(counters_.data()); }
+    uint64_t deadline_ns() const override { return ready() ? 0 : ~uint64_t{0}; }
+    void wait(uint64_t deadline_ns) override;
+    bool interrupted() override { return interrupted_.exchange(false, std::memory_order_relaxed); }
+    bool watch(int fd) override
+    {
+        watched_.store(fd, std::memory_order_relaxed);
+        return true;
+    }
+    void wake() override { wake_.wake(); }
+
+private:
+    KernelPort(DriverFile file, uint32_t number) : file_(std::move(file)), number_(number) {}
+    bool map(const emx_dev_claim &claim, DeviceError &error);
+    bool command(emx_dev_command &command) const { return file_.ask(EMX_IOC_COMMAND, &command); }
+    fw_ring *ring() const { return reinterpret_cast<fw_ring *>(ring_.data()); }
+    bool ready() const;
+    const std::vector<emx_dev_segment> &describe(std::span<const Segment> memory);
+
+    emx_msg event_{}; ///< copy of the ring's entry, with the payload's address
+    const emx_msg *current_ = nullptr; ///< handed out, not consumed
+    uint32_t tail_ = 0;
+    DriverMemory ring_, slots_, counters_;
+    DriverFile file_;
+    const uint32_t number_;
+    std::deque<emx_msg> queue_; ///< ends of pulls that could not begin
+    std::vector<emx_dev_segment> segments_; ///< of the command in the making
+    mutable std::vector<uint8_t> local_; ///< by peer: 0 not asked yet, 1 elsewhere, 2 on this host
+    Wake wake_;
+    std::atomic<bool> interrupted_{false}; ///< a signal ended a wait()
+    std::atomic<int> watched_{-1}; ///< the library's, in wait()
+};
+
+} // namespace emx
