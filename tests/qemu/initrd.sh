@@ -3,6 +3,9 @@
 # Builds the guest's root: busybox, ip, the guest scripts, veth and our module, the test program.
 #
 #   initrd.sh DIR KVER     takes DIR/ethermx.ko, leaves DIR/initrd.gz
+#
+# EMX_USER_BUILD    a Meson build: its library, tools and conformance suite go to /emx, where they lie
+#                   as in the build, without debugging information
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -16,14 +19,33 @@ need gcc cpio gzip ip
 [ -x /bin/busybox ] || skip "no busybox: apt-get install busybox-static"
 ldd /bin/busybox >/dev/null 2>&1 && skip "busybox is not static: apt-get install busybox-static"
 
-# A program of this machine, with the shared libraries it asks for.
-add_program() {
-	local path library
-	path=$(command -v "$1")
-	cp -L "$path" "$root/bin/"
-	ldd "$path" | grep -o '/[^ ]*' | while read -r library; do
+# The shared libraries that a program asks for, but for our own.
+add_libraries() {
+	local library
+	ldd "$1" | grep -o '/[^ ]*' | grep -v myriexpress | while read -r library; do
+		[ ! -e "$root$library" ] || continue
 		mkdir -p "$root$(dirname "$library")"
 		cp -L "$library" "$root$library"
+	done
+}
+
+# A program of this machine.
+add_program() {
+	local path
+	path=$(command -v "$1")
+	cp -L "$path" "$root/bin/"
+	add_libraries "$path"
+}
+
+add_user_build() {
+	local build=$1 file
+	[ -e "$build/libmx/install/libmyriexpress.so" ] || fail "no library in EMX_USER_BUILD=$build"
+	for file in libmx/install/libmyriexpress.so tools/omxd/omxd tests/conform/conform_engine \
+		tools/omx_{attach,counters,endpoint_info,hostname,info,init_peers,perf}; do
+		[ -e "$build/$file" ] || fail "no $file in EMX_USER_BUILD=$build"
+		mkdir -p "$root/emx/$(dirname "$file")"
+		strip -g -o "$root/emx/$file" "$build/$file"
+		add_libraries "$build/$file"
 	done
 }
 
@@ -42,6 +64,10 @@ done
 rm -f "$root/bin/ip"
 add_program ip
 add_module drivers/net/veth.ko
+add_module net/802/stp.ko
+add_module net/llc/llc.ko
+add_module net/bridge/bridge.ko
+[ -z "${EMX_USER_BUILD:-}" ] || add_user_build "$(cd "$EMX_USER_BUILD" && pwd)"
 cp "$dir/ethermx.ko" "$root/"
 cp "$here"/guest/*.sh "$root/"
 install -m 755 "$here/guest/init" "$root/init"

@@ -9,6 +9,8 @@
 # EMX_QEMU_ACCEL    auto (default): KVM if it can boot this kernel, found out once by a boot of at
 #                   most 30 s and remembered in DIR; else plain emulation. Or: tcg, kvm
 # EMX_QEMU_TIMEOUT  seconds for the test's boot, run and power-off (default 240)
+# EMX_USER_BUILD    a Meson build whose programs the test needs, see initrd.sh
+# EMX_GUEST_ARGS    arguments of the test, separated by blanks
 # and those of common.sh
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -19,6 +21,7 @@ dir=$(cd "$1" && pwd)
 test=${2:-smoke}
 here=$(cd "$(dirname "$0")" && pwd)
 limit=${EMX_QEMU_TIMEOUT:-240}
+guest_args=${EMX_GUEST_ARGS:-}
 
 need qemu-system-x86_64 timeout
 EMX_KVER=$(stock_kernel /boot/vmlinuz-%V /lib/modules/%V/build /lib/modules/%V/kernel)
@@ -34,10 +37,10 @@ boot() {
 	[ "$accel" = tcg ] && accel=tcg,thread=multi
 	[ "$accel" = kvm ] && cpu=host
 	rm -f "$dir/console.log" "$dir/result.log"
-	timeout --kill-after=5 "$2" qemu-system-x86_64 -accel "$accel" -cpu "$cpu" -smp 2 -m 512 \
+	timeout --kill-after=5 "$2" qemu-system-x86_64 -accel "$accel" -cpu "$cpu" -smp 2 -m 1024 \
 		-nodefaults -no-user-config -no-reboot -display none -net none \
 		-kernel "/boot/vmlinuz-$EMX_KVER" -initrd "$dir/initrd.gz" \
-		-append "console=ttyS0 loglevel=7 panic=-1 oops=panic emx.test=$3" \
+		-append "console=ttyS0 loglevel=7 panic=-1 oops=panic emx.test=$3 emx.args=${guest_args// /,}" \
 		-chardev "file,id=console,path=$dir/console.log" -serial chardev:console \
 		-chardev "file,id=result,path=$dir/result.log" -serial chardev:result \
 		</dev/null >"$dir/qemu.log" 2>&1

@@ -9,15 +9,7 @@
 # that vanishes while attached.
 
 failed=0
-
-check() { # DESCRIPTION COMMAND...
-	what=$1
-	shift
-	if "$@"; then echo "ok      $what"; else
-		echo "NOT OK  $what"
-		failed=1
-	fi
-}
+. /check.sh
 
 refuses() { # PATTERN INSMOD-ARGUMENTS...: loading fails and the log tells why
 	pattern=$1
