@@ -30,7 +30,7 @@ refresh_farm() {
 
 # sparse only looks at what is compiled, so a warning must not hide behind an unchanged object.
 build() {
-	make -C "/lib/modules/$kver/build" M="$farm/driver" W=1 C=1 KBUILD_MODPOST_WARN= \
+	make -C "$(kernel_build "$kver")" M="$farm/driver" W=1 C=1 KBUILD_MODPOST_WARN= \
 		-j"${EMX_JOBS:-2}" modules >"$log" 2>&1
 }
 

@@ -4,6 +4,7 @@
 #
 # EMX_KVER         kernel version to build for and boot (default: newest installed 6.x that has
 #                  headers, an image, or both, as the caller asks)
+# EMX_KDIR         a kernel built from source to use instead: debug-kernel.sh's folder "build"
 # EMX_NO_SKIP=1    a missing program or package is a failure, not a skip; CI sets it
 
 # shellcheck disable=SC2034 # for those that include this
@@ -33,6 +34,10 @@ need() {
 # machine it happens to run on.
 stock_kernel() {
 	local dir version path usable
+	if [ -n "${EMX_KDIR:-}" ]; then
+		cat "$EMX_KDIR/include/config/kernel.release" || fail "no built kernel in $EMX_KDIR: debug-kernel.sh makes one"
+		return
+	fi
 	if [ -n "${EMX_KVER:-}" ]; then
 		echo "$EMX_KVER"
 		return
@@ -47,3 +52,10 @@ stock_kernel() {
 	done
 	skip "no stock kernel with $*: apt-get install linux-image-amd64 linux-headers-amd64"
 }
+
+# Where a version is built against, its image, and its modules.
+kernel_build() { echo "${EMX_KDIR:-/lib/modules/$1/build}"; }
+kernel_image() {
+	if [ -n "${EMX_KDIR:-}" ]; then echo "$EMX_KDIR/arch/x86/boot/bzImage"; else echo "/boot/vmlinuz-$1"; fi
+}
+kernel_modules() { echo "${EMX_KDIR:-/lib/modules/$1/kernel}"; }

@@ -50,7 +50,8 @@ add_user_build() {
 }
 
 add_module() {
-	local file=/lib/modules/$kver/kernel/$1
+	local file
+	file=$(kernel_modules "$kver")/$1
 	[ -e "$file" ] || fail "no $file"
 	cp "$file" "$root/"
 }

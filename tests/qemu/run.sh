@@ -29,7 +29,7 @@ export EMX_KVER
 
 # What no test may leave in the kernel log, whatever its own verdict.
 TROUBLE='WARNING:|BUG:|BUG |Oops|Call Trace|general protection|Kernel panic|refcount_t|UBSAN'
-TROUBLE="$TROUBLE"'|KASAN|unregister_netdevice: waiting|blocked for more than|rcu.*stall|soft lockup'
+TROUBLE="$TROUBLE"'|KASAN|suspected memory leak|unregister_netdevice: waiting|blocked for more than|rcu.*stall|soft lockup'
 
 # boot ACCEL SECONDS TEST: the guest's verdict is the last line of result.log.
 boot() {
@@ -39,7 +39,7 @@ boot() {
 	rm -f "$dir/console.log" "$dir/result.log"
 	timeout --kill-after=5 "$2" qemu-system-x86_64 -accel "$accel" -cpu "$cpu" -smp 2 -m 1024 \
 		-nodefaults -no-user-config -no-reboot -display none -net none \
-		-kernel "/boot/vmlinuz-$EMX_KVER" -initrd "$dir/initrd.gz" \
+		-kernel "$(kernel_image "$EMX_KVER")" -initrd "$dir/initrd.gz" \
 		-append "console=ttyS0 loglevel=7 panic=-1 oops=panic emx.test=$3 emx.args=${guest_args// /,}" \
 		-chardev "file,id=console,path=$dir/console.log" -serial chardev:console \
 		-chardev "file,id=result,path=$dir/result.log" -serial chardev:result \
