@@ -26,6 +26,7 @@ constexpr uint64_t patience_ns = 10'000'000'000;
 struct Plan {
     uint64_t length;
     uint64_t iterations; // 0: the end
+    uint64_t overlap; // 1: messages one way, each asked for by a byte
 };
 
 class Stream {
@@ -55,6 +56,17 @@ public:
         move(size, [&](std::size_t done) {
             return recv(fd_, static_cast<char *>(data) + done, size - done, MSG_DONTWAIT);
         });
+    }
+
+    /// What is there now, at most `size` bytes.
+    std::size_t receive_some(void *data, std::size_t size)
+    {
+        const ssize_t n = recv(fd_, data, size, MSG_DONTWAIT);
+        if (n == 0 && size > 0)
+            throw Failure("the peer has closed the connection");
+        if (n < 0 && errno != EAGAIN)
+            fail("TCP");
+        return n < 0 ? 0 : static_cast<std::size_t>(n);
     }
 
 private:
@@ -88,7 +100,7 @@ public:
 
     void prepare(uint64_t length, uint32_t iterations) override
     {
-        const Plan plan{std::max<uint64_t>(length, 1), iterations};
+        const Plan plan{std::max<uint64_t>(length, 1), iterations, 0};
         stream_.send_all(&plan, sizeof plan);
         buffer_.resize(plan.length, std::byte{0x5a});
     }
@@ -101,6 +113,37 @@ public:
 private:
     Stream &stream_;
     std::vector<std::byte> buffer_;
+};
+
+/// A message is under way when its first bytes are here.
+class TcpOverlapped : public emx::perf::Overlapped {
+public:
+    explicit TcpOverlapped(Stream &stream) : stream_(stream) {}
+
+    void prepare(uint64_t length, uint32_t iterations) override
+    {
+        const Plan plan{std::max<uint64_t>(length, 1), iterations, 1};
+        stream_.send_all(&plan, sizeof plan);
+        buffer_.resize(plan.length);
+    }
+    void start() override
+    {
+        const char go = 1;
+        stream_.send_all(&go, 1);
+        stream_.receive_all(buffer_.data(), 1);
+        done_ = 1;
+    }
+    bool look() override
+    {
+        done_ += stream_.receive_some(buffer_.data() + done_, buffer_.size() - done_);
+        return done_ == buffer_.size();
+    }
+    void finish() override { stream_.receive_all(buffer_.data() + done_, buffer_.size() - done_); }
+
+private:
+    Stream &stream_;
+    std::vector<std::byte> buffer_;
+    std::size_t done_ = 0;
 };
 
 sockaddr_in address_of(const std::string &text, uint32_t port)
@@ -157,7 +200,7 @@ void serve(uint32_t port)
             return;
         buffer.resize(plan.length);
         for (uint64_t i = 0; i < plan.iterations; i++) {
-            stream.receive_all(buffer.data(), buffer.size());
+            stream.receive_all(buffer.data(), plan.overlap ? 1 : buffer.size());
             stream.send_all(buffer.data(), buffer.size());
         }
     }
@@ -171,6 +214,8 @@ int body(int argc, char **argv)
     emx::cli::Parser parser("[-d ADDRESS] [options]", "Ping-pong over TCP; without -d it serves one client.");
     parser.text('d', "peer", "IPv4 address of the server: client mode", host);
     parser.number('p', "port", "TCP port (7777)", port, 65535);
+    bool overlap = false;
+    parser.flag('O', "overlap", "work while a message comes, as omx_perf -O", overlap);
     series.add_to(parser);
     parser.parse(argc, argv);
     series.lengths.check();
@@ -179,11 +224,17 @@ int body(int argc, char **argv)
         return 0;
     }
     Stream stream(connect_to(host, port));
-    TcpExchange exchange(stream);
-    series.run(exchange, "half round trip over TCP", {}, [&] {
+    const auto finish = [&] {
         const Plan end{};
         stream.send_all(&end, sizeof end);
-    });
+    };
+    if (overlap) {
+        TcpOverlapped side(stream);
+        series.run_overlap(side, {}, finish);
+    } else {
+        TcpExchange exchange(stream);
+        series.run(exchange, "half round trip over TCP", {}, finish);
+    }
     return 0;
 }
 

@@ -96,6 +96,23 @@ print(len(rows), "rows agree")
 END
 }
 
+# Work while checked messages come: five rows a length, which agree with themselves.
+overlap() {
+    perf -O -F csv -S 4096 -E 200000 "$@" | sed '/^omx_perf:/d' >"$NETLAB_TMP/results"
+    [ "${PIPESTATUS[0]}" = 0 ] || { cat "$NETLAB_TMP/results"; return 1; }
+    python3 - "$NETLAB_TMP/results" <<'END'
+import csv, sys
+
+with open(sys.argv[1], encoding="ascii") as file:
+    rows = [{k: float(v) for k, v in r.items()} for r in csv.DictReader(file)]
+assert [r["bytes"] for r in rows] == 5 * [4096] + 5 * [65536], rows
+for row in rows:
+    assert row["elapsed_us"] > 0 and 0 <= row["there"] <= 1 and row["cpu_share"] >= 0, row
+    assert abs(row["cpu_share"] - row["work_us"] / row["elapsed_us"]) < 0.001, row
+print(len(rows), "rows agree")
+END
+}
+
 # The client must not wait for ever, nor call it a success.
 server_killed() {
     netlab_bg 2 "$NETLAB_TMP/server" "$tools/omx_perf" -y
@@ -145,6 +162,7 @@ expect "json of a stream" results json transmission -U
 expect "json of both kinds" results json end-to-end,transmission -G
 expect "csv of a ping-pong" results csv end-to-end
 expect "csv of both kinds" results csv end-to-end,transmission -G
+expect "work while messages come, checked" overlap
 expect "1 % loss either way, checked" with_loss
 expect "omx_counters counts" prints 'tiny messages sent' 1 omx_counters
 expect "mx_counters has the native shape" eval \

@@ -2,6 +2,7 @@
 // What omx_perf makes of its samples: quantiles, figures of merit on made-up curves, lengths,
 // iterations, and the pattern that finds altered messages.
 #include "../../tools/cli.hpp"
+#include "../../tools/omx_perf/overlap.hpp"
 #include "../../tools/omx_perf/payload.hpp"
 #include "../../tools/omx_perf/report.hpp"
 
@@ -174,6 +175,54 @@ TEST_CASE("a ping-pong is sampled each time after its warm-up, a stream as a who
     Counted longer(true);
     CHECK(measure(longer, 8, Effort{1280, 10, 0}).times.count() == 10); // 128 messages each
     CHECK(measure(longer, 8, Effort{1000000, 10, 0}).times.count() == 25);
+}
+
+namespace {
+
+/// A message that comes whether anybody looks or not, a time after it was asked for; or only while somebody
+/// waits.
+class Coming : public Overlapped {
+public:
+    Coming(double us, bool by_itself) : us_(us), by_itself_(by_itself) {}
+    void prepare(uint64_t, uint32_t iterations) override { asked.push_back(iterations); }
+    void start() override { end_ns_ = now_ns() + static_cast<uint64_t>(us_ * 1000); }
+    bool look() override { return by_itself_ && now_ns() >= end_ns_; }
+    void finish() override
+    {
+        if (!by_itself_)
+            start();
+        while (now_ns() < end_ns_) {
+        }
+    }
+    std::vector<uint32_t> asked;
+
+private:
+    double us_;
+    bool by_itself_;
+    uint64_t end_ns_ = 0;
+};
+
+} // namespace
+
+TEST_CASE("work during a message that comes by itself hides its time, other work adds to it")
+{
+    Coming by_itself(500, true), only_while_waiting(500, false);
+    const auto hidden = measure_overlap(by_itself, 1000, Effort{9, 3, 0});
+    const auto added = measure_overlap(only_while_waiting, 1000, Effort{9, 3, 0});
+    CHECK(by_itself.asked == std::vector<uint32_t>{3, 9, 9, 9, 9, 9});
+    REQUIRE(hidden.size() == 5);
+    REQUIRE(added.size() == 5);
+    for (std::size_t i = 0; i < 5; i++) {
+        CHECK(hidden[i].length == 1000);
+        CHECK(hidden[i].elapsed_us >= 500);
+        CHECK(added[i].elapsed_us >= 500);
+        CHECK(added[i].there == 0);
+        CHECK(hidden[i].share == Approx(hidden[i].work_us / hidden[i].elapsed_us));
+        CHECK(hidden[i].throughput() == Approx(1000 / hidden[i].elapsed_us));
+    }
+    CHECK(hidden[0].work_us == 0);
+    CHECK(hidden[4].work_us >= 2000);
+    CHECK(hidden[4].there == 1);
 }
 
 TEST_CASE("a single altered byte is found at its place, and another message's contents too")

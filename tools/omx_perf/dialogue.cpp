@@ -3,6 +3,7 @@
 #include "dialogue.hpp"
 
 #include "../cli.hpp"
+#include "overlap_mx.hpp"
 #include "traffic.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ uint32_t flags_of(const Plan &plan)
 
 Pattern pattern_of(uint32_t value)
 {
-    if (value > static_cast<uint32_t>(Pattern::both))
+    if (value > static_cast<uint32_t>(Pattern::overlap))
         throw cli::Failure(
             "the client asks for something this omx_perf does not know; use the same version on both hosts");
     return static_cast<Pattern>(value);
@@ -75,6 +76,15 @@ uint32_t window_of(uint64_t length)
     return static_cast<uint32_t>(std::clamp<uint64_t>(stream_memory / std::max<uint64_t>(length, 1), 2, 32));
 }
 
+void ask_for_step(Session &session, mx_endpoint_addr_t server, uint64_t length, uint32_t iterations,
+                  const Plan &plan)
+{
+    tell(session, server, Word::step,
+         StepMessage{emx_put64(length), emx_put32(iterations), emx_put32(static_cast<uint32_t>(plan.pattern)),
+                     emx_put32(flags_of(plan))});
+    take<DoneMessage>(session, Word::ready);
+}
+
 Client::Client(Session &session, mx_endpoint_addr_t server, const Plan &plan, bool aligned)
     : session_(session), server_(server), plan_(plan), aligned_(aligned)
 {
@@ -86,16 +96,12 @@ void Client::prepare(uint64_t length, uint32_t iterations)
 {
     if (traffic_)
         altered_ += traffic_->altered();
-    const uint32_t flags = flags_of(plan_);
-    traffic_ = std::make_unique<Traffic>(session_, server_,
-                                         shape_of(length, iterations, plan_.pattern, flags, aligned_, true));
+    traffic_ = std::make_unique<Traffic>(
+        session_, server_, shape_of(length, iterations, plan_.pattern, flags_of(plan_), aligned_, true));
     done_ = 0;
     if (plan_.pattern == Pattern::both)
         traffic_->post_window();
-    tell(session_, server_, Word::step,
-         StepMessage{emx_put64(length), emx_put32(iterations),
-                     emx_put32(static_cast<uint32_t>(plan_.pattern)), emx_put32(flags)});
-    take<DoneMessage>(session_, Word::ready);
+    ask_for_step(session_, server_, length, iterations, plan_);
 }
 
 void Client::exchange()
@@ -104,6 +110,7 @@ void Client::exchange()
     case Pattern::pingpong: traffic_->ping(done_++); return;
     case Pattern::stream: traffic_->send_all(); break;
     case Pattern::both: traffic_->send_and_receive_all(); break;
+    case Pattern::overlap: break; // OverlapClient's
     }
     take<DoneMessage>(session_, Word::done);
 }
@@ -123,9 +130,13 @@ namespace {
 uint32_t serve_step(Session &session, mx_endpoint_addr_t client, const StepMessage &step, bool aligned)
 {
     const Pattern pattern = pattern_of(emx_get32(step.pattern));
-    Traffic traffic(session, client,
-                    shape_of(emx_get64(step.length), emx_get32(step.iterations), pattern,
-                             emx_get32(step.flags), aligned, false));
+    const Traffic::Shape shape = shape_of(emx_get64(step.length), emx_get32(step.iterations), pattern,
+                                          emx_get32(step.flags), aligned, false);
+    if (pattern == Pattern::overlap) {
+        serve_overlap(session, client, shape);
+        return 0;
+    }
+    Traffic traffic(session, client, shape);
     if (pattern == Pattern::pingpong)
         traffic.post_first();
     else
@@ -135,6 +146,7 @@ uint32_t serve_step(Session &session, mx_endpoint_addr_t client, const StepMessa
     case Pattern::pingpong: traffic.pong_all(); return traffic.altered();
     case Pattern::stream: traffic.receive_all(); break;
     case Pattern::both: traffic.send_and_receive_all(); break;
+    case Pattern::overlap: break;
     }
     tell(session, client, Word::done, DoneMessage{});
     return traffic.altered();

@@ -6,7 +6,9 @@
 //                               <--   welcome (its own plan, which a slave takes over)
 //   step (length, iterations)   -->
 //                               <--   ready (receives are posted)
-//   measured messages           <->   by the pattern
+//   measured messages           <->   by the pattern; of an overlap for each message:
+//     go                        -->
+//                               <--     data, under_way
 //                               <--   done (streams only; altered messages so far)
 //   bye                         -->
 //                               <--   done
@@ -21,7 +23,7 @@
 
 namespace emx::perf {
 
-enum class Word : uint64_t { hello = 1, welcome, step, ready, done, bye, data };
+enum class Word : uint64_t { hello = 1, welcome, step, ready, done, bye, data, go, under_way };
 
 constexpr uint64_t match_of(Word word)
 {
@@ -48,6 +50,11 @@ struct DoneMessage {
     emx_be32 reserved;
 };
 
+/// Of go and under_way. One byte, since the language knows no smaller object.
+struct Nothing {
+    uint8_t nothing;
+};
+
 /// Receives one control message of a fixed type; Failure when its size is another's.
 template <typename Message>
 Message take(Session &session, Word word, mx_endpoint_addr_t *from = nullptr, uint32_t limit_s = 60)
@@ -66,6 +73,10 @@ void tell(Session &session, mx_endpoint_addr_t to, Word word, Message message)
     mx_request_t request = session.send(to, &message, sizeof message, match_of(word), false);
     session.wait(request);
 }
+
+/// Client: tells the server what comes next, and returns when it is ready.
+void ask_for_step(Session &session, mx_endpoint_addr_t server, uint64_t length, uint32_t iterations,
+                  const Plan &plan);
 
 /// Messages in flight of a stream: as many as fit into 64 MiB, 2 to 32.
 uint32_t window_of(uint64_t length);

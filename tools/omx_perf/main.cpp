@@ -2,6 +2,7 @@
 // omx_perf: latency and throughput of MX messages between two hosts.
 #include "../cli.hpp"
 #include "dialogue.hpp"
+#include "overlap_mx.hpp"
 
 #include <cstdio>
 #include <unistd.h>
@@ -64,6 +65,34 @@ void measure_all(Client &client, const Plan &plan, Report &report)
     }
 }
 
+/// The number of messages that arrived altered.
+uint32_t run_exchange(Session &session, mx_endpoint_addr_t server, const Options &o)
+{
+    Client client(session, server, o.plan, o.aligned);
+    Report report(o.format, o.distribution, o.plan.transmission_too);
+    report.begin(quantity_of(o.plan), settings_of(o, session));
+    measure_all(client, o.plan, report);
+    const uint32_t altered = client.finish();
+    report.end();
+    return altered;
+}
+
+uint32_t run_overlap(Session &session, mx_endpoint_addr_t server, const Options &o)
+{
+    OverlapClient client(session, server, o.plan, o.aligned);
+    OverlapReport report(o.format);
+    report.begin(settings_of(o, session));
+    const Lengths &lengths = o.plan.lengths;
+    for (uint64_t length = lengths.from; length < lengths.to; length = lengths.next(length)) {
+        for (const OverlapRow &row : measure_overlap(client, length, o.plan.effort))
+            report.row(row);
+        usleep(o.plan.pause_ms * 1000);
+    }
+    const uint32_t altered = client.end();
+    report.end();
+    return altered;
+}
+
 int run_client(Options o)
 {
     Session session(o.board, o.any_endpoint ? MX_ANY_ENDPOINT : o.endpoint, waiting_of(o));
@@ -73,12 +102,8 @@ int run_client(Options o)
     const Plan theirs = decode(take<PlanMessage>(session, Word::welcome));
     if (o.slave)
         o.plan = theirs;
-    Client client(session, server, o.plan, o.aligned);
-    Report report(o.format, o.distribution, o.plan.transmission_too);
-    report.begin(quantity_of(o.plan), settings_of(o, session));
-    measure_all(client, o.plan, report);
-    const uint32_t altered = client.finish();
-    report.end();
+    const bool overlap = o.plan.pattern == Pattern::overlap;
+    const uint32_t altered = (overlap ? run_overlap : run_exchange)(session, server, o);
     if (altered)
         throw cli::Failure(std::to_string(altered) + " messages arrived altered", exit_altered);
     return 0;

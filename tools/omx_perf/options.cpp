@@ -13,6 +13,7 @@ struct PatternFlags {
     bool one_way = false;
     bool both = false;
     bool transmission_too = false;
+    bool overlap = false;
 };
 
 void add_where(cli::Parser &parser, Options &o)
@@ -45,6 +46,9 @@ void add_how(cli::Parser &parser, Options &o, PatternFlags &flags)
     parser.flag('x', "both", "stream both ways at once", flags.both);
     parser.flag('G', "gamma", "ping-pong, then a one-way stream: end-to-end beside transmission throughput",
                 flags.transmission_too);
+    parser.flag('O', "overlap",
+                "work while a message comes: throughput against the share of the processor left for it",
+                flags.overlap);
     parser.flag('Y', "sync", "synchronous sends", o.plan.synchronous);
     parser.flag('a', "aligned", "buffers aligned to pages", o.aligned);
     parser.flag('w', "wait", "block instead of spinning", o.blocking);
@@ -85,10 +89,15 @@ Options read_options(int argc, char **argv)
     const auto rest = parser.parse(argc, argv);
     if (!rest.empty())
         throw cli::Failure("\"" + rest.front() + "\" is no option; the server's name follows -d");
-    if (flags.one_way + flags.both + flags.transmission_too > 1)
-        throw cli::Failure("-U, -x and -G exclude each other");
+    if (flags.one_way + flags.both + flags.transmission_too + flags.overlap > 1)
+        throw cli::Failure("-U, -x, -G and -O exclude each other");
+    if (flags.overlap && o.distribution)
+        throw cli::Failure("-D has nothing to show with -O: its rows are medians of few samples");
     o.plan.transmission_too = flags.transmission_too;
-    o.plan.pattern = flags.one_way ? Pattern::stream : flags.both ? Pattern::both : Pattern::pingpong;
+    o.plan.pattern = flags.one_way   ? Pattern::stream
+                     : flags.both    ? Pattern::both
+                     : flags.overlap ? Pattern::overlap
+                                     : Pattern::pingpong;
     if (count_given) {
         o.plan.effort.iterations = count ? count : 1;
         if (!budget_given)

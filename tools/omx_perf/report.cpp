@@ -83,24 +83,27 @@ Figures figures_of(const std::vector<Row> &all, Throughput kind)
     return f;
 }
 
-void Report::begin(const std::string &quantity, const Settings &settings)
+void print_head(Format format, const std::string &quantity, const Report::Settings &settings)
 {
-    quantity_ = quantity;
-    if (format_ == Format::json) {
+    if (format == Format::json) {
         std::printf("{\"time\": %s, \"unit\": \"us\"", json_text(quantity).c_str());
         for (const auto &[key, value] : settings)
             std::printf(", %s: %s", json_text(key).c_str(), json_text(value).c_str());
         std::printf(", \"rows\": [");
-        return;
     }
-    if (format_ == Format::csv) {
+    if (format == Format::table) {
+        std::printf("# median %s;", quantity.c_str());
+        for (const auto &[key, value] : settings)
+            std::printf(" %s %s;", key.c_str(), value.c_str());
+        std::printf("\n");
+    }
+}
+
+void Report::begin(const std::string &quantity, const Settings &settings)
+{
+    print_head(format_, quantity, settings);
+    if (format_ == Format::csv)
         std::printf("bytes,iterations,min_us,median_us,p90_us,p99_us,max_us,mean_us,MB_s,throughput\n");
-        return;
-    }
-    std::printf("# median %s;", quantity.c_str());
-    for (const auto &[key, value] : settings)
-        std::printf(" %s %s;", key.c_str(), value.c_str());
-    std::printf("\n");
 }
 
 void Report::table_row(const Row &row) const

@@ -54,9 +54,11 @@ private:
     Format format_;
     bool distribution_;
     bool mixed_;
-    std::string quantity_;
     std::vector<Row> rows_;
 };
+
+/// What stands before the rows of a table or of JSON; nothing for CSV. `quantity`: what a time is.
+void print_head(Format format, const std::string &quantity, const Report::Settings &settings);
 
 /// One line on stderr, rewritten in place, only when stderr is a terminal.
 class Progress {

@@ -155,6 +155,16 @@ mx_status_t Session::wait(mx_request_t &request, uint32_t limit_s)
     return status;
 }
 
+bool Session::complete(mx_request_t &request)
+{
+    mx_status_t status;
+    uint32_t result = 0;
+    check(mx_test(endpoint_, &request, &status, &result), "mx_test");
+    if (result && status.code != MX_STATUS_SUCCESS)
+        throw cli::Failure(std::string("a message failed: ") + mx_strstatus(status.code));
+    return result == 1;
+}
+
 std::string Session::describe() const
 {
     uint64_t nic_id = 0;

@@ -44,6 +44,9 @@ public:
     /// when nothing happened for a minute (0 = for ever).
     mx_status_t wait(mx_request_t &request, uint32_t limit_s = 60);
 
+    /// One look: whether the request was complete, which then is gone; Failure when it failed.
+    bool complete(mx_request_t &request);
+
     /// "endpoint 0 on node1:0 (02:45:4d:58:00:01)".
     std::string describe() const;
 
