@@ -20,6 +20,10 @@ Options parse_options(int argc, char **argv)
             o.filters.push_back(argv[++i]);
         else if (a == "--config" && i + 1 < argc)
             o.config = argv[++i];
+        else if (a == "--device" && i + 1 < argc)
+            o.device = argv[++i];
+        else if (a == "--patience" && i + 1 < argc)
+            o.patience = static_cast<unsigned>(std::max(1, std::atoi(argv[++i])));
         else if (a == "--big")
             o.big = true;
         else if (a == "--list")
@@ -28,7 +32,8 @@ Options parse_options(int argc, char **argv)
             o.verbose = true;
         else {
             std::fprintf(stderr,
-                         "usage: %s [--filter TEXT]... [--config TEXT] [--big] [--list] [--verbose]\n",
+                         "usage: %s [--filter TEXT]... [--config TEXT] [--device engine|kernel] [--patience "
+                         "FACTOR] [--big] [--list] [--verbose]\n",
                          argv[0]);
             std::exit(2);
         }

@@ -13,6 +13,8 @@ namespace emx::conform {
 struct Options {
     std::vector<std::string> filters; ///< run only cases whose name or file contains one of them; none: all
     std::string config; ///< run only backends whose name contains it
+    std::string device = "engine"; ///< conform_engine: or "kernel", the module
+    unsigned patience = 1; ///< time limits of cases times that: for emulated machines
     bool big = false; ///< --big, or EMX_FULL=1
     bool list = false;
     bool verbose = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Conformance over the engine: every rank is a process, hosts are network namespaces. Linked with
-// the shared library only, as any MX program.
+// Conformance over the engine, or over the kernel module: every rank is a process, hosts are network
+// namespaces. Linked with the shared library only, as any MX program.
+#include "module.hpp"
 #include "netns.hpp"
 #include "report.hpp"
 
@@ -182,6 +183,8 @@ private:
 
 volatile sig_atomic_t stop_signal;
 
+const char *host_name(int host) { return host ? "conf-b" : "conf-a"; }
+
 void on_signal(int signal) { stop_signal = signal; }
 
 /// The child's side: into the namespace, under a host name of its own, then the case.
@@ -195,8 +198,8 @@ void on_signal(int signal) { stop_signal = signal; }
     rank.n = c.ranks;
     int host = rank.host_of(id);
     int ns = open(lab.path(host).c_str(), O_RDONLY | O_CLOEXEC);
-    const char *host_name = host ? "conf-b" : "conf-a";
-    if (ns < 0 || setns(ns, CLONE_NEWNET) || unshare(CLONE_NEWUTS) || sethostname(host_name, 6)) {
+    const char *name = host_name(host);
+    if (ns < 0 || setns(ns, CLONE_NEWNET) || unshare(CLONE_NEWUTS) || sethostname(name, std::strlen(name))) {
         rank.fail("", 0,
                   "cannot enter " + lab.path(host) +
                       " under a host name of its own: " + std::strerror(errno));
@@ -237,7 +240,7 @@ int reap(int ranks, std::string &failures)
     return left;
 }
 
-std::string run_case(const Case &c, const Config &config, Lab &lab)
+std::string run_case(const Case &c, const Config &config, Lab &lab, unsigned patience)
 {
     new (shared) Shared{};
     std::string failures;
@@ -248,7 +251,7 @@ std::string run_case(const Case &c, const Config &config, Lab &lab)
             become_rank(c, config, lab, i);
         shared->pid[i] = pid;
     }
-    time_t end = time(nullptr) + static_cast<time_t>(c.tags & big ? big_limit : case_limit);
+    time_t end = time(nullptr) + static_cast<time_t>((c.tags & big ? big_limit : case_limit) * patience);
     bool killed = false;
     while (reap(c.ranks, failures) > 0) {
         if (shared->cut_wanted) {
@@ -293,8 +296,21 @@ bool wanted(const Config &config, const Options &o)
     return std::string(config.name).find(o.config) != std::string::npos;
 }
 
+bool make_lab(Lab &lab, const Config &config, const Options &o, std::string &error)
+{
+    if (!lab.make(config.mtu, config.board_count, error))
+        return false;
+    if (o.device != "kernel")
+        return true;
+    for (int host = 0; host < 2; host++)
+        if (!attach_boards(lab.path(host), host_name(host), config.boards, error))
+            return false;
+    return true;
+}
+
 int run_all(const Options &o)
 {
+    setenv("EMX_DEVICE", o.device.c_str(), 1);
     std::vector<std::string> columns;
     for (const Config &config : configs)
         if (wanted(config, o))
@@ -305,7 +321,7 @@ int run_all(const Options &o)
             continue;
         Lab lab;
         std::string error;
-        if (!lab.make(config.mtu, config.board_count, error)) {
+        if (!make_lab(lab, config, o, error)) {
             std::fprintf(stderr, "conform_engine: %s\n", error.c_str());
             return 2;
         }
@@ -320,7 +336,7 @@ int run_all(const Options &o)
             }
             if (o.verbose)
                 std::printf("%s [%s]\n", c.name, config.name), std::fflush(stdout);
-            std::string failures = run_case(c, config, lab);
+            std::string failures = run_case(c, config, lab, o.patience);
             report.add(c, config.name, failures.empty() ? Outcome::passed : Outcome::failed, failures);
         }
     }

@@ -64,6 +64,9 @@ for applet in $(/bin/busybox --list); do
 done
 rm -f "$root/bin/ip"
 add_program ip
+# Busybox's shell takes its own "ip", which knows no namespaces, whatever PATH says.
+add_program dash
+ln -sf dash "$root/bin/sh"
 add_module drivers/net/veth.ko
 add_module net/802/stp.ko
 add_module net/llc/llc.ko

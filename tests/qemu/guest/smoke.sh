@@ -27,7 +27,7 @@ refuses() { # PATTERN INSMOD-ARGUMENTS...: loading fails and the log tells why
 	}
 }
 
-# With its path: the shell would take its own "ip", which knows no veth.
+
 make_pair() {
 	/bin/ip link add emx0 mtu 9000 address 02:00:00:00:00:0b type veth \
 		peer name emx1 mtu 9000 address 02:00:00:00:00:0a &&

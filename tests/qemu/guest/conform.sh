@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=sh
+# The conformance suite over the module; arguments go to conform_engine, as --config N9000/2hosts.
+# Time limits of its cases are ten times as long: two emulated processors do what two real ones do in
+# a tenth of the time.
+failed=0
+. /check.sh
+
+hostname emxguest
+for module in llc stp bridge veth ethermx; do
+	insmod /$module.ko || exit 1
+done
+check "conformance" /emx/tests/conform/conform_engine --device kernel --patience 10 --verbose "$@"
+cat /sys/kernel/debug/ethermx/memory
+check "nothing pinned" grep -qx '0 pages pinned' /sys/kernel/debug/ethermx/memory
+check "unload" rmmod ethermx
+exit $failed
