@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the administration tools see of a host: a connection to the board agent, and the board file.
+// What the administration tools see of a host: its boards, through the board agent or the kernel module,
+// whichever programs here would use.
 #pragma once
 
-#include "driver/engine/agent_client.hpp"
-#include "driver/engine/board_file.hpp"
+#include <emx/abi.h>
+
+extern "C" {
+#include "driver/core/fw.h"
+}
 
 #include <cstdint>
 #include <memory>
@@ -12,43 +16,78 @@
 
 namespace emx {
 
+inline constexpr uint32_t views_boards_max = 32;
+
 struct PeerView {
     uint32_t index;
     uint64_t mac;
     std::string name; ///< empty while unknown
 };
 
-/// One connection to the agent of this network namespace. Every failure is a cli::Failure.
-class BoardView {
-public:
-    /// Connects; starts the agent, as opening an endpoint would, when none runs.
-    BoardView();
-
-    BoardFile &file() { return *file_; }
-    /// True when this object had to start the agent: what it is told goes with it when it ends.
-    bool started_agent() const { return started_; }
-
-    /// Failure unless the number is that of a board.
-    void check_board(uint32_t board);
-    /// Failure with the agent's own words when it refuses.
-    void tell(const AgentRequest &request);
-
-    std::vector<PeerView> peers(uint32_t board);
-    /// "node1:0"; "?" when nobody has named the board.
-    std::string board_name(uint32_t board);
-    /// "eth1:N=1500"-like words on the dialect: "N=1500" or "W".
-    std::string dialect(uint32_t board);
-
-private:
-    void hello();
-
-    std::unique_ptr<AgentConnection> connection_;
-    std::unique_ptr<BoardFile> file_;
-    bool started_ = false;
+/// Who has an endpoint open.
+struct HolderView {
+    uint32_t number;
+    uint32_t pid;
+    uint32_t uid;
+    uint32_t session;
+    std::string command;
 };
 
-/// Fixed-size text of a request; Failure when it does not fit.
-void set_text(AgentRequest &request, const std::string &text);
+struct BoardFacts {
+    uint32_t number;
+    std::string interface;
+    std::string driver; ///< of the interface
+    std::string name; ///< "node1:0"; "?" when nobody has named the board
+    uint64_t mac;
+    uint32_t mtu;
+    uint32_t numa_node;
+    uint32_t link; ///< enum emx_link_state
+    uint32_t link_changes; ///< 0 from the kernel module, which does not count them
+    uint32_t endpoint_max;
+    uint32_t peers_max;
+    bool peers_open; ///< unknown boards may enter the peer table
+    fw_sizes sizes;
+
+    /// "N=1500" or "W".
+    std::string dialect() const;
+};
+
+/// The firmware of this network namespace. Every failure is a cli::Failure, in the firmware's own words.
+class BoardView {
+public:
+    /// The kernel module where it has boards, else the board agent, which is started when none runs, as
+    /// opening an endpoint would; EMX_DEVICE decides otherwise.
+    static std::unique_ptr<BoardView> open();
+    virtual ~BoardView() = default;
+
+    /// "board agent: process 123" or "kernel module ethermx".
+    virtual std::string firmware() = 0;
+    /// True when this object had to start the agent: what it is told goes with it when it ends.
+    virtual bool started_agent() const { return false; }
+
+    virtual std::vector<BoardFacts> boards() = 0;
+    virtual std::vector<PeerView> peers(uint32_t board) = 0;
+    virtual std::vector<HolderView> holders(uint32_t board) = 0;
+    virtual emx_counters counters(uint32_t board) = 0;
+    virtual void clear_counters(uint32_t board) = 0;
+    virtual void set_name(uint32_t board, const std::string &name) = 0;
+    virtual void forget_names() = 0;
+    /// Forgets all names and opens the peer tables again.
+    virtual void clear_peers() = 0;
+    virtual void append_peer(uint64_t mac, const std::string &name) = 0;
+    /// Unknown boards are refused from now on.
+    virtual void complete_peers() = 0;
+
+    /// Failure unless there is such a board.
+    BoardFacts board(uint32_t number);
+};
+
+/// The two kinds; the kernel module's is null when programs here would not use it.
+std::unique_ptr<BoardView> open_agent_view();
+std::unique_ptr<BoardView> open_driver_view(const std::string &boards, bool required);
+
+/// Failure unless it can be a board's name.
+void check_name(const std::string &name);
 /// A sentence on stderr when settings will not outlive the agent that this tool started.
 void warn_if_short_lived(const BoardView &view);
 

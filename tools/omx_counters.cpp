@@ -38,7 +38,7 @@ bool wanted(unsigned number, uint64_t value, const Options &options)
 
 void print_all(BoardView &view, const Options &options)
 {
-    const emx_counters counters = view.file().sum_counters(options.board);
+    const emx_counters counters = view.counters(options.board);
     unsigned printed = 0;
     for (unsigned i = 0; i < EMX_CNT_COUNT; i++) {
         if (wanted(i, counters.v[i], options)) {
@@ -55,23 +55,19 @@ int body(int argc, char **argv)
     Options options;
     options.native = cli::tool_name(argv[0]).starts_with("mx_");
     cli::Parser parser("[options]", "Shows the counters of a board; without -a those that are not zero.");
-    parser.number('b', "board", "board (0)", options.board, boards_max - 1);
+    parser.number('b', "board", "board (0)", options.board, views_boards_max - 1);
     parser.flag('s', "shared", "counters of messages through shared memory", options.shared);
     parser.flag('c', "clear", "set them all to zero", options.clear);
     parser.flag('a', "all", "all, those at zero too", options.all);
     parser.flag('q', "quiet", "nothing but counters that are not zero", options.quiet);
     parser.flag('v', "verbose", "with an explanation", options.verbose);
     parser.parse_options(argc, argv);
-    BoardView view;
-    view.check_board(options.board);
-    if (!options.clear) {
-        print_all(view, options);
-        return 0;
-    }
-    AgentRequest request;
-    request.op = AgentOp::clear_counters;
-    request.board = options.board;
-    view.tell(request);
+    const auto view = BoardView::open();
+    view->board(options.board);
+    if (options.clear)
+        view->clear_counters(options.board);
+    else
+        print_all(*view, options);
     return 0;
 }
 

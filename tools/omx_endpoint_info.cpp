@@ -4,29 +4,22 @@
 #include "cli.hpp"
 
 #include <cstdio>
-#include <cstring>
 
 namespace emx {
 namespace {
 
-uint32_t print_board(BoardView &view, uint32_t board, bool verbose)
+std::size_t print_board(BoardView &view, const BoardFacts &board, bool verbose)
 {
-    const uint32_t count = view.file().header().endpoint_max;
-    uint32_t open = 0;
-    std::printf("%s (board #%u):\n", view.board_name(board).c_str(), board);
-    for (uint32_t i = 0; i < count; i++) {
-        const ClaimRecord &claim = view.file().claim(board, i);
-        if (claim.pid == 0)
-            continue;
-        open++;
-        std::printf("%3u   open by pid %u (%.*s)", i, claim.pid,
-                    static_cast<int>(strnlen(claim.command, sizeof claim.command)), claim.command);
+    const auto holders = view.holders(board.number);
+    std::printf("%s (board #%u):\n", board.name.c_str(), board.number);
+    for (const HolderView &holder : holders) {
+        std::printf("%3u   open by pid %u (%s)", holder.number, holder.pid, holder.command.c_str());
         if (verbose)
-            std::printf(", user %u, session %#010x", claim.uid, claim.session);
+            std::printf(", user %u, session %#010x", holder.uid, holder.session);
         std::printf("\n");
     }
-    std::printf("%u of %u endpoints open\n", open, count);
-    return open;
+    std::printf("%zu of %u endpoints open\n", holders.size(), board.endpoint_max);
+    return holders.size();
 }
 
 int body(int argc, char **argv)
@@ -34,20 +27,21 @@ int body(int argc, char **argv)
     uint32_t board = 0;
     bool all = false, verbose = false;
     cli::Parser parser("[options]", "Shows the open endpoints of a board and the processes that hold them.");
-    parser.number('b', "board", "board (0)", board, boards_max - 1);
+    parser.number('b', "board", "board (0)", board, views_boards_max - 1);
     parser.flag('a', "all", "all boards", all);
     parser.flag('v', "verbose", "with users and session numbers", verbose);
     parser.parse_options(argc, argv);
-    BoardView view;
-    view.check_board(board);
+    const auto view = BoardView::open();
+    const BoardFacts only = view->board(board);
     if (!all) {
-        print_board(view, board, verbose);
+        print_board(*view, only, verbose);
         return 0;
     }
-    uint32_t open = 0;
-    for (uint32_t i = 0; i < view.file().board_count(); i++)
-        open += print_board(view, i, verbose);
-    std::printf("%u endpoints open on %u boards\n", open, view.file().board_count());
+    const auto boards = view->boards();
+    std::size_t open = 0;
+    for (const BoardFacts &each : boards)
+        open += print_board(*view, each, verbose);
+    std::printf("%zu endpoints open on %zu boards\n", open, boards.size());
     return 0;
 }
 

@@ -14,30 +14,26 @@ int body(int argc, char **argv)
     std::string name;
     bool clear = false, verbose = false;
     cli::Parser parser("[options]", "Shows or sets the name of a board.");
-    parser.number('b', "board", "board (0)", board, boards_max - 1);
+    parser.number('b', "board", "board (0)", board, views_boards_max - 1);
     parser.text('n', "name", "give the board this name", name);
     parser.flag('c', "clear", "forget the names of other hosts' boards; they are asked for again", clear);
     parser.flag('v', "verbose", "tell more", verbose);
     parser.parse_options(argc, argv);
-    BoardView view;
-    view.check_board(board);
-    AgentRequest request;
-    request.board = board;
-    if (clear) {
-        request.op = AgentOp::forget_names;
-        view.tell(request);
-    }
+    const auto view = BoardView::open();
+    view->board(board);
+    if (clear)
+        view->forget_names();
     if (!name.empty()) {
-        request.op = AgentOp::set_name;
-        set_text(request, name);
-        view.tell(request);
-        warn_if_short_lived(view);
+        check_name(name);
+        view->set_name(board, name);
+        warn_if_short_lived(*view);
     }
+    const BoardFacts facts = view->board(board);
     if (verbose)
-        std::printf("board #%u (%s) is called %s\n", board,
-                    cli::mac_text(view.file().board(board).mac).c_str(), view.board_name(board).c_str());
+        std::printf("board #%u (%s) is called %s\n", board, cli::mac_text(facts.mac).c_str(),
+                    facts.name.c_str());
     else if (!clear && name.empty())
-        std::printf("%s\n", view.board_name(board).c_str());
+        std::printf("%s\n", facts.name.c_str());
     return 0;
 }
 

@@ -31,13 +31,10 @@ struct Options {
     bool tunables = false;
 };
 
-const char *link_text(BoardRecord &board)
+const char *link_text(const BoardFacts &board)
 {
-    const uint32_t state = read_link(board).state;
-    return state == EMX_LINK_UP ? "Up" : state == EMX_LINK_DOWN ? "Down" : "Gone";
+    return board.link == EMX_LINK_UP ? "Up" : board.link == EMX_LINK_DOWN ? "Down" : "Gone";
 }
-
-std::string fixed_text(const char *text, std::size_t size) { return {text, strnlen(text, size)}; }
 
 void print_version()
 {
@@ -48,75 +45,77 @@ void print_version()
     std::printf(" built with %s; host %s\n", EMX_COMPILER, host);
 }
 
-void print_mtu_warning(const BoardRecord &board)
+void print_mtu_warning(const BoardFacts &board)
 {
     if (board.mtu < board.sizes.payload_min)
         std::printf("   WARNING: its largest frames need an MTU of %u; raise it (ip link set %s mtu %u), or "
                     "configure dialect N with a smaller size\n",
-                    board.sizes.payload_min, fixed_text(board.interface, sizeof board.interface).c_str(),
-                    board.sizes.payload_min);
+                    board.sizes.payload_min, board.interface.c_str(), board.sizes.payload_min);
 }
 
-void print_board(BoardView &view, uint32_t index, const Options &options)
+void print_board(const BoardFacts &board, const Options &options)
 {
-    BoardRecord &board = view.file().board(index);
     const fw_sizes &s = board.sizes;
-    const std::string interface = fixed_text(board.interface, sizeof board.interface);
-    std::printf(" %s (board #%u name %s addr %s)\n", view.board_name(index).c_str(), index, interface.c_str(),
-                cli::mac_text(board.mac).c_str());
+    std::printf(" %s (board #%u name %s addr %s)\n", board.name.c_str(), board.number,
+                board.interface.c_str(), cli::mac_text(board.mac).c_str());
     std::printf(
         "   driver %s, MTU %u, link %s; dialect %s: fragments of %u bytes, pull replies of %u bytes\n",
-        fixed_text(board.driver, sizeof board.driver).c_str(), board.mtu, link_text(board),
-        view.dialect(index).c_str(), s.frag, s.reply);
+        board.driver.c_str(), board.mtu, link_text(board), board.dialect().c_str(), s.frag, s.reply);
     if (options.verbose)
         std::printf(
             "   eager messages up to %u bytes, %u frames per pull request, NUMA node %d, link changes %u\n",
-            s.medium_max, s.block, static_cast<int>(board.numa_node), read_link(board).serial);
+            s.medium_max, s.block, static_cast<int>(board.numa_node), board.link_changes);
     print_mtu_warning(board);
 }
 
-void print_peers(BoardView &view, uint32_t board)
+void print_peers(BoardView &view, const BoardFacts &board)
 {
-    const auto peers = view.peers(board);
-    std::printf("\nPeer table of board #%u: %zu of %u, %s\n", board, peers.size(),
-                view.file().header().peers_capacity,
-                !view.file().peers(board)->open ? "complete (unknown boards are refused)"
-                                                : "open to new boards");
+    const auto peers = view.peers(board.number);
+    std::printf("\nPeer table of board #%u: %zu of %u, %s\n", board.number, peers.size(), board.peers_max,
+                !board.peers_open ? "complete (unknown boards are refused)" : "open to new boards");
     std::printf("=============================================\n");
     for (const PeerView &peer : peers)
         std::printf("%3u) %s %s\n", peer.index, cli::mac_text(peer.mac).c_str(),
                     peer.name.empty() ? "<unknown>" : peer.name.c_str());
 }
 
-/// The host-wide part and its boards, as Open-MX users know it.
-void print_open_mx(BoardView &view, const Options &options)
+bool wanted(const BoardFacts &board, const Options &options)
 {
-    const BoardFileHeader &header = view.file().header();
+    return options.board == every_board || options.board == board.number;
+}
+
+/// Of the host: all its boards have the same.
+uint32_t endpoint_max(const std::vector<BoardFacts> &boards)
+{
+    return boards.empty() ? 0 : boards.front().endpoint_max;
+}
+
+/// The host-wide part and its boards, as Open-MX users know it.
+void print_open_mx(BoardView &view, const std::vector<BoardFacts> &boards, const Options &options)
+{
     print_version();
-    std::printf("\nFound %u boards (%u max) supporting %u endpoints each:\n", view.file().board_count(),
-                boards_max, header.endpoint_max);
+    std::printf("\nFound %zu boards (%u max) supporting %u endpoints each:\n", boards.size(),
+                views_boards_max, endpoint_max(boards));
     if (options.verbose)
-        std::printf(" board agent: process %u\n", header.agent_pid);
-    for (uint32_t i = 0; i < view.file().board_count(); i++) {
-        if (options.board == every_board || options.board == i)
-            print_board(view, i, options);
+        std::printf(" %s\n", view.firmware().c_str());
+    for (const BoardFacts &board : boards) {
+        if (wanted(board, options))
+            print_board(board, options);
     }
-    for (uint32_t i = 0; !options.quiet && i < view.file().board_count(); i++) {
-        if (options.board == every_board || options.board == i)
-            print_peers(view, i);
+    for (const BoardFacts &board : boards) {
+        if (!options.quiet && wanted(board, options))
+            print_peers(view, board);
     }
 }
 
-void print_native_board(BoardView &view, uint32_t index, const Options &options)
+void print_native_board(BoardView &view, const BoardFacts &board, const Options &options)
 {
-    BoardRecord &board = view.file().board(index);
-    const auto peers = view.peers(index);
-    std::printf("Instance #%u:  Ethernet, %s\n", index,
-                fixed_text(board.interface, sizeof board.interface).c_str());
+    const auto peers = view.peers(board.number);
+    std::printf("Instance #%u:  Ethernet, %s\n", board.number, board.interface.c_str());
     std::printf("\tStatus:\t\tRunning, P0: Link %s\n", link_text(board));
-    std::printf("\tNetwork:\tEthernet, dialect %s\n", view.dialect(index).c_str());
+    std::printf("\tNetwork:\tEthernet, dialect %s\n", board.dialect().c_str());
     std::printf("\n\tMAC Address:\t%s\n", cli::mac_text(board.mac).c_str());
-    std::printf("\tProduct code:\tEtherMX (%s)\n", fixed_text(board.driver, sizeof board.driver).c_str());
+    std::printf("\tProduct code:\tEtherMX (%s)\n", board.driver.c_str());
     std::printf("\tPart number:\tnot available\n\tSerial number:\tnot available\n");
     // No mapper exists; the peer table is ready as soon as the board is.
     std::printf("\tMapper:\t\t%s, version = 0x%08x, configured\n", cli::mac_text(0).c_str(), 1u);
@@ -129,19 +128,18 @@ void print_native_board(BoardView &view, uint32_t index, const Options &options)
                     peer.name.empty() ? "<unknown>" : peer.name.c_str());
 }
 
-void print_native(BoardView &view, const Options &options)
+void print_native(BoardView &view, const std::vector<BoardFacts> &boards, const Options &options)
 {
-    const BoardFileHeader &header = view.file().header();
     std::printf("MX Version: 1.2.16 (EtherMX %s)\nMX Build: EtherMX %s, %s\n", EMX_VERSION, EMX_VERSION,
                 EMX_COMPILER);
-    std::printf("%u Ethernet boards installed.\n", view.file().board_count());
+    std::printf("%zu Ethernet boards installed.\n", boards.size());
     std::printf("The MX driver is configured to support a maximum of:\n"
                 "\t%u endpoints per NIC, %u NICs on the network, %u NICs per host\n",
-                header.endpoint_max, header.peers_capacity, boards_max);
-    for (uint32_t i = 0; i < view.file().board_count(); i++) {
+                endpoint_max(boards), boards.empty() ? 0 : boards.front().peers_max, views_boards_max);
+    for (const BoardFacts &board : boards) {
         std::printf("===================================================================\n");
-        if (options.board == every_board || options.board == i)
-            print_native_board(view, i, options);
+        if (wanted(board, options))
+            print_native_board(view, board, options);
     }
 }
 
@@ -159,7 +157,7 @@ int body(int argc, char **argv)
 {
     Options options;
     cli::Parser parser("[options]", "Shows the boards of this host and the peers they know.");
-    parser.number('b', "board", "only this board (all)", options.board, boards_max - 1);
+    parser.number('b', "board", "only this board (all)", options.board, views_boards_max - 1);
     parser.flag('q', "quiet", "without the peer tables", options.quiet);
     parser.flag('c', "conf", "the tunables: name, value, unit, where the value comes from, meaning",
                 options.tunables);
@@ -169,13 +167,14 @@ int body(int argc, char **argv)
         print_tunables();
         return 0;
     }
-    BoardView view;
+    const auto view = BoardView::open();
+    const auto boards = view->boards();
     if (options.board != every_board)
-        view.check_board(options.board);
+        view->board(options.board);
     if (cli::tool_name(argv[0]).starts_with("mx_"))
-        print_native(view, options);
+        print_native(*view, boards, options);
     else
-        print_open_mx(view, options);
+        print_open_mx(*view, boards, options);
     return 0;
 }
 

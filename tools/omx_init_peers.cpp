@@ -54,13 +54,6 @@ std::vector<NamedPeer> peers_of(const std::vector<std::string> &arguments)
     throw cli::Failure("wanted a file, or an address and a name");
 }
 
-void tell(BoardView &view, AgentOp op)
-{
-    AgentRequest request;
-    request.op = op;
-    view.tell(request);
-}
-
 int body(int argc, char **argv)
 {
     bool clear = false, append = false, done = false, verbose = false;
@@ -76,21 +69,18 @@ int body(int argc, char **argv)
     const auto peers = peers_of(arguments);
     if (peers.empty() && !clear && !done)
         throw cli::Failure("nothing to do: name a file, or an address and a name; -h shows the options");
-    BoardView view;
+    const auto view = BoardView::open();
     if (clear)
-        tell(view, AgentOp::peers_clear);
+        view->clear_peers();
     for (const NamedPeer &peer : peers) {
-        AgentRequest request;
-        request.op = AgentOp::peers_append;
-        request.mac = peer.mac;
-        set_text(request, peer.name);
-        view.tell(request);
+        check_name(peer.name);
+        view->append_peer(peer.mac, peer.name);
         if (verbose)
             std::printf("%s %s\n", cli::mac_text(peer.mac).c_str(), peer.name.c_str());
     }
     if (done)
-        tell(view, AgentOp::peers_complete);
-    warn_if_short_lived(view);
+        view->complete_peers();
+    warn_if_short_lived(*view);
     return 0;
 }
 
