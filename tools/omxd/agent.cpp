@@ -2,6 +2,7 @@
 // Start of the board agent: its name, its boards, its peers.
 #include "tools/omxd/agent.hpp"
 
+#include "driver/device/driver_file.hpp"
 #include "driver/engine/clock.hpp"
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
@@ -181,7 +182,7 @@ bool Agent::plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error
             return fail(error, mx_no_dev,
                         "interfaces " + other.spec.interface + " and " + spec.interface +
                             " have the same address: configure one of them");
-    if (!choose_sizes(spec, plan.facts.mtu, plan.sizes, why))
+    if (!choose_sizes(spec, plan.facts.mtu, plan.sizes, why) || module_has(spec.interface, why))
         return fail(error, mx_no_dev, why);
     return true;
 }
@@ -196,6 +197,10 @@ bool Agent::open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>
             boards.back()->refuse_nobody();
         if (!boards.back()->open_sockets())
             return fail_errno(error, "opening a raw socket on " + plans_[i].spec.interface, options_.group);
+        // The module looks for such sockets before it takes an interface: now that they are there, one of us
+        // sees the other.
+        if (std::string why; module_has(plans_[i].spec.interface, why))
+            return fail(error, mx_no_dev, why);
     }
     // This host's boards come first in every table, so that an index tells whether a peer is local.
     for (uint32_t table = 0; table < plans_.size(); table++) {

@@ -48,7 +48,7 @@ refuses() { # PATTERN COMMAND...: it fails and prints that
 
 # A server in b and a client in a, with its options; messages are verified.
 perf() {
-	in_host b timeout 100 /emx/tools/omx_perf >/tmp/server 2>&1 &
+	/bin/ip netns exec b timeout 100 /emx/tools/omx_perf >/tmp/server 2>&1 &
 	server=$!
 	in_host a timeout 90 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -V -P 0 "$@" || {
 		cat /tmp/server
@@ -66,8 +66,8 @@ no_pages_pinned() {
 
 # The server dies in the middle of a stream of large messages; its client hears of it soon.
 killed_server() {
-	in_host b /emx/tools/omx_perf >/tmp/server 2>&1 &
-	in_host a timeout 60 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -S 1M -T 100000 -N 100000 >/tmp/client 2>&1 &
+	/bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &
+	/bin/ip netns exec a timeout 60 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -S 1M -T 100000 -N 100000 >/tmp/client 2>&1 &
 	client=$!
 	until_pages_pinned || return 1
 	kill -9 "$(pid_of_endpoint b 0)"
@@ -110,7 +110,7 @@ nobody_answers() {
 }
 
 rmmod_while_open() {
-	in_host b /emx/tools/omx_perf >/tmp/server 2>&1 &
+	/bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &
 	server=$!
 	tries=0
 	until [ -n "$(pid_of_endpoint b 0)" ]; do
@@ -124,6 +124,35 @@ rmmod_while_open() {
 	kill -9 "$(pid_of_endpoint b 0)"
 	wait "$server"
 	return 0
+}
+
+# The agent serves host a; $agent is its process.
+start_agent() {
+	/bin/ip netns exec a env EMX_DEVICE=engine /emx/tools/omxd/omxd --foreground --boards eth0:N=9000 >/tmp/agent 2>&1 &
+	agent=$!
+	tries=0
+	until grep -q serving /tmp/agent; do
+		tries=$((tries + 1))
+		[ $tries -lt 100 ] || { cat /tmp/agent; return 1; }
+		# tidy-allow(sleep): between two looks at what another process does
+		usleep 100000
+	done
+}
+
+stop_agent() {
+	kill "$agent" || return 1
+	wait "$agent"
+	return 0
+}
+
+engine_against_module() {
+	EMX_DEVICE=engine
+	/bin/ip netns exec b env EMX_DEVICE=kernel timeout 100 /emx/tools/omx_perf >/tmp/server 2>&1 &
+	server=$!
+	in_host a timeout 90 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -V -P 0 -T 300 -N 10 -M 16 -W 2
+	status=$?
+	EMX_DEVICE=kernel
+	wait "$server" && return $status
 }
 
 hostname emxguest
@@ -143,10 +172,25 @@ check "synchronous messages" perf -Y -T 300 -N 10 -M 16 -E 100000 -W 2
 check "streams both ways" perf -x -T 300 -N 40 -M 16 -W 2
 check "blocking" perf -w -T 300 -N 10 -M 64 -W 2
 check "nobody there" nobody_answers
+check "omx_info" says 'kernel module ethermx' in_host a /emx/tools/omx_info -v
+check "omx_info by itself" says 'eth0 addr 02:00:00:00:00:0b' in_host b env -u EMX_DEVICE /emx/tools/omx_info
+check "omx_info shows the peer's name" says '02:00:00:00:00:0b emxguest:0' in_host a /emx/tools/omx_info
+check "omx_counters" says 'tiny messages received' in_host a /emx/tools/omx_counters
+check "omx_hostname" says 'elsewhere:0' in_host a /emx/tools/omx_hostname -v -n elsewhere:0
+check "omx_init_peers" in_host a /emx/tools/omx_init_peers 02:00:00:00:00:0c third:0
+check "and its peer" says '02:00:00:00:00:0c third:0' in_host a /emx/tools/omx_info
 check "the server is killed" killed_server
 check "nothing pinned after kill -9" until_no_pages_pinned
+check "engine refused what the module has" refuses 'kernel module ethermx has interface eth0' \
+	in_host a env EMX_DEVICE=engine EMX_BOARDS=eth0:N=9000 /emx/tools/omx_info
 check "in use: neither unloaded nor detached" rmmod_while_open
 check "detach" detach
+check "board agent" start_agent
+check "module refused what the agent has" refuses 'in use by omxd' in_host a /emx/tools/omx_attach eth0:N=9000
+check "module on the other host" in_host b /emx/tools/omx_attach eth0:N=9000
+check "engine against module" engine_against_module
+check "agent ends" stop_agent
+check "detach the other" in_host b /emx/tools/omx_attach -d eth0
 check "attach, wide dialect" attach eth0:W
 check "messages, wide dialect" perf -T 300 -N 10 -M 16 -W 2
 check "detach again" detach
