@@ -14,9 +14,9 @@
 #include "ethermx.h"
 
 /* Events that wait, at most; fewer when a payload is so large that slots would take too much. */
-#define RING_ENTRIES 1024
-#define RING_ENTRIES_MIN 256
-#define SLOTS_BYTES_MAX (8u << 20)
+#define RING_ENTRIES 512
+#define RING_ENTRIES_MIN 128
+#define SLOTS_BYTES_MAX (4u << 20)
 /* As for the engine, whose figures were measured. */
 #define PULL_WINDOW 64
 #define PULL_BLOCK 16

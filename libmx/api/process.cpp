@@ -40,13 +40,8 @@ std::unique_ptr<Device> make_device(const Conf &conf, DeviceError &error)
     Process &p = process();
     if (p.factory)
         return p.factory(conf, error);
-    const bool automatic = conf.device == "auto" || conf.device.empty();
-    if (!automatic && conf.device != "kernel" && conf.device != "engine") {
-        error = {MX_BAD_BAD_BAD, "EMX_DEVICE=\"" + conf.device + "\": give auto, kernel or engine"};
-        return nullptr;
-    }
     if (conf.device != "engine") {
-        auto device = make_kernel_device(conf.boards, !automatic, error);
+        auto device = make_kernel_device(conf.boards, conf.device == "kernel", error);
         if (device || error.code != 0)
             return device;
     }

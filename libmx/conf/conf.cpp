@@ -19,6 +19,7 @@ enum class Style {
     present, ///< set at all, even empty
     pair, ///< "bits,shift"
     strict, ///< a number in range or an error
+    device, ///< one of the names of a device or an error
     text,
 };
 
@@ -63,7 +64,7 @@ const Tunable tunables[] = {
     {"EMX_YIELD_AFTER", nullptr, nullptr, Style::strict, &Conf::yield_after, nullptr, 0, INT_MAX, "polls", "empty polls before the core is offered to others; 0 = never"},
     {"EMX_LINGER_MS", nullptr, nullptr, Style::strict, &Conf::linger_ms, nullptr, 0, 60000, "ms", "wait of mx_close_endpoint for acks of completed sends"},
     {"EMX_ENDPOINTS", nullptr, nullptr, Style::strict, &Conf::endpoints_max, nullptr, 1, 255, "endpoints", "endpoints per board, when this process starts the agent"},
-    {"EMX_DEVICE", nullptr, nullptr, Style::text, nullptr, &Conf::device, 0, 0, "device", "auto: the kernel module where it has boards, else the engine; kernel or engine: only that"},
+    {"EMX_DEVICE", nullptr, nullptr, Style::device, nullptr, &Conf::device, 0, 0, "device", "auto: the kernel module where it has boards, else the engine; kernel or engine: only that"},
     {"EMX_BOARDS", nullptr, nullptr, Style::text, nullptr, &Conf::boards, 0, 0, "list", "interfaces, INTERFACE[:W|:N[=MTU]][,...], when this process starts the agent"},
     {"EMX_PEERS", nullptr, nullptr, Style::text, nullptr, &Conf::peers_file, 0, 0, "file", "peers file, when this process starts the agent"},
     {"EMX_GROUP", nullptr, nullptr, Style::text, nullptr, &Conf::group, 0, 0, "group", "its members are served besides root (ethermx), when this process starts the agent"},
@@ -161,10 +162,24 @@ void set_loose(Conf &conf, const Tunable &row, const char *value)
     }
 }
 
+bool set_device(Conf &conf, const Tunable &row, const char *value, std::string &error)
+{
+    for (const char *name : {"auto", "kernel", "engine"}) {
+        if (std::strcmp(value, name) == 0) {
+            conf.*row.text = value;
+            return true;
+        }
+    }
+    error = std::string(row.name) + "=\"" + value + "\" is not auto, kernel or engine: correct or unset it";
+    return false;
+}
+
 bool apply(Conf &conf, const Tunable &row, const char *value, std::string &error)
 {
     if (row.style == Style::text)
         conf.*row.text = value;
+    else if (row.style == Style::device)
+        return set_device(conf, row, value, error);
     else if (row.style == Style::strict)
         return set_strict(conf, row, value, error);
     else
@@ -174,7 +189,7 @@ bool apply(Conf &conf, const Tunable &row, const char *value, std::string &error
 
 std::string value_text(const Conf &conf, const Tunable &row)
 {
-    if (row.style == Style::text)
+    if (row.style == Style::text || row.style == Style::device)
         return conf.*row.text;
     if (row.style == Style::pair)
         return std::to_string(conf.context_bits) + "," + std::to_string(conf.context_shift);

@@ -136,7 +136,13 @@ bad_variables() {
             host 1 EMX_BOARDS=eth0:N=1500 "$name=zebra" "$tools/omx_info"
         expect "omx_info -c shows it" 0 "^$name +zebra .*invalid +$name=\"zebra\" is not a number from $low to $high" \
             host 1 "$name=zebra" "$tools/omx_info" -c
-    done < <(env -i "$tools/omx_info" -c | awk '/^EMX_/ && $1 !~ /BOARDS|PEERS|OMXD|GROUP/ {print $1, $2}')
+    done < <(env -i "$tools/omx_info" -c | awk '/^EMX_/ && $1 !~ /BOARDS|PEERS|OMXD|GROUP|DEVICE/ {print $1, $2}')
+    for value in zebra '' kernel2; do
+        expect "EMX_DEVICE='$value' stops a program" 255 "EMX_DEVICE=\"$value\" is not auto, kernel or engine: correct or unset it" \
+            host 1 EMX_BOARDS=eth0:N=1500 "EMX_DEVICE=$value" "$calls" open 0 0
+    done
+    expect "EMX_DEVICE=kernel without the module" 255 'the kernel module is not loaded: modprobe ethermx' \
+        host 1 EMX_BOARDS=eth0:N=1500 EMX_DEVICE=kernel "$tools/omx_info"
     expect "a typing error in a name" 0 '^EMX_WINDWO +.*unknown +no such tunable; a typing error\?' \
         host 1 EMX_WINDWO=3 "$tools/omx_info" -c
 }
@@ -166,12 +172,12 @@ loose_variables() { # nonsense counts as not given, or as 0; never as anything o
 
 bad_commands() {
     local tool
-    for tool in omx_info omx_counters omx_endpoint_info omx_hostname omx_init_peers omx_perf; do
+    for tool in omx_attach omx_info omx_counters omx_endpoint_info omx_hostname omx_init_peers omx_perf; do
         expect "$tool --zebra" 255 "unrecognized option '--zebra'" "$tools/$tool" --zebra
         expect "$tool -Z" 255 "invalid option -- 'Z'" "$tools/$tool" -Z
         expect "$tool says where the options are" 255 "see $tool -h" "$tools/$tool" --zebra
         expect "$tool -h" 255 "^usage: $tool " "$tools/$tool" -h
-        [ $tool = omx_init_peers ] && continue
+        case $tool in omx_init_peers | omx_attach) continue ;; esac
         for value in zebra -1 '' 99999999999999999999; do
             expect "$tool -b '$value'" 255 "\"$value\" is not a number from 0 to" "$tools/$tool" -b "$value"
         done
@@ -179,6 +185,8 @@ bad_commands() {
         expect "$tool with an argument too many" 255 '"zebra" is no option' "$tools/$tool" zebra
         [ $tool = omx_perf ] || expect "$tool -b 32" 255 '"32" is not a number from 0 to 31' "$tools/$tool" -b 32
     done
+    expect "omx_attach without an interface" 255 'name an interface' "$tools/omx_attach"
+    expect "omx_attach without the module" 255 'the kernel module is not loaded' "$tools/omx_attach" eth0
     expect "omx_hostname -n without a name" 255 '--name: the text is empty' "$tools/omx_hostname" -n ''
     expect "omx_perf -d without a name" 255 '--dest: the text is empty' "$tools/omx_perf" -d ''
     expect "omx_perf -e 256" 255 '"256" is not a number from 0 to 255' "$tools/omx_perf" -e 256
