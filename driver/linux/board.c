@@ -405,6 +405,11 @@ static int device_event(struct notifier_block *nb, unsigned long event, void *in
 	case NETDEV_CHANGE:
 		change_link(board, link_of(dev));
 		break;
+	case NETDEV_CHANGEMTU:
+		if (dev->mtu < board->fw.sizes.payload_min)
+			pr_warn("%s: its MTU of %u is below %u now: large messages fail\n",
+				dev->name, dev->mtu, board->fw.sizes.payload_min);
+		break;
 	case NETDEV_FEAT_CHANGE:
 		WRITE_ONCE(board->gather, !!(dev->features & NETIF_F_SG));
 		break;

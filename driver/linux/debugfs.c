@@ -65,6 +65,8 @@ DEFINE_SHOW_ATTRIBUTE(peers);
 static int memory_show(struct seq_file *seq, void *unused)
 {
 	seq_printf(seq, "%llu pages pinned\n", emx_region_pages());
+	seq_printf(seq, "%lld regions that could not be pinned\n",
+		   atomic64_read(&emx_regions_loose));
 	seq_printf(seq, "%lld reply payloads sent as pages\n", atomic64_read(&emx_replies_paged));
 	seq_printf(seq, "%lld reply payloads copied\n", atomic64_read(&emx_replies_copied));
 	return 0;

@@ -115,6 +115,7 @@ static struct emx_endpoint *alloc_endpoint(struct emx_board *board)
 	init_waitqueue_head(&ep->wait);
 	INIT_LIST_HEAD(&ep->dead);
 	INIT_WORK(&ep->reap, emx_pull_reap);
+	emx_loose_init(ep);
 	timer_setup(&ep->timer, emx_pull_timer, 0);
 	shape_ring(ep);
 	if (!alloc_memory(ep)) {
@@ -235,13 +236,14 @@ void emx_endpoint_close(struct emx_endpoint *ep)
 	if (!withdraw(ep))
 		return;
 	emx_timer_stop(&ep->timer);
+	emx_loose_close(ep);
 	/* Regions are used with the lock held by those only who saw the endpoint open. */
 	for (i = 0; i < FW_WINDOWS; i++) {
-		emx_region_unpin(ep->window[i]);
+		emx_region_put(ep->window[i]);
 		ep->window[i] = NULL;
 	}
 	for (i = 0; i < FW_PULLS; i++) {
-		emx_region_unpin(ep->pull[i].region);
+		emx_region_put(ep->pull[i].region);
 		ep->pull[i].region = NULL;
 	}
 	flush_work(&ep->reap);

@@ -58,10 +58,15 @@ struct emx_piece {
 	u64 begin; /* position of its first byte in the region */
 	unsigned long first; /* its first page: index in pages */
 	u32 offset; /* of its first byte in that page */
+	u64 address; /* in its process */
 };
 
-/* User memory that stays where it is: one piece behind the other. Immutable. */
+/*
+ * User memory, one piece behind the other: pinned, or loose. Immutable; whoever uses it without the
+ * endpoint's lock holds a reference.
+ */
 struct emx_region {
+	struct kref ref;
 	struct list_head dead; /* in endpoint->dead */
 	struct mm_struct *mm; /* whose limit it counts against; its structure is held */
 	u64 length;
@@ -69,6 +74,7 @@ struct emx_region {
 	unsigned long pages_pinned;
 	struct page **pages;
 	bool write;
+	bool loose; /* not pinned: no pages */
 	u32 pieces;
 	struct emx_piece piece[];
 };
@@ -77,6 +83,10 @@ struct emx_pull {
 	struct emx_region *region; /* NULL: slot is free */
 	u64 cookie; /* the program's */
 	u64 serial; /* ours, which the core keeps: unlike cookies it never repeats */
+	/* Of a loose region. */
+	u32 copies; /* frames that wait to be copied */
+	bool ended; /* when they are: tell `end` */
+	struct emx_msg end;
 };
 
 /* An open endpoint: of the file that claimed it, and found by frames under RCU. */
@@ -104,6 +114,10 @@ struct emx_endpoint {
 	u64 timer_ns; /* lock; when it ends, if pending */
 	struct list_head dead; /* lock; regions to unpin */
 	struct work_struct reap;
+	struct sk_buff_head loose_frames; /* lock; for loose regions of pulls */
+	struct list_head loose_runs; /* lock; replies from loose windows */
+	u32 loose_run_count; /* lock */
+	struct work_struct loose_work;
 	struct rcu_work free;
 	/* Who. */
 	struct mm_struct *mm; /* whose addresses the commands contain; only its structure is held */
@@ -184,6 +198,12 @@ struct sk_buff *emx_tx_user(const struct emx_board *board, const void *header, u
 struct sk_buff *emx_tx_region(const struct emx_board *board, const void *header, u32 length,
 			      const struct emx_region *region, u64 position, u32 bytes);
 /*
+ * A frame with a payload copied from a loose region, whose address space the caller uses; or an
+ * ERR_PTR: -ENOMEM, -EFAULT. Sleeps.
+ */
+struct sk_buff *emx_tx_loose(const struct emx_board *board, const void *header, u32 length,
+			     const struct emx_region *region, u64 position, u32 bytes);
+/*
  * Sends a frame, to the wire or to a board of this namespace; consumes it. 0 or -EIO, counted.
  * Any context.
  */
@@ -231,20 +251,42 @@ int emx_command(struct emx_endpoint *ep, const struct emx_dev_command *command);
 
 /*
  * Pins `length` bytes, those of the first segments of a list in user memory; write: for data from
- * the wire. ERR_PTR: -EINVAL (list too long or shorter than that), -EFAULT, -ENOMEM (beyond the
- * limit of locked memory, or none left). Sleeps.
+ * the wire. Where that cannot be, the region is loose. ERR_PTR: -EINVAL (list too long or shorter
+ * than that), -EFAULT (the list; or the memory is no user's), -ENOMEM. Sleeps.
  */
 struct emx_region *emx_region_pin(const struct emx_dev_segment __user *list, u32 count, u64 length,
 				  bool write);
-/* Unpins and frees; NULL is allowed. Sleeps. */
-void emx_region_unpin(struct emx_region *region);
+/* Gives up a reference; the last one unpins. NULL is allowed. Sleeps. */
+void emx_region_put(struct emx_region *region);
 /*
- * Where byte `position` of the region lies, and how many bytes follow it in that page, at least 1.
- * position must be inside.
+ * Address of byte `position` of the region in its process, and how many bytes follow it in its
+ * piece, at least 1. position must be inside.
+ */
+u32 emx_region_address(const struct emx_region *region, u64 position, void __user **address);
+/*
+ * Where byte `position` of a pinned region lies, and how many bytes follow it in that page, at
+ * least 1. position must be inside.
  */
 u32 emx_region_span(const struct emx_region *region, u64 position, struct page **page, u32 *offset);
 /* Pages pinned at this moment, by all. */
 u64 emx_region_pages(void);
+
+/* loose.c: regions that are not pinned, served by a thread that borrows the address space */
+
+/* Prepares an endpoint. */
+void emx_loose_init(struct emx_endpoint *ep);
+/* Takes a frame to be copied to a loose region of a pull. Caller: endpoint->lock. */
+void emx_loose_copy(struct emx_endpoint *ep, const struct fw_fx *fx, const struct sk_buff *skb);
+/* Takes a run of replies from a loose window. Caller: endpoint->lock. */
+void emx_loose_reply(struct emx_endpoint *ep, const struct fw_replies *run);
+/* Whether frames of pulls have to be dropped for now. Caller: endpoint->lock. */
+bool emx_loose_full(const struct emx_endpoint *ep);
+/* Waits until nothing is copied any more for what was cancelled. Sleeps. */
+void emx_loose_flush(struct emx_endpoint *ep);
+/* Throws away what waits; the endpoint is closed. Sleeps. */
+void emx_loose_close(struct emx_endpoint *ep);
+/* Regions that could not be pinned, since the module was loaded. */
+extern atomic64_t emx_regions_loose;
 
 /* window.c */
 
@@ -261,6 +303,9 @@ int emx_pull_cancel(struct emx_endpoint *ep, const struct emx_dev_command *comma
 void emx_pull_copy(struct emx_endpoint *ep, const struct fw_fx *fx, const struct sk_buff *skb);
 /* The core says that a pull has ended: tells the program. Caller: endpoint->lock. */
 void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg);
+/* Tells the end of a pull of a loose region whose frames have been copied. Caller: endpoint->lock.
+ */
+void emx_pull_finish(struct emx_endpoint *ep, struct emx_pull *pull);
 /* Has the timer run when the core wants it. Caller: endpoint->lock. */
 void emx_pull_arm(struct emx_endpoint *ep);
 /* Timer of an endpoint. */

@@ -19,7 +19,8 @@ int emx_peer_add_locked(struct emx_board *board, u64 mac)
 	if (known >= 0)
 		return known;
 	index = fw_peer_add(board->fw.peers, mac);
-	if (index >= 0)
+	/* A board that is detached only waits for its last endpoint. */
+	if (index >= 0 && rcu_access_pointer(board->dev))
 		mod_delayed_work(emx_workqueue, &board->name_work, 0);
 	return index;
 }

@@ -20,9 +20,16 @@ static void forget(struct emx_endpoint *ep, struct emx_pull *pull)
 	queue_work(emx_workqueue, &ep->reap);
 }
 
+void emx_pull_finish(struct emx_endpoint *ep, struct emx_pull *pull)
+{
+	struct emx_msg event = pull->end;
+
+	forget(ep, pull);
+	emx_event_pull(ep, &event);
+}
+
 void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg)
 {
-	struct emx_msg event = *msg;
 	u32 i;
 
 	for (i = 0; i < FW_PULLS; i++) {
@@ -30,9 +37,11 @@ void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg)
 
 		if (!pull->region || pull->serial != msg->u.pull.cookie)
 			continue;
-		event.u.pull.cookie = pull->cookie;
-		forget(ep, pull);
-		emx_event_pull(ep, &event);
+		pull->end = *msg;
+		pull->end.u.pull.cookie = pull->cookie;
+		pull->ended = true;
+		if (!pull->copies)
+			emx_pull_finish(ep, pull);
 		return;
 	}
 	WARN_ON_ONCE(1);
@@ -49,7 +58,7 @@ void emx_pull_reap(struct work_struct *work)
 	list_splice_init(&ep->dead, &dead);
 	spin_unlock_bh(&ep->lock);
 	list_for_each_entry_safe(region, next, &dead, dead)
-		emx_region_unpin(region);
+		emx_region_put(region);
 }
 
 /* ---- data ---- */
@@ -75,6 +84,10 @@ void emx_pull_copy(struct emx_endpoint *ep, const struct fw_fx *fx, const struct
 
 	if (WARN_ON_ONCE(!region || position + left > region->length))
 		return;
+	if (region->loose) {
+		emx_loose_copy(ep, fx, skb);
+		return;
+	}
 	for (; left; left -= bytes, position += bytes, from += bytes) {
 		bytes = min(left, emx_region_span(region, position, &page, &offset));
 		if (WARN_ON_ONCE(copy_span(skb, from, page, offset, bytes)))
@@ -117,20 +130,6 @@ void emx_pull_timer(struct timer_list *timer)
 
 /* ---- commands ---- */
 
-/* What has just ended may still be pinned: it is not to cost the next one its place. */
-static struct emx_region *pin(struct emx_endpoint *ep, const struct emx_dev_command *command)
-{
-	struct emx_region *region;
-
-	region = emx_region_pin(u64_to_user_ptr(command->segments), command->segment_count,
-				command->length, true);
-	if (region != ERR_PTR(-ENOMEM))
-		return region;
-	flush_work(&ep->reap);
-	return emx_region_pin(u64_to_user_ptr(command->segments), command->segment_count,
-			      command->length, true);
-}
-
 /* Caller: endpoint->lock. */
 static int start(struct emx_endpoint *ep, const struct emx_dev_command *command,
 		 struct emx_region *region, struct sk_buff_head *out)
@@ -149,17 +148,31 @@ static int start(struct emx_endpoint *ep, const struct emx_dev_command *command,
 	ep->pull[slot].region = region;
 	ep->pull[slot].cookie = command->cookie;
 	ep->pull[slot].serial = serial;
+	ep->pull[slot].copies = 0;
+	ep->pull[slot].ended = false;
 	ep->reserved++;
 	emx_effects(ep, &fx, 1, NULL, out);
 	return 0;
 }
 
+static struct emx_region *pin(const struct emx_dev_command *command)
+{
+	return emx_region_pin(u64_to_user_ptr(command->segments), command->segment_count,
+			      command->length, true);
+}
+
 int emx_pull_start(struct emx_endpoint *ep, const struct emx_dev_command *command)
 {
-	struct emx_region *region = pin(ep, command);
+	struct emx_region *region;
 	struct sk_buff_head out;
 	int err;
 
+	region = pin(command);
+	/* What has ended is not to count against the limit: once more without it. */
+	if (!IS_ERR(region) && region->loose && flush_work(&ep->reap)) {
+		emx_region_put(region);
+		region = pin(command);
+	}
 	if (IS_ERR(region))
 		return PTR_ERR(region);
 	__skb_queue_head_init(&out);
@@ -167,7 +180,7 @@ int emx_pull_start(struct emx_endpoint *ep, const struct emx_dev_command *comman
 	err = start(ep, command, region, &out);
 	spin_unlock_bh(&ep->lock);
 	if (err)
-		emx_region_unpin(region);
+		emx_region_put(region);
 	emx_tx_all(ep->board, &out);
 	return err;
 }
@@ -177,7 +190,7 @@ int emx_pull_cancel(struct emx_endpoint *ep, const struct emx_dev_command *comma
 	u32 i;
 
 	spin_lock_bh(&ep->lock);
-	for (i = 0; i < FW_PULLS; i++) {
+	for (i = 0; i < FW_PULLS && ep->open; i++) {
 		struct emx_pull *pull = &ep->pull[i];
 
 		if (!pull->region || pull->cookie != command->cookie)
@@ -186,6 +199,7 @@ int emx_pull_cancel(struct emx_endpoint *ep, const struct emx_dev_command *comma
 		forget(ep, pull);
 	}
 	spin_unlock_bh(&ep->lock);
+	emx_loose_flush(ep);
 	flush_work(&ep->reap);
 	return 0;
 }

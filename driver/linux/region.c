@@ -3,7 +3,8 @@
  * Regions: pieces of user memory that are pinned, so that frames can be sent from them and data be
  * placed in them while their process does something else.
  *
- * What is pinned counts against RLIMIT_MEMLOCK of the process, as for RDMA: mm->pinned_vm.
+ * What is pinned counts against RLIMIT_MEMLOCK of the process, as for RDMA: mm->pinned_vm. Memory
+ * beyond the limit, or that cannot be pinned, makes a loose region: loose.c serves those.
  */
 #include <linux/mm.h>
 #include <linux/mmu_context.h>
@@ -37,15 +38,28 @@ static const struct emx_piece *find_piece(const struct emx_region *region, u64 p
 	return &region->piece[low];
 }
 
+/* The first byte behind a piece: position in the region. */
+static u64 end_of(const struct emx_region *region, const struct emx_piece *piece)
+{
+	return piece + 1 < region->piece + region->pieces ? piece[1].begin : region->length;
+}
+
+u32 emx_region_address(const struct emx_region *region, u64 position, void __user **address)
+{
+	const struct emx_piece *piece = find_piece(region, position);
+
+	*address = u64_to_user_ptr(piece->address + (position - piece->begin));
+	return end_of(region, piece) - position;
+}
+
 u32 emx_region_span(const struct emx_region *region, u64 position, struct page **page, u32 *offset)
 {
 	const struct emx_piece *piece = find_piece(region, position);
-	u64 end = piece + 1 < region->piece + region->pieces ? piece[1].begin : region->length;
 	u64 at = position - piece->begin + piece->offset;
 
 	*page = region->pages[piece->first + (at >> PAGE_SHIFT)];
 	*offset = offset_in_page(at);
-	return min_t(u64, PAGE_SIZE - *offset, end - position);
+	return min_t(u64, PAGE_SIZE - *offset, end_of(region, piece) - position);
 }
 
 /* ---- the limit ---- */
@@ -72,6 +86,7 @@ static void uncharge(struct emx_region *region)
 	atomic64_sub(region->pages_wanted, &region->mm->pinned_vm);
 	atomic64_sub(region->pages_wanted, &pinned);
 	mmdrop(region->mm);
+	region->mm = NULL;
 }
 
 /* ---- pinning ---- */
@@ -102,6 +117,7 @@ static int lay_out(struct emx_region *region, struct emx_dev_segment *copy, u32 
 		region->piece[n].begin = region->length - left;
 		region->piece[n].first = region->pages_wanted;
 		region->piece[n].offset = offset_in_page(s.address);
+		region->piece[n].address = s.address;
 		region->pages_wanted += pages_of(s.address, s.length);
 		left -= s.length;
 		copy[n++] = s;
@@ -128,6 +144,16 @@ static int pin_piece(struct emx_region *region, const struct emx_dev_segment *s)
 		cond_resched();
 	}
 	return 0;
+}
+
+static void unpin(struct emx_region *region)
+{
+	if (region->pages_pinned)
+		unpin_user_pages_dirty_lock(region->pages, region->pages_pinned, region->write);
+	region->pages_pinned = 0;
+	uncharge(region);
+	kvfree(region->pages);
+	region->pages = NULL;
 }
 
 static int pin_all(struct emx_region *region, const struct emx_dev_segment *copy)
@@ -158,15 +184,20 @@ static struct emx_region *pin_copy(struct emx_dev_segment *copy, u32 count, u64 
 	region = kvzalloc(struct_size(region, piece, count), GFP_KERNEL_ACCOUNT);
 	if (!region)
 		return ERR_PTR(-ENOMEM);
+	kref_init(&region->ref);
 	region->length = length;
 	region->write = write;
 	err = lay_out(region, copy, count);
-	if (!err)
-		err = pin_all(region, copy);
-	if (!err)
-		return region;
-	emx_region_unpin(region);
-	return ERR_PTR(err);
+	if (err) {
+		kvfree(region);
+		return ERR_PTR(err);
+	}
+	if (pin_all(region, copy)) {
+		unpin(region);
+		region->loose = true;
+		atomic64_inc(&emx_regions_loose);
+	}
+	return region;
 }
 
 struct emx_region *emx_region_pin(const struct emx_dev_segment __user *list, u32 count, u64 length,
@@ -185,13 +216,16 @@ struct emx_region *emx_region_pin(const struct emx_dev_segment __user *list, u32
 	return region;
 }
 
-void emx_region_unpin(struct emx_region *region)
+static void free_region(struct kref *ref)
 {
-	if (!region)
-		return;
-	if (region->pages_pinned)
-		unpin_user_pages_dirty_lock(region->pages, region->pages_pinned, region->write);
-	uncharge(region);
-	kvfree(region->pages);
+	struct emx_region *region = container_of(ref, struct emx_region, ref);
+
+	unpin(region);
 	kvfree(region);
+}
+
+void emx_region_put(struct emx_region *region)
+{
+	if (region)
+		kref_put(&region->ref, free_region);
 }

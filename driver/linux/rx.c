@@ -113,7 +113,9 @@ static bool to_endpoint(struct emx_board *board, const struct sk_buff *skb, stru
 	__skb_queue_head_init(&out);
 	spin_lock(&ep->lock);
 	open = ep->open;
-	if (open)
+	if (open && pkt->msg.type == EMX_PULL_REPLY && emx_loose_full(ep))
+		emx_count(ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
+	else if (open)
 		give(ep, skb, pkt, &out);
 	spin_unlock(&ep->lock);
 	emx_tx_all(board, &out);

@@ -106,6 +106,35 @@ struct sk_buff *emx_tx_user(const struct emx_board *board, const void *header, u
 	return skb;
 }
 
+struct sk_buff *emx_tx_loose(const struct emx_board *board, const void *header, u32 length,
+			     const struct emx_region *region, u64 position, u32 bytes)
+{
+	void __user *address;
+	struct sk_buff *skb;
+	u32 at = length;
+	u32 n;
+
+	if (bytes > LINEAR_MAX) {
+		skb = begin_paged(board, header, length, bytes, GFP_KERNEL);
+	} else {
+		skb = begin(board, header, length, bytes, GFP_KERNEL);
+		if (skb)
+			skb_put(skb, bytes);
+	}
+	if (!skb)
+		return ERR_PTR(-ENOMEM);
+	for (; bytes; bytes -= n, at += n, position += n) {
+		n = min(bytes, emx_region_address(region, position, &address));
+		if (fill_from_user(skb, at, address, n)) {
+			kfree_skb(skb);
+			return ERR_PTR(-EFAULT);
+		}
+	}
+	pad(skb);
+	atomic64_inc(&emx_replies_copied);
+	return skb;
+}
+
 /* Copies bytes of a region to place `at` of the frame. */
 static int fill_from_region(struct sk_buff *skb, u32 at, const struct emx_region *region,
 			    u64 position, u32 bytes)
@@ -163,6 +192,8 @@ static bool hang_pages(struct sk_buff *skb, const struct emx_region *region, u64
 	u32 n;
 	int i;
 
+	/* The program may write to them at any time. */
+	skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
 	for (i = 0; bytes; i++, bytes -= n, position += n) {
 		if (i == MAX_SKB_FRAGS)
 			return false;

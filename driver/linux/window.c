@@ -32,7 +32,7 @@ int emx_window_open(struct emx_endpoint *ep, const struct emx_dev_command *comma
 		err = -EBADF;
 	}
 	spin_unlock_bh(&ep->lock);
-	emx_region_unpin(old);
+	emx_region_put(old);
 	return err;
 }
 
@@ -40,14 +40,16 @@ int emx_window_close(struct emx_endpoint *ep, const struct emx_dev_command *comm
 {
 	const struct emx_msg *msg = &command->msg;
 	u16 slot = fw_window_slot(msg->u.window.id, msg->u.window.tag);
-	struct emx_region *old;
+	struct emx_region *old = NULL;
 
 	spin_lock_bh(&ep->lock);
-	old = ep->window[slot];
-	ep->window[slot] = NULL;
-	fw_window_close(ep->fw, msg->u.window.id, msg->u.window.tag);
+	if (ep->open) {
+		old = ep->window[slot];
+		ep->window[slot] = NULL;
+		fw_window_close(ep->fw, msg->u.window.id, msg->u.window.tag);
+	}
 	spin_unlock_bh(&ep->lock);
-	emx_region_unpin(old);
+	emx_region_put(old);
 	return 0;
 }
 
@@ -62,6 +64,10 @@ void emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk
 
 	if (WARN_ON_ONCE(!region || from + run->length > region->length))
 		return;
+	if (region->loose) {
+		emx_loose_reply(ep, run);
+		return;
+	}
 	fw_encode(&board->fw.sizes, &run->reply, header);
 	for (; run->length; run->length -= length, length = board->fw.sizes.reply) {
 		length = min(length, run->length);

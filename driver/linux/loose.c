@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Loose regions: memory beyond the limit of locked memory, or that cannot be pinned. Frames from
+ * and to it wait for a thread that borrows the address space of the process. That costs a copy more
+ * and a change of threads, but messages of any size travel whatever the limit is.
+ */
+#include <linux/kthread.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+
+#include "ethermx.h"
+
+/* Frames of pulls that wait to be copied, at most: more are dropped, and asked for again. */
+#define FRAMES_MAX 256
+/* Requests whose replies wait to be built, at most. */
+#define RUNS_MAX 64
+
+atomic64_t emx_regions_loose;
+
+/* In skb->cb: what is to be done with a frame. */
+struct copy {
+	u64 serial; /* of the pull, which may be gone */
+	u32 slot;
+	u32 position;
+	u32 source;
+	u32 bytes;
+};
+
+struct run {
+	struct list_head list;
+	struct fw_replies replies;
+};
+
+static struct copy *copy_of(struct sk_buff *skb)
+{
+	BUILD_BUG_ON(sizeof(struct copy) > sizeof(skb->cb));
+	return (struct copy *)skb->cb;
+}
+
+/* ---- what waits; caller: endpoint->lock ---- */
+
+bool emx_loose_full(const struct emx_endpoint *ep)
+{
+	return skb_queue_len(&ep->loose_frames) >= FRAMES_MAX;
+}
+
+void emx_loose_copy(struct emx_endpoint *ep, const struct fw_fx *fx, const struct sk_buff *skb)
+{
+	struct emx_pull *pull = &ep->pull[fx->u.copy.pull];
+	/* Nobody else has it: the receive path is done with it when this returns. */
+	struct sk_buff *kept = skb_get((struct sk_buff *)skb);
+	struct copy *copy = copy_of(kept);
+
+	copy->serial = pull->serial;
+	copy->slot = fx->u.copy.pull;
+	copy->position = fx->u.copy.position;
+	copy->source = fx->u.copy.source;
+	copy->bytes = fx->u.copy.length;
+	pull->copies++;
+	__skb_queue_tail(&ep->loose_frames, kept);
+	queue_work(emx_workqueue, &ep->loose_work);
+}
+
+void emx_loose_reply(struct emx_endpoint *ep, const struct fw_replies *replies)
+{
+	struct run *run = NULL;
+
+	if (ep->loose_run_count < RUNS_MAX)
+		run = kmalloc(sizeof(*run), GFP_ATOMIC);
+	if (!run) {
+		emx_count(ep->counters, EMX_CNT_DROP_PULL_BUSY, 1);
+		return;
+	}
+	run->replies = *replies;
+	list_add_tail(&run->list, &ep->loose_runs);
+	ep->loose_run_count++;
+	queue_work(emx_workqueue, &ep->loose_work);
+}
+
+/* ---- pulls ---- */
+
+static int copy_out(const struct sk_buff *skb, const struct copy *copy,
+		    const struct emx_region *region)
+{
+	u64 position = copy->position;
+	u32 left = copy->bytes;
+	u32 from = copy->source;
+	void __user *address;
+	struct iov_iter to;
+	u32 n;
+
+	for (; left; left -= n, position += n, from += n) {
+		n = min(left, emx_region_address(region, position, &address));
+		iov_iter_ubuf(&to, READ, address, n);
+		if (skb_copy_datagram_iter(skb, from, &to, n))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/* The next frame, and a reference on the region it is for; NULL when none waits. */
+static struct sk_buff *next_frame(struct emx_endpoint *ep, struct emx_region **region)
+{
+	struct emx_pull *pull;
+	struct sk_buff *skb;
+
+	*region = NULL;
+	spin_lock_bh(&ep->lock);
+	skb = __skb_dequeue(&ep->loose_frames);
+	if (skb) {
+		pull = &ep->pull[copy_of(skb)->slot];
+		if (pull->region && pull->serial == copy_of(skb)->serial) {
+			*region = pull->region;
+			kref_get(&pull->region->ref);
+		}
+	}
+	spin_unlock_bh(&ep->lock);
+	return skb;
+}
+
+/* After a copy: tells the end of its pull, if this was the last; err: there is no such memory. */
+static void copied(struct emx_endpoint *ep, const struct copy *copy, int err)
+{
+	struct emx_pull *pull = &ep->pull[copy->slot];
+	struct fw_fx fx = { .kind = FW_FX_NONE };
+	struct sk_buff_head out;
+
+	__skb_queue_head_init(&out);
+	spin_lock_bh(&ep->lock);
+	if (ep->open && pull->region && pull->serial == copy->serial) {
+		pull->copies--;
+		if (err && pull->ended) {
+			pull->end.u.pull.status = EMX_PULL_ABORTED;
+		} else if (err) {
+			fw_pull_fail(ep->fw, copy->slot, EMX_PULL_ABORTED);
+			emx_effects(ep, &fx, 1, NULL, &out);
+		}
+		if (pull->region && pull->serial == copy->serial && pull->ended && !pull->copies)
+			emx_pull_finish(ep, pull);
+	}
+	spin_unlock_bh(&ep->lock);
+	emx_tx_all(ep->board, &out);
+}
+
+static void copy_frames(struct emx_endpoint *ep, bool usable)
+{
+	struct emx_region *region;
+	struct sk_buff *skb;
+	int err;
+
+	while ((skb = next_frame(ep, &region))) {
+		if (region) {
+			err = usable ? copy_out(skb, copy_of(skb), region) : -EFAULT;
+			emx_region_put(region);
+			copied(ep, copy_of(skb), err);
+		}
+		consume_skb(skb);
+		cond_resched();
+	}
+}
+
+/* ---- windows ---- */
+
+static struct run *next_run(struct emx_endpoint *ep, struct emx_region **region)
+{
+	struct run *run;
+
+	*region = NULL;
+	spin_lock_bh(&ep->lock);
+	run = list_first_entry_or_null(&ep->loose_runs, struct run, list);
+	if (run) {
+		list_del(&run->list);
+		ep->loose_run_count--;
+		*region = ep->window[run->replies.window];
+		if (*region)
+			kref_get(&(*region)->ref);
+	}
+	spin_unlock_bh(&ep->lock);
+	return run;
+}
+
+static void count(struct emx_endpoint *ep, unsigned int counter)
+{
+	spin_lock_bh(&ep->lock);
+	emx_count(ep->counters, counter, 1);
+	spin_unlock_bh(&ep->lock);
+}
+
+/* As emx_window_reply(), one frame at a time, since each copy may sleep. */
+static void send_run(struct emx_endpoint *ep, struct fw_replies *run,
+		     const struct emx_region *region)
+{
+	struct emx_board *board = ep->board;
+	u64 from = (u64)run->window_offset + run->position;
+	u32 length = run->len_first;
+	u8 header[EMX_HEADER_MAX];
+	struct sk_buff *skb;
+
+	/* The window may be another one by now. */
+	if (!region->loose || from + run->length > region->length)
+		return;
+	fw_encode(&board->fw.sizes, &run->reply, header);
+	for (; run->length; run->length -= length, length = board->fw.sizes.reply) {
+		length = min(length, run->length);
+		fw_reply_place(header, run->first++, run->position, length);
+		skb = emx_tx_loose(board, header, FW_REPLY_HEADER, region, from, length);
+		count(ep, IS_ERR(skb) ? EMX_CNT_TX_FAILED : EMX_CNT_TX_PULL_REPLY);
+		if (!IS_ERR(skb))
+			emx_tx(board, skb);
+		from += length;
+		run->position += length;
+	}
+}
+
+static void send_runs(struct emx_endpoint *ep, bool usable)
+{
+	struct emx_region *region;
+	struct run *run;
+
+	while ((run = next_run(ep, &region))) {
+		if (region && usable)
+			send_run(ep, &run->replies, region);
+		emx_region_put(region);
+		kfree(run);
+		cond_resched();
+	}
+}
+
+/* ---- the thread ---- */
+
+static void loose_work(struct work_struct *work)
+{
+	struct emx_endpoint *ep = container_of(work, struct emx_endpoint, loose_work);
+	bool usable = mmget_not_zero(ep->mm); /* else the process has ended */
+
+	if (usable)
+		kthread_use_mm(ep->mm);
+	send_runs(ep, usable);
+	copy_frames(ep, usable);
+	if (usable) {
+		kthread_unuse_mm(ep->mm);
+		mmput(ep->mm);
+	}
+}
+
+void emx_loose_init(struct emx_endpoint *ep)
+{
+	__skb_queue_head_init(&ep->loose_frames);
+	INIT_LIST_HEAD(&ep->loose_runs);
+	INIT_WORK(&ep->loose_work, loose_work);
+}
+
+void emx_loose_flush(struct emx_endpoint *ep)
+{
+	flush_work(&ep->loose_work);
+}
+
+void emx_loose_close(struct emx_endpoint *ep)
+{
+	cancel_work_sync(&ep->loose_work);
+	/* Nothing is added any more, and without an address space nothing is touched. */
+	send_runs(ep, false);
+	copy_frames(ep, false);
+}
