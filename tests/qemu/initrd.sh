@@ -15,7 +15,7 @@ kver=$2
 here=$(cd "$(dirname "$0")" && pwd)
 root=$dir/root
 
-need gcc cpio gzip ip
+need gcc cpio gzip ip setpriv dash
 [ -x /bin/busybox ] || skip "no busybox: apt-get install busybox-static"
 ldd /bin/busybox >/dev/null 2>&1 && skip "busybox is not static: apt-get install busybox-static"
 
@@ -64,6 +64,8 @@ for applet in $(/bin/busybox --list); do
 done
 rm -f "$root/bin/ip"
 add_program ip
+rm -f "$root/bin/setpriv"
+add_program setpriv
 # Busybox's shell takes its own "ip", which knows no namespaces, whatever PATH says.
 add_program dash
 ln -sf dash "$root/bin/sh"
@@ -75,5 +77,7 @@ add_module net/bridge/bridge.ko
 cp "$dir/ethermx.ko" "$root/"
 cp "$here"/guest/*.sh "$root/"
 install -m 755 "$here/guest/init" "$root/init"
-gcc -O2 -g -Wall -Wextra -Werror -static -I"$TOP/include" -o "$root/frames" "$here/guest/frames.c"
+for program in frames; do
+	gcc -O2 -g -Wall -Wextra -Werror -static -I"$TOP/include" -o "$root/$program" "$here/guest/$program.c"
+done
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0 | gzip -1) >"$dir/initrd.gz"
