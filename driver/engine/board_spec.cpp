@@ -6,10 +6,8 @@
 
 #include <net/if.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
 namespace emx {
@@ -80,38 +78,6 @@ bool parse_board_spec(const std::string &text, std::vector<BoardSpec> &boards, s
             }
         }
         boards.push_back(spec);
-    }
-    return true;
-}
-
-bool read_agent_config(const std::string &path, AgentConfig &config, std::string &error)
-{
-    config = {};
-    errno = 0;
-    std::ifstream file(path);
-    if (!file) {
-        if (errno == ENOENT)
-            return true;
-        error = path + ": " + std::strerror(errno);
-        return false;
-    }
-    int number = 0;
-    for (std::string line; std::getline(file, line);) {
-        number++;
-        line = trim(line.substr(0, line.find('#')));
-        if (line.empty())
-            continue;
-        const auto equals = line.find('=');
-        const std::string key = trim(line.substr(0, equals));
-        std::string *const target = key == "boards"  ? &config.boards
-                                    : key == "group" ? &config.group
-                                                     : nullptr;
-        if (equals == std::string::npos || !target) {
-            error = path + ", line " + std::to_string(number) + ": \"" + line +
-                    "\" is not understood; write boards = INTERFACE[:W|:N[=SIZE]][,...] or group = NAME";
-            return false;
-        }
-        *target = trim(line.substr(equals + 1));
     }
     return true;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a user says about boards: "eth1:W,eth2:N=1500", from EMX_BOARDS, --boards or ethermx.conf; and
-// the rest of that file.
+// What a user says about boards: "eth1:W,eth2:N=1500", from EMX_BOARDS, --boards or ethermx.conf.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,6 @@ extern "C" {
 
 namespace emx {
 
-inline constexpr const char *default_config_path = "/etc/ethermx/ethermx.conf";
-
 /// One board as configured, before the interface is looked at.
 struct BoardSpec {
     std::string interface;
@@ -25,16 +22,6 @@ struct BoardSpec {
 /// Parses `iface[:W|:N[=MTU]][,iface2...]`. False with a sentence in error when it is nonsense; blanks
 /// around the parts are allowed, an empty text gives no boards.
 bool parse_board_spec(const std::string &text, std::vector<BoardSpec> &boards, std::string &error);
-
-/// What a configuration file says; empty where it says nothing.
-struct AgentConfig {
-    std::string boards; ///< for parse_board_spec
-    std::string group; ///< members of this group are served
-};
-
-/// Reads a configuration file: lines KEY = VALUE with the keys of AgentConfig, `#` starts a comment. A
-/// missing file says nothing; false with a sentence in error for an unreadable file or an unknown key.
-bool read_agent_config(const std::string &path, AgentConfig &config, std::string &error);
 
 /// Sizes of the dialect of a board on an interface of that MTU (bytes of payload). False with a
 /// sentence that names the remedy when the interface cannot carry its frames (wire specification, 5.2).

@@ -118,7 +118,7 @@ zebra" >"$NETLAB_TMP/peers"
         "${with[@]}" EMX_GROUP=nobodies "${open[@]}"
     printf '# boards\nboard = eth0\n' >"$NETLAB_TMP/conf"
     expect "nonsense in ethermx.conf" 1 'line 2: "board = eth0" is not understood; write boards = ' host 1 "$EMX_OMXD" -f -c "$NETLAB_TMP/conf"
-    sed 's/^#\(boards\|group\) = .*/\1 = root/' tools/omxd/ethermx.conf >"$NETLAB_TMP/conf"
+    sed 's/^#\(boards\|group\) = .*/\1 = root/' tools/setup/ethermx.conf >"$NETLAB_TMP/conf"
     expect "the shipped ethermx.conf is understood" 1 'interface root does not exist here' host 1 "$EMX_OMXD" -f -c "$NETLAB_TMP/conf"
 }
 

@@ -6,6 +6,7 @@
 #include "driver/engine/clock.hpp"
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
+#include "tools/omxd/config_file.hpp"
 #include "tools/omxd/peers_file.hpp"
 
 #include <grp.h>
@@ -22,6 +23,7 @@ namespace {
 
 constexpr int backlog = 256;
 constexpr uint32_t peers_capacity = 1024;
+constexpr uint32_t default_endpoint_max = 32;
 constexpr const char *default_group = "ethermx";
 
 std::string own_host_name()
@@ -129,12 +131,15 @@ bool Agent::read_config(StartError &error)
 {
     if (options_.config.empty())
         options_.config = default_config_path;
-    AgentConfig config;
+    ConfigFile config;
     std::string why;
-    if (!read_agent_config(options_.config, config, why))
+    if (!read_config_file(options_.config, config, why) || !parse_board_spec(options_.boards, specs_, why))
         return fail(error, mx_no_dev, why);
-    if (options_.boards.empty())
-        options_.boards = config.boards;
+    if (specs_.empty())
+        specs_ = config.boards;
+    options_.peers = choose_peers_path(options_.peers.empty() ? config.peers : options_.peers);
+    if (options_.endpoint_max == 0)
+        options_.endpoint_max = config.endpoints ? config.endpoints : default_endpoint_max;
     const bool named = !options_.group.empty() || !config.group.empty();
     if (options_.group.empty())
         options_.group = named ? config.group : default_group;
@@ -147,16 +152,12 @@ bool Agent::read_config(StartError &error)
 
 bool Agent::plan_boards(StartError &error)
 {
-    std::string why;
-    std::vector<BoardSpec> specs;
-    if (!parse_board_spec(options_.boards, specs, why))
-        return fail(error, mx_no_dev, why);
-    if (specs.empty())
+    if (specs_.empty())
         return fail(error, mx_no_dev,
                     "no board configured: set EMX_BOARDS=INTERFACE or name interfaces in " + options_.config);
-    if (specs.size() > boards_max)
+    if (specs_.size() > boards_max)
         return fail(error, mx_no_dev, "at most " + std::to_string(boards_max) + " boards can be configured");
-    for (const BoardSpec &spec : specs) {
+    for (const BoardSpec &spec : specs_) {
         BoardPlan plan;
         if (!plan_board(spec, plan, error))
             return false;
@@ -217,10 +218,7 @@ bool Agent::open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>
 
 bool Agent::load_peers(StartError &error)
 {
-    std::string path = options_.peers;
-    for (const char *candidate : {"/etc/ethermx/peers", "/etc/open-mx/peers"})
-        if (path.empty() && ::access(candidate, F_OK) == 0)
-            path = candidate;
+    const std::string &path = options_.peers;
     if (path.empty())
         return true;
     std::vector<NamedPeer> peers;

@@ -25,7 +25,7 @@ struct AgentOptions {
     std::string peers; ///< empty: the default paths, where one exists
     std::string group; ///< empty: from config, or else ethermx
     std::string log; ///< file; empty: standard error in the foreground, else none
-    uint32_t endpoint_max = 32;
+    uint32_t endpoint_max = 0; ///< 0: from config, or else 32
     int64_t linger_s = -1; ///< seconds after the last client; below 0: for ever
     int report_fd = -1; ///< started by a process: tells it the outcome
     bool foreground = false;
@@ -111,6 +111,7 @@ private:
     Fd listener_;
     Fd signals_;
     LinkWatch links_;
+    std::vector<BoardSpec> specs_;
     std::vector<BoardPlan> plans_;
     std::unique_ptr<BoardFile> file_;
     std::vector<std::unique_ptr<AgentBoard>> boards_;

@@ -48,6 +48,7 @@ bool read_peers_file(const std::string &path, std::vector<NamedPeer> &peers, std
                     ": write a line as MAC NAME, for example 02:00:00:00:00:0a node1:0";
             return false;
         }
+        peer.line = number;
         peers.push_back(std::move(peer));
     }
     return true;

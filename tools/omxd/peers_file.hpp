@@ -11,6 +11,7 @@ namespace emx {
 struct NamedPeer {
     uint64_t mac = 0;
     std::string name;
+    int line = 0; ///< of the file
 };
 
 /// Six hexadecimal bytes with colons to a unicast address; false when it is none.

@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The configuration of a host, without the module: omx_init understands what is right, names line and remedy
+# of what is wrong, and omxd takes the same file. What the system reads (udev rule, unit, modprobe) is well-formed.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/netlab.sh
+netlab_begin "$PWD/tests/netns/setup.sh" "$@"
+build=${EMX_BUILD:-$PWD/build}/plain
+init=$build/tools/setup/omx_init omxd=$build/tools/omxd/omxd
+passed=0 failed=0 skipped=0
+conf=$NETLAB_TMP/ethermx.conf
+
+# expect NAME STATUS PATTERN COMMAND...: on host 1, within 20 s; it prints that and nothing against it.
+expect() {
+    local name=$1 want=$2 pattern=$3 status
+    shift 3
+    netlab_in 1 timeout 20 "$@" >"$NETLAB_TMP/out" 2>&1
+    status=$?
+    if [ $status = "$want" ] && grep -qE -- "$pattern" "$NETLAB_TMP/out"; then
+        passed=$((passed + 1))
+        return
+    fi
+    failed=$((failed + 1))
+    echo "FAILED: $name: status $status, wanted $want and /$pattern/"
+    sed 's/^/    /' "$NETLAB_TMP/out"
+}
+
+# wrong LINES PATTERN: with these lines (\n between them) check fails so; the file's path begins the message.
+wrong() {
+    printf '%b' "$1" >"$conf"
+    expect "$1" 255 "^omx_init: $conf$2" "$init" -c "$conf" check
+}
+
+# right LINES PATTERN
+right() {
+    printf '%b' "$1" >"$conf"
+    expect "$1" 0 "$2" "$init" -c "$conf" check
+}
+
+wrong_lines() {
+    wrong 'board = eth0\n' ', line 1: "board = eth0" is not understood; write boards = INTERFACE'
+    wrong '# a comment\n\nboards eth0\n' ', line 3: "boards eth0" is not understood'
+    wrong 'boards = eth0:X\n' ', line 1: board "eth0:X": the dialect is W, N, or N=SIZE'
+    wrong '\nboards = eth0:N=12\n' ', line 2: board "eth0:N=12": .* frame size of 256 to 65535'
+    wrong 'boards = eth0,eth0\n' ', line 1: board eth0 is named twice'
+    wrong 'boards = a-name-of-20-letters\n' ', line 1: .*not an interface name; write INTERFACE'
+    wrong 'boards = eth0:N=1500\nboards = eth1\n' ', line 2: boards was given in line 1 already: put all into one line, separated by commas'
+    wrong 'boards = eth0:N=1500\nendpoints = many\n' ', line 2: endpoints = many: give a number from 1 to 256'
+    wrong 'endpoints = 257\n' ', line 1: endpoints = 257: give a number from 1 to 256'
+    wrong 'endpoints = 0\n' ', line 1: endpoints = 0: give a number'
+    wrong 'endpoints =\n' ', line 1: endpoints = : give a number'
+    wrong 'peers = peers\n' ', line 1: "peers": give the path of the peers file from the root'
+    wrong 'group = users\n' ': no interface is named; add a line such as boards = eth1:N=1500'
+    wrong 'boards =\n' ', line 1: no interface is named'
+    wrong '' ': no interface is named'
+    wrong 'boards = eth0:N=1500,eth7\n' ', line 1: eth7: no such interface here \(ip link lists them\): correct the name'
+    wrong 'boards = lo:N\n' ', line 1: lo: not an Ethernet interface: choose another one'
+    wrong 'boards = eth0:W\n' ', line 1: interface eth0 has MTU 1500, but dialect W needs 4130: configure dialect N'
+    wrong 'boards = eth0:N=9000\n' ', line 1: interface eth0 has MTU 1500, too small for dialect N=9000: configure eth0:N=1500'
+    expect "no file" 255 "omx_init: /no/conf: No such file or directory: make it from the example ethermx.conf" "$init" -c /no/conf check
+    expect "a folder" 255 "omx_init: $NETLAB_TMP: Is a directory" "$init" -c "$NETLAB_TMP" check
+}
+
+wrong_peers() {
+    local peers=$NETLAB_TMP/peers line
+    printf '02:00:00:00:00:01 node1:0\nzebra\n' >"$peers"
+    printf 'boards = eth0:N\npeers = %s\n' "$peers" >"$conf"
+    expect "peers, line 2" 255 "peers file $peers, line 2: write a line as MAC NAME" "$init" -c "$conf" check
+    for line in '01:00:00:00:00:01 group:0' '02:00:00:00:00:01' '02:00:00:00:00:01 a b' '02:00:00:00:00 a'; do
+        echo "$line" >"$peers"
+        expect "peers: $line" 255 "line 1: write a line as MAC NAME" "$init" -c "$conf" check
+    done
+    rm "$peers"
+    expect "no peers file" 255 "peers file $peers: No such file" "$init" -c "$conf" check
+    expect "nor for omxd" 1 "peers file $peers: No such file" "$omxd" -f -c "$conf"
+}
+
+right_lines() {
+    local peers=$NETLAB_TMP/peers
+    right 'boards = eth0:N=1500\n' '^board eth0:N=1500$'
+    right '  boards=eth0:N # dialect of the others\n' '^board eth0:N=1514$|^board eth0:N=1500$'
+    right 'endpoints = 256\r\nboards = eth0:N=1400\r\n' '^256 endpoints per board$'
+    right 'boards = eth0:N\n' 'no list of peers: boards that make contact are added|peers? in /etc/'
+    printf '# all\n02:00:00:00:00:01 node1:0\n02:00:00:00:00:02 node2:0 # the other\n' >"$peers"
+    right "boards = eth0:N=1500\npeers = $peers\n" "^2 peers in $peers; others are refused$"
+    sed 's/^#boards = .*/boards = eth0:N=1500/' tools/setup/ethermx.conf >"$conf"
+    expect "the shipped example" 0 '^board eth0:N=1500$' "$init" -c "$conf" check
+}
+
+# Interfaces may come later than the service.
+late_interface() {
+    printf 'boards = late0:N=1500\n' >"$conf"
+    netlab_bg 1 "$NETLAB_TMP/late" timeout 20 "$init" -c "$conf" -w 15 check
+    local waiting=$NETLAB_PID
+    ip -n "${NETLAB_NS[1]}" link add late0 mtu 1000 type veth peer name late1
+    ip -n "${NETLAB_NS[1]}" link set late0 mtu 1500
+    wait "$waiting"
+    expect "waits for an interface and its MTU" 0 '^board late0:N=1500$' sh -c "cat '$NETLAB_TMP/late'; exit $?"
+    printf 'boards = late7:N=1500\n' >"$conf"
+    expect "but not for ever" 255 'line 1: late7: no such interface here' "$init" -c "$conf" -w 1 check
+}
+
+commands() {
+    expect "--zebra" 255 "unrecognized option '--zebra'" "$init" --zebra
+    expect "-h" 255 '^usage: omx_init ' "$init" -h
+    expect "no command" 255 'give one of start, stop, restart, status, check' "$init"
+    expect "two commands" 255 'give one of start, stop' "$init" start stop
+    expect "another command" 255 '"go": give start, stop, restart, status or check' "$init" go
+    expect "-w" 255 '"soon" is not a number from 0 to 3600' "$init" -w soon check
+    if [ -e /sys/module/ethermx ]; then
+        echo "skipped: the module is loaded here"
+        skipped=$((skipped + 2))
+        return
+    fi
+    expect "status without the module" 3 '^not running: the kernel module is not loaded' "$init" status
+    expect "stop without the module" 0 '^not running: the kernel module is not loaded' "$init" stop
+}
+
+# NETLAB_NAMES: shorter names in messages
+# shellcheck disable=SC2034 # read by netlab_make
+NETLAB_NAMES="node1 node2"
+netlab_make 2 1500 || exit 1
+commands
+wrong_lines
+wrong_peers
+right_lines
+late_interface
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

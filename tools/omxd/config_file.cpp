@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Reading of the configuration file.
+#include "tools/omxd/config_file.hpp"
+
+#include <emx/wire.h>
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+namespace emx {
+namespace {
+
+constexpr const char *known_lines = "boards = INTERFACE[:W|:N[=SIZE]][,...], group = NAME, peers = FILE or "
+                                    "endpoints = NUMBER";
+
+std::string trim(const std::string &text)
+{
+    const char *blanks = " \t\r\n";
+    const auto first = text.find_first_not_of(blanks);
+    if (first == std::string::npos)
+        return {};
+    return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+bool parse_endpoints(const std::string &text, uint32_t &number)
+{
+    const char *const end = text.data() + text.size();
+    const auto [rest, failed] = std::from_chars(text.data(), end, number);
+    return failed == std::errc{} && rest == end && number >= 1 && number <= EMX_ENDPOINTS_MAX;
+}
+
+/// Empty, or what is wrong with the line.
+std::string take(const std::string &key, const std::string &value, int line, ConfigFile &config)
+{
+    std::string error;
+    if (key == "boards") {
+        config.boards_line = line;
+        parse_board_spec(value, config.boards, error);
+    } else if (key == "group") {
+        config.group = value;
+    } else if (key == "peers") {
+        config.peers = value;
+        if (value.empty() || value[0] != '/')
+            error = "\"" + value + "\": give the path of the peers file from the root, as in peers = " +
+                    default_peers_paths[0];
+    } else if (!parse_endpoints(value, config.endpoints)) {
+        error = "endpoints = " + value + ": give a number from 1 to " + std::to_string(EMX_ENDPOINTS_MAX);
+    }
+    return error;
+}
+
+bool is_key(const std::string &text)
+{
+    return text == "boards" || text == "group" || text == "peers" || text == "endpoints";
+}
+
+} // namespace
+
+bool read_config_file(const std::string &path, ConfigFile &config, std::string &error)
+{
+    config = {};
+    errno = 0;
+    std::ifstream file(path);
+    if (!file) {
+        if (errno == ENOENT)
+            return true;
+        error = path + ": " + std::strerror(errno);
+        return false;
+    }
+    std::map<std::string, int> seen;
+    int number = 0;
+    for (std::string line; std::getline(file, line);) {
+        number++;
+        line = trim(line.substr(0, line.find('#')));
+        if (line.empty())
+            continue;
+        const auto equals = line.find('=');
+        const std::string key = trim(line.substr(0, equals));
+        if (equals == std::string::npos || !is_key(key))
+            error = "\"" + line + "\" is not understood; write " + known_lines;
+        else if (const auto [first, fresh] = seen.emplace(key, number); !fresh)
+            error = key + " was given in line " + std::to_string(first->second) +
+                    " already: put all into one line, separated by commas, or remove one";
+        else
+            error = take(key, trim(line.substr(equals + 1)), number, config);
+        if (error.empty())
+            continue;
+        error = path + ", line " + std::to_string(number) + ": " + error;
+        return false;
+    }
+    if (!file.bad())
+        return true;
+    error = path + ": " + std::strerror(errno);
+    return false;
+}
+
+std::string choose_peers_path(const std::string &named)
+{
+    if (!named.empty())
+        return named;
+    for (const char *candidate : default_peers_paths)
+        if (::access(candidate, F_OK) == 0)
+            return candidate;
+    return {};
+}
+
+} // namespace emx

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The configuration file of a host, which the board agent and the start program of the kernel module read.
+#pragma once
+
+#include "driver/engine/board_spec.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace emx {
+
+inline constexpr const char *default_config_path = "/etc/ethermx/ethermx.conf";
+inline constexpr const char *default_peers_paths[] = {"/etc/ethermx/peers", "/etc/open-mx/peers"};
+
+/// What a configuration file says; empty or 0 where it says nothing.
+struct ConfigFile {
+    std::vector<BoardSpec> boards;
+    int boards_line = 0; ///< for messages about them
+    std::string group; ///< whose members the board agent serves
+    std::string peers; ///< path of a peers file
+    uint32_t endpoints = 0; ///< numbers per board
+};
+
+/// Reads a configuration file: lines KEY = VALUE with the keys of ConfigFile, each at most once; `#` starts
+/// a comment. A missing file says nothing. False with a sentence in error, which names file, line and
+/// remedy, for an unreadable file and for a line that is not understood.
+bool read_config_file(const std::string &path, ConfigFile &config, std::string &error);
+
+/// The peers file in use: `named` if it is not empty, else the first default that exists, else empty.
+std::string choose_peers_path(const std::string &named);
+
+} // namespace emx

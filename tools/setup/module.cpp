@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Loading and unloading of the kernel module, by modprobe.
+#include "tools/setup/module.hpp"
+
+#include "tools/cli.hpp"
+
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace emx {
+namespace {
+
+/// Exit status of modprobe; 127 when there is none.
+int modprobe(std::vector<const char *> arguments)
+{
+    arguments.insert(arguments.begin(), "modprobe");
+    arguments.push_back(nullptr);
+    const pid_t child = ::fork();
+    if (child < 0)
+        throw cli::Failure(std::string("starting modprobe: ") + std::strerror(errno));
+    if (child == 0) {
+        ::execvp(arguments[0], const_cast<char *const *>(arguments.data()));
+        ::_exit(127);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string kernel_release()
+{
+    utsname name{};
+    ::uname(&name);
+    return name.release;
+}
+
+} // namespace
+
+bool module_loaded() { return ::access("/sys/module/ethermx", F_OK) == 0; }
+
+void load_module()
+{
+    if (::geteuid() != 0)
+        throw cli::Failure("the kernel module is not loaded, and only root can do that: run as root");
+    const int status = modprobe({"ethermx"});
+    if (status == 127)
+        throw cli::Failure("no modprobe: apt-get install kmod");
+    if (status != 0)
+        throw cli::Failure("modprobe ethermx failed. Built for this kernel, " + kernel_release() +
+                           ", it is by: dkms install ethermx/" EMX_VERSION
+                           " (dkms status shows what there is); dmesg tells if it does not suit");
+}
+
+bool unload_module() { return modprobe({"-q", "-r", "ethermx"}) == 0; }
+
+std::optional<unsigned> boards_everywhere()
+{
+    std::ifstream file("/sys/class/misc/ethermx/boards");
+    unsigned count = 0;
+    if (file >> count)
+        return count;
+    return std::nullopt;
+}
+
+} // namespace emx

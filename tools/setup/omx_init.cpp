@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// omx_init: gives this host's interfaces to the kernel module as the configuration says, and takes them back.
+#include "tools/board_view.hpp"
+#include "tools/cli.hpp"
+#include "tools/driver_boards.hpp"
+#include "tools/setup/module.hpp"
+#include "tools/setup/plan.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace emx {
+namespace {
+
+constexpr int not_running = 3; // what init scripts return from "status"
+constexpr uint32_t default_peers = 1024; // of the module
+
+struct Options {
+    std::string config = default_config_path;
+    uint32_t wait_s = 0;
+};
+
+std::string interface_of(const emx_dev_board &board)
+{
+    return driver_text(board.interface, sizeof(board.interface));
+}
+
+const emx_dev_board *find(const std::vector<emx_dev_board> &boards, const std::string &interface)
+{
+    for (const emx_dev_board &board : boards)
+        if (interface_of(board) == interface)
+            return &board;
+    return nullptr;
+}
+
+const char *plural(std::size_t count) { return count == 1 ? "" : "s"; }
+
+// ---- start
+
+/// Undoes a start that fails half way.
+class Undo {
+public:
+    explicit Undo(bool loaded) : unload_(loaded) {}
+    Undo(const Undo &) = delete;
+    Undo &operator=(const Undo &) = delete;
+    ~Undo()
+    {
+        for (const std::string &interface : attached_)
+            back(interface);
+        if (unload_)
+            unload_module();
+    }
+    void remember(const std::string &interface) { attached_.push_back(interface); }
+    void keep()
+    {
+        attached_.clear();
+        unload_ = false;
+    }
+
+private:
+    static void back(const std::string &interface) noexcept
+    {
+        try {
+            detach_board(open_driver(), interface);
+        } catch (const std::exception &failure) {
+            std::fprintf(stderr, "omx_init: %s\n", failure.what());
+        }
+    }
+
+    std::vector<std::string> attached_;
+    bool unload_;
+};
+
+/// A table for the listed boards, and this host's own.
+uint32_t peers_wanted(const Plan &plan)
+{
+    const std::size_t count = plan.peers.size() + plan.config.boards.size();
+    if (count > FW_PEERS_MAX)
+        throw cli::Failure(plan.peers_path + ": " + std::to_string(plan.peers.size()) + " peers, at most " +
+                           std::to_string(FW_PEERS_MAX) + " with this host's: remove some");
+    return count > default_peers ? static_cast<uint32_t>(count) : 0;
+}
+
+void attach_all(const Plan &plan, Undo &undo)
+{
+    const DriverFile file = open_driver();
+    const auto before = file.boards();
+    for (const BoardSpec &spec : plan.config.boards) {
+        const emx_dev_board *const there = find(before, spec.interface);
+        if (there && !spec_matches(spec, spec.interface, sizes_of(*there)))
+            throw cli::Failure(plan.boards_place() + ": the kernel module has " + describe_board(*there) +
+                               " already, which is something else: omx_init restart");
+        if (there) {
+            std::printf("%s is board #%u already\n", describe_board(*there).c_str(), there->number);
+            continue;
+        }
+        try {
+            const emx_dev_board board = attach_board(file, spec, plan.config.endpoints, peers_wanted(plan));
+            undo.remember(spec.interface);
+            std::printf("%s is board #%u\n", describe_board(board).c_str(), board.number);
+        } catch (const cli::Failure &failure) {
+            throw cli::Failure(plan.boards_place() + ": " + failure.what());
+        }
+    }
+}
+
+void set_peers(const Plan &plan)
+{
+    if (plan.peers_path.empty())
+        return;
+    const auto view = open_driver_view("", true);
+    view->clear_peers();
+    for (const NamedPeer &peer : plan.peers) {
+        try {
+            view->append_peer(peer.mac, peer.name);
+        } catch (const cli::Failure &failure) {
+            throw cli::Failure("peers file " + plan.peers_path + ", line " + std::to_string(peer.line) +
+                               ": " + failure.what());
+        }
+    }
+    view->complete_peers();
+    std::printf("%zu peer%s from %s; others are refused\n", plan.peers.size(), plural(plan.peers.size()),
+                plan.peers_path.c_str());
+}
+
+void start(const Plan &plan, const Options &options)
+{
+    check_interfaces(plan, options.wait_s);
+    const bool load = !module_loaded();
+    if (load) {
+        load_module();
+        std::printf("kernel module ethermx loaded\n");
+    }
+    Undo undo(load);
+    attach_all(plan, undo);
+    set_peers(plan);
+    undo.keep();
+}
+
+// ---- stop
+
+/// Nothing is taken away while something is in use.
+void refuse_while_open(BoardView &view)
+{
+    for (const BoardFacts &board : view.boards())
+        for (const HolderView &holder : view.holders(board.number))
+            throw cli::Failure(board.interface + ": endpoint " + std::to_string(holder.number) +
+                               " is open by process " + std::to_string(holder.pid) + " (" + holder.command +
+                               "): end it first; omx_endpoint_info -a shows all. Nothing was changed");
+}
+
+void detach_all()
+{
+    const DriverFile file = open_driver();
+    const auto boards = file.boards();
+    if (!boards.empty())
+        refuse_while_open(*open_driver_view("", true));
+    for (const emx_dev_board &board : boards) {
+        detach_board(file, interface_of(board));
+        std::printf("%s is no board any more\n", interface_of(board).c_str());
+    }
+}
+
+void stop()
+{
+    if (::geteuid() != 0)
+        throw cli::Failure("only root can take boards from the kernel module: run as root");
+    if (!module_loaded()) {
+        std::printf("not running: the kernel module is not loaded\n");
+        return;
+    }
+    detach_all();
+    const auto left = boards_everywhere();
+    if (!left || *left > 0)
+        std::printf("the kernel module stays: other network namespaces may have boards\n");
+    else if (unload_module())
+        std::printf("kernel module ethermx unloaded\n");
+    else
+        std::printf("the kernel module stays: some program has " EMX_DEV_PATH " open\n");
+}
+
+// ---- status
+
+void print_board(BoardView &view, const BoardFacts &board)
+{
+    const std::size_t open = view.holders(board.number).size(), peers = view.peers(board.number).size();
+    std::printf("board #%u: %s:%s, address %s, link %s, %zu of %u endpoints open, %zu peer%s, %s\n",
+                board.number, board.interface.c_str(), board.dialect().c_str(),
+                cli::mac_text(board.mac).c_str(), board.link == EMX_LINK_UP ? "Up" : "Down", open,
+                board.endpoint_max, peers, plural(peers),
+                board.peers_open ? "others are added" : "others are refused");
+}
+
+/// Whether the boards are those of the configuration; tells which are not.
+bool compare(const Plan &plan, const std::vector<emx_dev_board> &boards)
+{
+    bool same = true;
+    for (const BoardSpec &spec : plan.config.boards) {
+        const emx_dev_board *const there = find(boards, spec.interface);
+        if (there && spec_matches(spec, spec.interface, sizes_of(*there)))
+            continue;
+        std::printf("%s: %s is %s: omx_init %s\n", plan.boards_place().c_str(), spec.interface.c_str(),
+                    there ? "a board with another dialect" : "no board", there ? "restart" : "start");
+        same = false;
+    }
+    return same;
+}
+
+int status(const Options &options)
+{
+    if (!module_loaded()) {
+        std::printf("not running: the kernel module is not loaded\n");
+        return not_running;
+    }
+    const DriverFile file = open_driver();
+    const auto boards = file.boards();
+    std::printf("kernel module ethermx, %zu board%s in this network namespace\n", boards.size(),
+                plural(boards.size()));
+    if (!boards.empty()) {
+        const auto view = open_driver_view("", true);
+        for (const BoardFacts &board : view->boards())
+            print_board(*view, board);
+    }
+    return compare(read_plan(options.config), boards) ? 0 : not_running;
+}
+
+// ---- check
+
+/// What start would do, without a privilege and without the module.
+void check(const Options &options)
+{
+    const Plan plan = read_plan(options.config);
+    for (const std::string &board : check_interfaces(plan, options.wait_s))
+        std::printf("board %s\n", board.c_str());
+    if (plan.config.endpoints)
+        std::printf("%u endpoints per board\n", plan.config.endpoints);
+    if (plan.peers_path.empty())
+        std::printf("no list of peers: boards that make contact are added\n");
+    else
+        std::printf("%zu peer%s in %s; others are refused\n", plan.peers.size(), plural(plan.peers.size()),
+                    plan.peers_path.c_str());
+}
+
+int act(const std::string &command, const Options &options)
+{
+    if (command == "status")
+        return status(options);
+    if (command == "check") {
+        check(options);
+    } else if (command == "stop") {
+        stop();
+    } else if (command == "start") {
+        start(read_plan(options.config), options);
+    } else if (command == "restart") {
+        const Plan plan = read_plan(options.config); // a mistake in it ends nothing that runs
+        check_interfaces(plan, options.wait_s);
+        stop();
+        start(plan, options);
+    } else {
+        throw cli::Failure("\"" + command + "\": give start, stop, restart, status or check");
+    }
+    return 0;
+}
+
+int body(int argc, char **argv)
+{
+    Options options;
+    cli::Parser parser("[options] start|stop|restart|status|check",
+                       "Gives this host's interfaces to the kernel module as the configuration file says.");
+    parser.text('c', "config", "configuration file (/etc/ethermx/ethermx.conf)", options.config);
+    parser.number('w', "wait", "wait so many seconds for the interfaces to be there (0)", options.wait_s,
+                  3600);
+    const auto arguments = parser.parse(argc, argv);
+    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); // what modprobe says comes where it belongs
+    if (arguments.size() != 1)
+        throw cli::Failure("give one of start, stop, restart, status, check; -h shows the options");
+    return act(arguments[0], options);
+}
+
+} // namespace
+} // namespace emx
+
+int main(int argc, char **argv) { return emx::cli::run(argc, argv, emx::body); }
