@@ -100,6 +100,20 @@ late_interface() {
     expect "but not for ever" 255 'line 1: late7: no such interface here' "$init" -c "$conf" -w 1 check
 }
 
+system_files() {
+    local unit=$NETLAB_TMP/ethermx.service
+    sed "s|=.*/omx_init |=$init |" "$build/tools/setup/ethermx.service" >"$unit"
+    if command -v systemd-analyze >/dev/null; then
+        expect "the unit" 0 '^ExecStart=.*omx_init --wait 30 start' sh -c "grep ExecStart '$unit' && systemd-analyze verify --man=no '$unit'"
+    else
+        echo "skipped: no systemd-analyze: apt-get install systemd"
+        skipped=$((skipped + 1))
+    fi
+    expect "the rule for udev" 0 '^SUBSYSTEM=="misc", KERNEL=="ethermx", MODE="0666"$' cat tools/setup/60-ethermx.rules
+    # A line for modprobe is a command with words, as "options".
+    expect "the file for modprobe" 0 '^options ethermx endpoints=32 peers=1024$' sed 's/^#\(options\)/\1/' tools/setup/ethermx-modprobe.conf
+}
+
 commands() {
     expect "--zebra" 255 "unrecognized option '--zebra'" "$init" --zebra
     expect "-h" 255 '^usage: omx_init ' "$init" -h
@@ -116,7 +130,6 @@ commands() {
     expect "stop without the module" 0 '^not running: the kernel module is not loaded' "$init" stop
 }
 
-# NETLAB_NAMES: shorter names in messages
 # shellcheck disable=SC2034 # read by netlab_make
 NETLAB_NAMES="node1 node2"
 netlab_make 2 1500 || exit 1
@@ -125,5 +138,6 @@ wrong_lines
 wrong_peers
 right_lines
 late_interface
+system_files
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
