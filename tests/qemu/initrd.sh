@@ -77,7 +77,7 @@ add_module net/bridge/bridge.ko
 cp "$dir/ethermx.ko" "$root/"
 cp "$here"/guest/*.sh "$root/"
 install -m 755 "$here/guest/init" "$root/init"
-for program in frames; do
+for program in frames scribble; do
 	gcc -O2 -g -Wall -Wextra -Werror -static -I"$TOP/include" -o "$root/$program" "$here/guest/$program.c"
 done
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0 | gzip -1) >"$dir/initrd.gz"

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=sh
+# For the tests of this folder: two hosts made of network namespaces, and how to wait for what happens.
+#
+#     a: eth0 02:00:00:00:00:0a ======= b: eth0 02:00:00:00:00:0b
+
+in_host() { # HOST COMMAND...
+	host=$1
+	shift
+	/bin/ip netns exec "$host" "$@"
+}
+
+make_hosts() {
+	/bin/ip netns add a && /bin/ip netns add b && make_link &&
+		/bin/ip -n a link set lo up && /bin/ip -n b link set lo up
+}
+
+make_link() {
+	/bin/ip -n a link add eth0 mtu 9000 address 02:00:00:00:00:0a type veth \
+		peer name eth0 netns b mtu 9000 address 02:00:00:00:00:0b &&
+		/bin/ip -n a link set eth0 up && /bin/ip -n b link set eth0 up
+}
+
+attach() { # SPECIFICATION
+	in_host a /emx/tools/omx_attach "$1" && in_host b /emx/tools/omx_attach "$1"
+}
+
+detach() {
+	in_host a /emx/tools/omx_attach -d eth0 && in_host b /emx/tools/omx_attach -d eth0
+}
+
+says() { # PATTERN COMMAND...: it succeeds and prints that
+	pattern=$1
+	shift
+	"$@" >/tmp/said 2>&1 && grep -qE -- "$pattern" /tmp/said && return
+	cat /tmp/said
+	return 1
+}
+
+refuses() { # PATTERN COMMAND...: it fails and prints that
+	pattern=$1
+	shift
+	"$@" >/tmp/said 2>&1 || { grep -qE -- "$pattern" /tmp/said && return; }
+	cat /tmp/said
+	return 1
+}
+
+until_ok() { # TENTHS-OF-A-SECOND COMMAND...: until it succeeds, so long at most
+	tries=$1
+	shift
+	until "$@"; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || return 1
+		# tidy-allow(sleep): between two looks at what another process does
+		usleep 100000
+	done
+}
+
+memory=/sys/kernel/debug/ethermx/memory
+nothing_is_pinned() { grep -qx '0 pages pinned' $memory; }
+something_is_pinned() { ! nothing_is_pinned; }
+
+nothing_pinned() { # in the end
+	until_ok 100 nothing_is_pinned && return
+	cat $memory
+	return 1
+}
+
+pid_of_endpoint() { # HOST NUMBER
+	sed -n "s/^$2 process \([0-9]*\) .*/\1/p" /sys/kernel/debug/ethermx/"$(directory_of "$1")"/endpoints
+}
+
+endpoint_is_open() { [ -n "$(pid_of_endpoint "$@")" ]; }
+
+directory_of() { # HOST: its board's, which has the number of the namespace in its name
+	echo "eth0@$(in_host "$1" readlink /proc/self/ns/net | tr -dc 0-9)"
+}
