@@ -67,6 +67,18 @@ struct emx_board *emx_board_local(const struct emx_board *board, u64 mac)
 	return NULL;
 }
 
+unsigned int emx_boards_count(void)
+{
+	struct emx_board *board;
+	unsigned int count = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(board, &boards, list)
+		count++;
+	rcu_read_unlock();
+	return count;
+}
+
 void emx_boards_each(struct net *net, void (*f)(struct emx_board *board, void *data), void *data)
 {
 	struct emx_board *board;
@@ -412,6 +424,9 @@ static int device_event(struct notifier_block *nb, unsigned long event, void *in
 		break;
 	case NETDEV_FEAT_CHANGE:
 		WRITE_ONCE(board->gather, !!(dev->features & NETIF_F_SG));
+		break;
+	case NETDEV_CHANGENAME:
+		emx_debugfs_rename(board, dev);
 		break;
 	case NETDEV_UNREGISTER:
 		pr_info("%s: gone, detached\n", dev->name);

@@ -5,6 +5,7 @@
 #ifndef EMX_LINUX_COMPAT_H
 #define EMX_LINUX_COMPAT_H
 
+#include <linux/debugfs.h>
 #include <linux/mm.h>
 #include <linux/timer.h>
 #include <linux/version.h>
@@ -26,6 +27,17 @@ static inline void emx_vma_set_flags(struct vm_area_struct *vma, vm_flags_t flag
 #else
 #define emx_timer_of(var, timer, field) timer_container_of(var, timer, field)
 #endif
+
+/* An entry that could not be made, or renamed, stays away: nothing depends on it. */
+static inline void emx_debugfs_change_name(struct dentry *entry, struct dentry *folder,
+					   const char *name)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+	debugfs_rename(folder, entry, folder, name);
+#else
+	debugfs_change_name(entry, "%s", name);
+#endif
+}
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define emx_timer_stop(timer) del_timer_sync(timer)

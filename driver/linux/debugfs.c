@@ -7,9 +7,39 @@
 #include <linux/seq_file.h>
 #include <net/net_namespace.h>
 
+#include "compat.h"
 #include "ethermx.h"
 
+#define DIRECTORY_MAX (IFNAMSIZ + 16)
+
 static struct dentry *root;
+
+static int board_show(struct seq_file *seq, void *unused)
+{
+	struct emx_board *board = seq->private;
+	struct net_device *dev;
+
+	rcu_read_lock();
+	dev = rcu_dereference(board->dev);
+	if (dev)
+		seq_printf(seq, "interface %s\nmtu %u\n", netdev_name(dev), READ_ONCE(dev->mtu));
+	rcu_read_unlock();
+	spin_lock_bh(&board->lock);
+	seq_printf(seq, "name %s\n", board->fw.name);
+	spin_unlock_bh(&board->lock);
+	seq_printf(seq, "number %u\naddress %012llx\n", board->number, READ_ONCE(board->fw.mac));
+	seq_printf(seq, "link %s\n", READ_ONCE(board->link) == EMX_LINK_UP ? "up" : "down");
+	if (board->fw.sizes.mtu)
+		seq_printf(seq, "dialect N=%u\n", board->fw.sizes.mtu);
+	else
+		seq_puts(seq, "dialect W\n");
+	seq_printf(seq, "endpoints at most %u\n", board->fw.endpoint_max);
+	seq_printf(seq, "peers %u of %u, others are %s\n", READ_ONCE(board->fw.peers->count),
+		   board->fw.peers->capacity,
+		   READ_ONCE(board->fw.peers->open) ? "added" : "refused");
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(board);
 
 /* One line each: value, then label. */
 static int counters_show(struct seq_file *seq, void *unused)
@@ -84,18 +114,33 @@ void emx_debugfs_exit(void)
 	debugfs_remove(root);
 }
 
+static void directory_of(const struct emx_board *board, const struct net_device *dev,
+			 char name[DIRECTORY_MAX])
+{
+	if (board->net == &init_net)
+		snprintf(name, DIRECTORY_MAX, "%s", netdev_name(dev));
+	else
+		snprintf(name, DIRECTORY_MAX, "%s@%u", netdev_name(dev), board->net->ns.inum);
+}
+
 void emx_debugfs_add(struct emx_board *board, const struct net_device *dev)
 {
-	char name[IFNAMSIZ + 16];
+	char name[DIRECTORY_MAX];
 
-	if (board->net == &init_net)
-		snprintf(name, sizeof(name), "%s", netdev_name(dev));
-	else
-		snprintf(name, sizeof(name), "%s@%u", netdev_name(dev), board->net->ns.inum);
+	directory_of(board, dev, name);
 	board->debugfs = debugfs_create_dir(name, root);
+	debugfs_create_file("board", 0444, board->debugfs, board, &board_fops);
 	debugfs_create_file("counters", 0444, board->debugfs, board, &counters_fops);
 	debugfs_create_file("endpoints", 0444, board->debugfs, board, &endpoints_fops);
 	debugfs_create_file("peers", 0444, board->debugfs, board, &peers_fops);
+}
+
+void emx_debugfs_rename(struct emx_board *board, const struct net_device *dev)
+{
+	char name[DIRECTORY_MAX];
+
+	directory_of(board, dev, name);
+	emx_debugfs_change_name(board->debugfs, root, name);
 }
 
 void emx_debugfs_remove(struct emx_board *board)

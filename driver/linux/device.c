@@ -3,12 +3,14 @@
  * /dev/ethermx: files, their ioctls, mapping and polling. Structures are copied here, in and out;
  * the functions that do the work see copies only.
  */
+#include <linux/device.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 #include <linux/uaccess.h>
 #include <net/net_namespace.h>
 
@@ -281,11 +283,28 @@ static const struct file_operations device_fops = {
 	.llseek = no_llseek,
 };
 
+/*
+ * /sys/class/misc/ethermx/boards: how many there are, in all network namespaces, for who wants to
+ * unload the module and harm nobody.
+ */
+static ssize_t boards_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", emx_boards_count());
+}
+static DEVICE_ATTR_RO(boards);
+
+static struct attribute *device_attrs[] = {
+	&dev_attr_boards.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(device);
+
 static struct miscdevice device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = KBUILD_MODNAME,
 	.fops = &device_fops,
 	.mode = 0666,
+	.groups = device_groups,
 };
 
 int emx_device_add(void)

@@ -166,6 +166,8 @@ struct emx_board *emx_board_get(struct net *net, unsigned int number);
 void emx_board_put(struct emx_board *board);
 /* The board with that address in the namespace of an attached board, or NULL. Caller: RCU. */
 struct emx_board *emx_board_local(const struct emx_board *board, u64 mac);
+/* How many there are in all namespaces. Any context. */
+unsigned int emx_boards_count(void);
 /* Calls f for each board of the namespace; rtnl is held, f may sleep. */
 void emx_boards_each(struct net *net, void (*f)(struct emx_board *board, void *data), void *data);
 
@@ -358,11 +360,14 @@ void emx_device_remove(void);
 
 /*
  * /sys/kernel/debug/ethermx/: "memory", and one directory per board, named by its interface (and
- * its network namespace, unless that is the first), with "counters", "endpoints" and "peers".
+ * its network namespace, unless that is the first), with "board", "counters", "endpoints" and
+ * "peers".
  */
 void emx_debugfs_init(void);
 void emx_debugfs_exit(void);
 void emx_debugfs_add(struct emx_board *board, const struct net_device *dev);
+/* The interface has another name now. */
+void emx_debugfs_rename(struct emx_board *board, const struct net_device *dev);
 void emx_debugfs_remove(struct emx_board *board);
 
 /* selftest.c */
