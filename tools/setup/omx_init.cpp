@@ -173,7 +173,8 @@ void stop()
     detach_all();
     const auto left = boards_everywhere();
     if (!left || *left > 0)
-        std::printf("the kernel module stays: other network namespaces may have boards\n");
+        std::printf("the kernel module stays: other network namespaces %s boards\n",
+                    left ? "have" : "may have");
     else if (unload_module())
         std::printf("kernel module ethermx unloaded\n");
     else
