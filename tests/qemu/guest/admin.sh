@@ -77,8 +77,8 @@ messages() {
 	server=$!
 	echo "node1\$ omx_perf -d ${1:-node2:0} $client"
 	# shellcheck disable=SC2086 # words
-	user node1 timeout 90 omx_perf -d "${1:-node2:0}" --patience 30 $client || {
-		cat /tmp/server
+	user node1 timeout 90 omx_perf -d "${1:-node2:0}" --patience 30 $client 2>/tmp/trouble || {
+		cat /tmp/trouble /tmp/server
 		kill "$server"
 		return 1
 	}
@@ -127,7 +127,7 @@ view() {
 
 hostname emxguest
 export EMX_OMXD=/no/omxd
-client='-y -V -P 0 -T 300 -N 20 -M 16'
+client='-V -P 0 -T 300 -N 20 -M 16'
 check "veth loads" insmod /veth.ko
 check "hosts" make_hosts
 configure 'boards = eth1:N=9000'
@@ -167,9 +167,9 @@ check "an interface that is not there" ends 255 'ethermx.conf, line 2: eth7: no 
 
 printf '%s\n' '02:00:00:00:00:0a first:0' '02:00:00:00:00:0b second:0' >/etc/ethermx/peers
 configure 'boards = eth1:N=9000' 'endpoints = 8'
-check "restart with peers" says '^2 peers from /etc/ethermx/peers; others are refused$' shown node1 omx_init restart
+check "restart with peers" says '^2 peers from /etc/ethermx/peers; others are refused$' on node1 omx_init restart
 check "the other" says '^eth1 is no board any more' on node2 omx_init restart
-check "status with peers" says 'of 8 endpoints open, 2 peers, others are refused' shown node1 omx_init status
+check "status with peers" says 'of 8 endpoints open, 2 peers, others are refused' on node1 omx_init status
 check "names of the list" messages second:0
 check "a stranger is refused" ends 255 'not in the peers file' user node1 timeout 20 omx_perf -d 02:00:00:00:00:77
 echo '02:00:00:00:00:0b with:0 too:1' >>/etc/ethermx/peers
@@ -186,6 +186,9 @@ check "a start that fails half way" ends 255 'peers file /etc/ethermx/peers, lin
 check "is undone" unloaded
 rm /etc/ethermx/peers
 check "start again" says 'is board #0$' on node1 omx_init start
+printf '%s\n' '02:00:00:00:00:0a node1:0' '02:00:00:00:00:0b node2:0' >/etc/ethermx/peers
+check "restart of the only one, with peers" says '^kernel module ethermx loaded$' shown node1 omx_init restart
+check "its status" says '2 peers, others are refused' shown node1 omx_init status
 check "stop again" says 'unloaded' on node1 omx_init stop
 check "stop once more" says '^not running' on node1 omx_init stop
 exit $failed
