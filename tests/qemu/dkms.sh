@@ -8,6 +8,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 [ $# = 2 ] || fail "usage: dkms.sh DIR BUILD"
+PATH=$PATH:/usr/sbin:/sbin # an ordinary user's lacks them
 need dkms meson modinfo
 kver=$(EMX_KDIR='' stock_kernel /lib/modules/%V/build)
 rm -rf "$1"
