@@ -99,6 +99,12 @@ static int memory_show(struct seq_file *seq, void *unused)
 		   atomic64_read(&emx_regions_loose));
 	seq_printf(seq, "%lld reply payloads sent as pages\n", atomic64_read(&emx_replies_paged));
 	seq_printf(seq, "%lld reply payloads copied\n", atomic64_read(&emx_replies_copied));
+	seq_printf(seq, "%lld bytes of pulls copied by the processor\n",
+		   atomic64_read(&emx_copied_cpu));
+	seq_printf(seq, "%lld bytes of pulls copied by a DMA engine\n",
+		   atomic64_read(&emx_copied_dma));
+	seq_printf(seq, "%lld frames that a DMA engine failed to copy\n",
+		   atomic64_read(&emx_dma_failed));
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(memory);

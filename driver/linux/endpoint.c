@@ -113,6 +113,7 @@ static struct emx_endpoint *alloc_endpoint(struct emx_board *board)
 	ep->board = board;
 	spin_lock_init(&ep->lock);
 	init_waitqueue_head(&ep->wait);
+	init_waitqueue_head(&ep->ended);
 	INIT_LIST_HEAD(&ep->dead);
 	INIT_WORK(&ep->reap, emx_pull_reap);
 	emx_loose_init(ep);
@@ -242,11 +243,7 @@ void emx_endpoint_close(struct emx_endpoint *ep)
 		emx_region_put(ep->window[i]);
 		ep->window[i] = NULL;
 	}
-	for (i = 0; i < FW_PULLS; i++) {
-		emx_region_put(ep->pull[i].region);
-		ep->pull[i].region = NULL;
-	}
-	flush_work(&ep->reap);
+	emx_pull_end_all(ep);
 	wake_up_interruptible_poll(&ep->wait, EPOLLIN | EPOLLHUP);
 }
 

@@ -62,12 +62,17 @@ struct emx_piece {
 };
 
 /*
- * User memory, one piece behind the other: pinned, or loose. Immutable; whoever uses it without the
- * endpoint's lock holds a reference.
+ * User memory, one piece behind the other: pinned, or loose. Whoever uses it without the endpoint's
+ * lock holds a reference, or is counted in copying.
  */
 struct emx_region {
 	struct kref ref;
 	struct list_head dead; /* in endpoint->dead */
+	/* Of a pull; endpoint->lock. */
+	u32 copying; /* frames that a DMA engine or a thread is copying into it */
+	bool over; /* the pull has ended, and waits for those only */
+	bool owed; /* the program is to be told by this event */
+	struct emx_msg event;
 	struct mm_struct *mm; /* whose limit it counts against; its structure is held */
 	u64 length;
 	unsigned long pages_wanted;
@@ -83,10 +88,6 @@ struct emx_pull {
 	struct emx_region *region; /* NULL: slot is free */
 	u64 cookie; /* the program's */
 	u64 serial; /* ours, which the core keeps: unlike cookies it never repeats */
-	/* Of a loose region. */
-	u32 copies; /* frames that wait to be copied */
-	bool ended; /* when they are: tell `end` */
-	struct emx_msg end;
 };
 
 /* An open endpoint: of the file that claimed it, and found by frames under RCU. */
@@ -112,6 +113,8 @@ struct emx_endpoint {
 	u64 pull_serial; /* lock */
 	struct timer_list timer;
 	u64 timer_ns; /* lock; when it ends, if pending */
+	u32 ending; /* lock; regions that are over and still copied to */
+	wait_queue_head_t ended; /* told when that is none */
 	struct list_head dead; /* lock; regions to unpin */
 	struct work_struct reap;
 	struct sk_buff_head loose_frames; /* lock; for loose regions of pulls */
@@ -183,7 +186,7 @@ void emx_rx_loop(struct tasklet_struct *task);
  * timer. skb: the frame that caused them, or NULL. Frames to send are added to out. Caller:
  * endpoint->lock.
  */
-void emx_effects(struct emx_endpoint *ep, struct fw_fx *fx, int more, const struct sk_buff *skb,
+void emx_effects(struct emx_endpoint *ep, struct fw_fx *fx, int more, struct sk_buff *skb,
 		 struct sk_buff_head *out);
 
 /* tx.c: none of these is called with a lock held, unless it says so */
@@ -278,7 +281,7 @@ u64 emx_region_pages(void);
 /* Prepares an endpoint. */
 void emx_loose_init(struct emx_endpoint *ep);
 /* Takes a frame to be copied to a loose region of a pull. Caller: endpoint->lock. */
-void emx_loose_copy(struct emx_endpoint *ep, const struct fw_fx *fx, const struct sk_buff *skb);
+void emx_loose_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff *skb);
 /* Takes a run of replies from a loose window. Caller: endpoint->lock. */
 void emx_loose_reply(struct emx_endpoint *ep, const struct fw_replies *run);
 /* Whether frames of pulls have to be dropped for now. Caller: endpoint->lock. */
@@ -301,19 +304,39 @@ void emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk
 
 int emx_pull_start(struct emx_endpoint *ep, const struct emx_dev_command *command);
 int emx_pull_cancel(struct emx_endpoint *ep, const struct emx_dev_command *command);
-/* Places the payload of a reply. Caller: endpoint->lock. */
-void emx_pull_copy(struct emx_endpoint *ep, const struct fw_fx *fx, const struct sk_buff *skb);
+/* Places the payload of a reply, now or by a DMA engine. Caller: endpoint->lock. */
+void emx_pull_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff *skb);
+/* Copies bytes of a frame into a region, by the processor. */
+void emx_pull_copy_now(const struct emx_region *region, u64 position, const struct sk_buff *skb,
+		       u32 from, u32 bytes);
+/* A frame less is being copied into the region, which may be gone now. Caller: endpoint->lock. */
+void emx_pull_copied(struct emx_endpoint *ep, struct emx_region *region);
+/* Ends all pulls without telling, and waits until nothing writes any more. Sleeps. */
+void emx_pull_end_all(struct emx_endpoint *ep);
 /* The core says that a pull has ended: tells the program. Caller: endpoint->lock. */
 void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg);
-/* Tells the end of a pull of a loose region whose frames have been copied. Caller: endpoint->lock.
- */
-void emx_pull_finish(struct emx_endpoint *ep, struct emx_pull *pull);
 /* Has the timer run when the core wants it. Caller: endpoint->lock. */
 void emx_pull_arm(struct emx_endpoint *ep);
 /* Timer of an endpoint. */
 void emx_pull_timer(struct timer_list *timer);
 /* Work that unpins what ended pulls have left. */
 void emx_pull_reap(struct work_struct *work);
+
+/* offload.c: copies by a DMA engine, where there is one */
+
+/* Bytes of pulls copied by the processor, by a DMA engine; frames that one failed to copy. */
+extern atomic64_t emx_copied_cpu;
+extern atomic64_t emx_copied_dma;
+extern atomic64_t emx_dma_failed;
+void emx_offload_init(void);
+/* Without endpoints. Sleeps. */
+void emx_offload_exit(void);
+/*
+ * Has bytes of a frame copied into the region of a pull; emx_pull_copied() follows. false when the
+ * processor is to do it. Caller: endpoint->lock.
+ */
+bool emx_offload_copy(struct emx_endpoint *ep, struct emx_region *region, u64 position,
+		      struct sk_buff *skb, u32 from, u32 bytes);
 
 /* names.c */
 

@@ -21,8 +21,8 @@ atomic64_t emx_regions_loose;
 
 /* In skb->cb: what is to be done with a frame. */
 struct copy {
-	u64 serial; /* of the pull, which may be gone */
-	u32 slot;
+	struct emx_region *region; /* which stays: it counts its copies */
+	u32 slot; /* of the pull, which may be another one's by now */
 	u32 position;
 	u32 source;
 	u32 bytes;
@@ -46,19 +46,18 @@ bool emx_loose_full(const struct emx_endpoint *ep)
 	return skb_queue_len(&ep->loose_frames) >= FRAMES_MAX;
 }
 
-void emx_loose_copy(struct emx_endpoint *ep, const struct fw_fx *fx, const struct sk_buff *skb)
+void emx_loose_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff *skb)
 {
-	struct emx_pull *pull = &ep->pull[fx->u.copy.pull];
 	/* Nobody else has it: the receive path is done with it when this returns. */
-	struct sk_buff *kept = skb_get((struct sk_buff *)skb);
+	struct sk_buff *kept = skb_get(skb);
 	struct copy *copy = copy_of(kept);
 
-	copy->serial = pull->serial;
+	copy->region = ep->pull[fx->u.copy.pull].region;
 	copy->slot = fx->u.copy.pull;
 	copy->position = fx->u.copy.position;
 	copy->source = fx->u.copy.source;
 	copy->bytes = fx->u.copy.length;
-	pull->copies++;
+	copy->region->copying++;
 	__skb_queue_tail(&ep->loose_frames, kept);
 	queue_work(emx_workqueue, &ep->loose_work);
 }
@@ -81,9 +80,9 @@ void emx_loose_reply(struct emx_endpoint *ep, const struct fw_replies *replies)
 
 /* ---- pulls ---- */
 
-static int copy_out(const struct sk_buff *skb, const struct copy *copy,
-		    const struct emx_region *region)
+static int copy_out(struct sk_buff *skb)
 {
+	const struct copy *copy = copy_of(skb);
 	u64 position = copy->position;
 	u32 left = copy->bytes;
 	u32 from = copy->source;
@@ -92,7 +91,7 @@ static int copy_out(const struct sk_buff *skb, const struct copy *copy,
 	u32 n;
 
 	for (; left; left -= n, position += n, from += n) {
-		n = min(left, emx_region_address(region, position, &address));
+		n = min(left, emx_region_address(copy->region, position, &address));
 		iov_iter_ubuf(&to, READ, address, n);
 		if (skb_copy_datagram_iter(skb, from, &to, n))
 			return -EFAULT;
@@ -100,62 +99,59 @@ static int copy_out(const struct sk_buff *skb, const struct copy *copy,
 	return 0;
 }
 
-/* The next frame, and a reference on the region it is for; NULL when none waits. */
-static struct sk_buff *next_frame(struct emx_endpoint *ep, struct emx_region **region)
+static struct sk_buff *next_frame(struct emx_endpoint *ep)
 {
-	struct emx_pull *pull;
 	struct sk_buff *skb;
 
-	*region = NULL;
 	spin_lock_bh(&ep->lock);
 	skb = __skb_dequeue(&ep->loose_frames);
-	if (skb) {
-		pull = &ep->pull[copy_of(skb)->slot];
-		if (pull->region && pull->serial == copy_of(skb)->serial) {
-			*region = pull->region;
-			kref_get(&pull->region->ref);
-		}
-	}
 	spin_unlock_bh(&ep->lock);
 	return skb;
 }
 
-/* After a copy: tells the end of its pull, if this was the last; err: there is no such memory. */
+/* There is no such memory: the pull ends with an error. Caller: endpoint->lock. */
+static void fail(struct emx_endpoint *ep, const struct copy *copy, struct sk_buff_head *out)
+{
+	struct fw_fx fx = { .kind = FW_FX_NONE };
+
+	if (copy->region->over) {
+		copy->region->event.u.pull.status = EMX_PULL_ABORTED;
+	} else if (ep->open) {
+		fw_pull_fail(ep->fw, copy->slot, EMX_PULL_ABORTED);
+		emx_effects(ep, &fx, 1, NULL, out);
+	}
+}
+
+/* After a copy. The region may be gone then. */
 static void copied(struct emx_endpoint *ep, const struct copy *copy, int err)
 {
-	struct emx_pull *pull = &ep->pull[copy->slot];
-	struct fw_fx fx = { .kind = FW_FX_NONE };
 	struct sk_buff_head out;
 
 	__skb_queue_head_init(&out);
 	spin_lock_bh(&ep->lock);
-	if (ep->open && pull->region && pull->serial == copy->serial) {
-		pull->copies--;
-		if (err && pull->ended) {
-			pull->end.u.pull.status = EMX_PULL_ABORTED;
-		} else if (err) {
-			fw_pull_fail(ep->fw, copy->slot, EMX_PULL_ABORTED);
-			emx_effects(ep, &fx, 1, NULL, &out);
-		}
-		if (pull->region && pull->serial == copy->serial && pull->ended && !pull->copies)
-			emx_pull_finish(ep, pull);
-	}
+	if (err)
+		fail(ep, copy, &out);
+	emx_pull_copied(ep, copy->region);
 	spin_unlock_bh(&ep->lock);
 	emx_tx_all(ep->board, &out);
 }
 
+/* Nobody waits for the data of a pull that was cancelled, and its memory is the program's again. */
+static bool cancelled(const struct emx_region *region)
+{
+	return READ_ONCE(region->over) && !READ_ONCE(region->owed);
+}
+
 static void copy_frames(struct emx_endpoint *ep, bool usable)
 {
-	struct emx_region *region;
 	struct sk_buff *skb;
 	int err;
 
-	while ((skb = next_frame(ep, &region))) {
-		if (region) {
-			err = usable ? copy_out(skb, copy_of(skb), region) : -EFAULT;
-			emx_region_put(region);
-			copied(ep, copy_of(skb), err);
-		}
+	while ((skb = next_frame(ep))) {
+		err = usable ? 0 : -EFAULT;
+		if (!err && !cancelled(copy_of(skb)->region))
+			err = copy_out(skb);
+		copied(ep, copy_of(skb), err);
 		consume_skb(skb);
 		cond_resched();
 	}

@@ -57,6 +57,7 @@ static void stop(void)
 {
 	rcu_barrier(); /* endpoints that wait to be freed come to the work queue */
 	destroy_workqueue(emx_workqueue);
+	emx_offload_exit();
 	emx_debugfs_exit();
 }
 
@@ -67,6 +68,7 @@ static int start(void)
 	emx_workqueue = alloc_workqueue(KBUILD_MODNAME, WQ_UNBOUND, 0);
 	if (!emx_workqueue)
 		return -ENOMEM;
+	emx_offload_init();
 	emx_debugfs_init();
 	err = emx_boards_watch();
 	if (err)

@@ -11,21 +11,56 @@
 
 /* ---- ends; caller: endpoint->lock ---- */
 
-/* Frees the slot. Pages cannot be unpinned here, which may sleep. */
-static void forget(struct emx_endpoint *ep, struct emx_pull *pull)
+/* Nothing writes to the region any more. Its pages cannot be unpinned here, which may sleep. */
+static void bury(struct emx_endpoint *ep, struct emx_region *region)
 {
-	list_add_tail(&pull->region->dead, &ep->dead);
-	pull->region = NULL;
-	ep->reserved--;
+	list_add_tail(&region->dead, &ep->dead);
 	queue_work(emx_workqueue, &ep->reap);
+	ep->reserved--;
+	if (region->owed)
+		emx_event_pull(ep, &region->event);
 }
 
-void emx_pull_finish(struct emx_endpoint *ep, struct emx_pull *pull)
+/* Frees the slot; the region may have to wait for those who copy into it. */
+static void forget(struct emx_endpoint *ep, struct emx_pull *pull)
 {
-	struct emx_msg event = pull->end;
+	struct emx_region *region = pull->region;
 
-	forget(ep, pull);
-	emx_event_pull(ep, &event);
+	pull->region = NULL;
+	region->over = true;
+	if (region->copying)
+		ep->ending++;
+	else
+		bury(ep, region);
+}
+
+void emx_pull_copied(struct emx_endpoint *ep, struct emx_region *region)
+{
+	if (--region->copying || !region->over)
+		return;
+	bury(ep, region);
+	if (!--ep->ending)
+		wake_up_all(&ep->ended);
+}
+
+/* Until nothing is written to the memory of pulls that were forgotten. Sleeps. */
+static void wait_for_ending(struct emx_endpoint *ep)
+{
+	wait_event(ep->ended, !READ_ONCE(ep->ending));
+	flush_work(&ep->reap);
+}
+
+void emx_pull_end_all(struct emx_endpoint *ep)
+{
+	u32 i;
+
+	spin_lock_bh(&ep->lock);
+	for (i = 0; i < FW_PULLS; i++) {
+		if (ep->pull[i].region)
+			forget(ep, &ep->pull[i]);
+	}
+	spin_unlock_bh(&ep->lock);
+	wait_for_ending(ep);
 }
 
 void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg)
@@ -37,11 +72,10 @@ void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg)
 
 		if (!pull->region || pull->serial != msg->u.pull.cookie)
 			continue;
-		pull->end = *msg;
-		pull->end.u.pull.cookie = pull->cookie;
-		pull->ended = true;
-		if (!pull->copies)
-			emx_pull_finish(ep, pull);
+		pull->region->owed = true;
+		pull->region->event = *msg;
+		pull->region->event.u.pull.cookie = pull->cookie;
+		forget(ep, pull);
 		return;
 	}
 	WARN_ON_ONCE(1);
@@ -72,27 +106,34 @@ static int copy_span(const struct sk_buff *skb, u32 from, struct page *page, u32
 	return err;
 }
 
-void emx_pull_copy(struct emx_endpoint *ep, const struct fw_fx *fx, const struct sk_buff *skb)
+void emx_pull_copy_now(const struct emx_region *region, u64 position, const struct sk_buff *skb,
+		       u32 from, u32 bytes)
 {
-	const struct emx_region *region = ep->pull[fx->u.copy.pull].region;
-	u64 position = fx->u.copy.position;
-	u32 left = fx->u.copy.length;
-	u32 from = fx->u.copy.source;
 	struct page *page;
 	u32 offset;
-	u32 bytes;
+	u32 n;
 
-	if (WARN_ON_ONCE(!region || position + left > region->length))
-		return;
-	if (region->loose) {
-		emx_loose_copy(ep, fx, skb);
-		return;
-	}
-	for (; left; left -= bytes, position += bytes, from += bytes) {
-		bytes = min(left, emx_region_span(region, position, &page, &offset));
-		if (WARN_ON_ONCE(copy_span(skb, from, page, offset, bytes)))
+	atomic64_add(bytes, &emx_copied_cpu);
+	for (; bytes; bytes -= n, position += n, from += n) {
+		n = min(bytes, emx_region_span(region, position, &page, &offset));
+		if (WARN_ON_ONCE(copy_span(skb, from, page, offset, n)))
 			return;
 	}
+}
+
+void emx_pull_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff *skb)
+{
+	struct emx_region *region = ep->pull[fx->u.copy.pull].region;
+	u64 position = fx->u.copy.position;
+	u32 bytes = fx->u.copy.length;
+	u32 from = fx->u.copy.source;
+
+	if (WARN_ON_ONCE(!region || position + bytes > region->length))
+		return;
+	if (region->loose)
+		emx_loose_copy(ep, fx, skb);
+	else if (!emx_offload_copy(ep, region, position, skb, from, bytes))
+		emx_pull_copy_now(region, position, skb, from, bytes);
 	emx_count(ep->counters, EMX_CNT_PULL_PLACED, 1);
 }
 
@@ -148,8 +189,6 @@ static int start(struct emx_endpoint *ep, const struct emx_dev_command *command,
 	ep->pull[slot].region = region;
 	ep->pull[slot].cookie = command->cookie;
 	ep->pull[slot].serial = serial;
-	ep->pull[slot].copies = 0;
-	ep->pull[slot].ended = false;
 	ep->reserved++;
 	emx_effects(ep, &fx, 1, NULL, out);
 	return 0;
@@ -200,6 +239,6 @@ int emx_pull_cancel(struct emx_endpoint *ep, const struct emx_dev_command *comma
 	}
 	spin_unlock_bh(&ep->lock);
 	emx_loose_flush(ep);
-	flush_work(&ep->reap);
+	wait_for_ending(ep);
 	return 0;
 }

@@ -38,7 +38,7 @@ static void transmit(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_
 		__skb_queue_tail(out, skb);
 }
 
-static void execute(struct emx_endpoint *ep, struct fw_fx *fx, const struct sk_buff *skb,
+static void execute(struct emx_endpoint *ep, struct fw_fx *fx, struct sk_buff *skb,
 		    struct sk_buff_head *out)
 {
 	switch (fx->kind) {
@@ -62,7 +62,7 @@ static void execute(struct emx_endpoint *ep, struct fw_fx *fx, const struct sk_b
 	}
 }
 
-void emx_effects(struct emx_endpoint *ep, struct fw_fx *fx, int more, const struct sk_buff *skb,
+void emx_effects(struct emx_endpoint *ep, struct fw_fx *fx, int more, struct sk_buff *skb,
 		 struct sk_buff_head *out)
 {
 	execute(ep, fx, skb, out);
@@ -76,7 +76,7 @@ void emx_effects(struct emx_endpoint *ep, struct fw_fx *fx, int more, const stru
 /* ---- frames of endpoints ---- */
 
 /* Caller: endpoint->lock, and the endpoint is open. */
-static void give(struct emx_endpoint *ep, const struct sk_buff *skb, struct fw_pkt *pkt,
+static void give(struct emx_endpoint *ep, struct sk_buff *skb, struct fw_pkt *pkt,
 		 struct sk_buff_head *out)
 {
 	struct fw_board *fw = &ep->board->fw;
@@ -99,7 +99,7 @@ static void give(struct emx_endpoint *ep, const struct sk_buff *skb, struct fw_p
 }
 
 /* False when the frame is none of an open endpoint's. */
-static bool to_endpoint(struct emx_board *board, const struct sk_buff *skb, struct fw_pkt *pkt)
+static bool to_endpoint(struct emx_board *board, struct sk_buff *skb, struct fw_pkt *pkt)
 {
 	struct emx_endpoint *ep;
 	struct sk_buff_head out;

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Builds ethermx.ko for a stock kernel, out of tree, with W=1 and sparse; any warning fails.
+# Builds ethermx.ko for a stock kernel, and the test's softdma.ko, out of tree, with W=1 and sparse; any
+# warning fails.
 #
-#   build-module.sh DIR     objects and ethermx.ko go to DIR/module, the log to DIR/module.log
+#   build-module.sh DIR     objects go to DIR/module, the log to DIR/module.log, modules to DIR
 #
 # Kbuild writes its objects beside the sources, so it is given a farm of symbolic links: nothing
 # is ever written into the source tree.
@@ -25,13 +26,18 @@ refresh_farm() {
 	find "$farm" -type l -delete
 	cp -as "$TOP/include" "$farm/"
 	cp -as "$TOP/driver/Kbuild" "$TOP/driver/core" "$TOP/driver/linux" "$farm/driver/"
+	mkdir -p "$farm/softdma"
+	cp -as "$TOP"/tests/qemu/softdma/* "$farm/softdma/"
 	echo "$kver" >"$farm/kver"
 }
 
 # sparse only looks at what is compiled, so a warning must not hide behind an unchanged object.
 build() {
-	make -C "$(kernel_build "$kver")" M="$farm/driver" W=1 C=1 KBUILD_MODPOST_WARN= \
-		-j"${EMX_JOBS:-2}" modules >"$log" 2>&1
+	local module
+	for module in driver softdma; do
+		make -C "$(kernel_build "$kver")" M="$farm/$module" W=1 C=1 KBUILD_MODPOST_WARN= \
+			-j"${EMX_JOBS:-2}" modules || return
+	done >"$log" 2>&1
 }
 
 refresh_farm
@@ -40,5 +46,5 @@ if ! build || grep -Eq 'warning:|error:|WARNING' "$log"; then
 	cat "$log" >&2
 	fail "the module does not build cleanly for $kver"
 fi
-cp "$farm/driver/ethermx.ko" "$dir/ethermx.ko"
+cp "$farm/driver/ethermx.ko" "$farm/softdma/softdma.ko" "$dir/"
 echo "ethermx.ko for $kver: $dir/ethermx.ko"

@@ -38,7 +38,7 @@ find_checkpatch() {
 #  LINUX_VERSION_CODE, CONSTANT_COMPARISON  we build for several kernels; compat.h, and it only, asks
 #  SPLIT_STRING and others stay on
 checkpatch=$(find_checkpatch)
-mapfile -t files < <(find "$TOP/driver/linux" "$TOP/driver/core" -name '*.[ch]' | sort)
+mapfile -t files < <(find "$TOP/driver/linux" "$TOP/driver/core" "$TOP/tests/qemu/softdma" -name '*.[ch]' | sort)
 perl "$checkpatch" --no-tree --terse --strict --show-types --max-line-length=100 \
 	--ignore SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,LINUX_VERSION_CODE,CONSTANT_COMPARISON \
 	--file "${files[@]}" ||

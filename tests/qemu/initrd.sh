@@ -74,7 +74,7 @@ add_module net/802/stp.ko
 add_module net/llc/llc.ko
 add_module net/bridge/bridge.ko
 [ -z "${EMX_USER_BUILD:-}" ] || add_user_build "$(cd "$EMX_USER_BUILD" && pwd)"
-cp "$dir/ethermx.ko" "$root/"
+cp "$dir/ethermx.ko" "$dir/softdma.ko" "$root/"
 cp "$here"/guest/*.sh "$root/"
 install -m 755 "$here/guest/init" "$root/init"
 for program in frames scribble; do

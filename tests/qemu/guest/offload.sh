@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=sh
+# Copies by a DMA engine: a slow one, one that fails, one that refuses, one that stops; processes that end meanwhile.
+# Messages are verified, so a copy that came too late or not at all is seen.
+failed=0
+. /hosts.sh
+
+# memory PATTERN: the number in that line of the module's account of memory
+memory() { sed -n "s/^\([0-9]*\) $1\$/\1/p" /sys/kernel/debug/ethermx/memory; }
+by_dma() { memory 'bytes of pulls copied by a DMA engine'; }
+by_processor() { memory 'bytes of pulls copied by the processor'; }
+failures() { memory 'frames that a DMA engine failed to copy'; }
+
+engine() { # PARAMETER VALUE
+	echo "$2" >"/sys/module/softdma/parameters/$1"
+}
+
+large() { perf -S 256K -E 4194305 -M 4 -T 300 -N 6 -W 1; }
+
+# more WHAT COMMAND...: after the command the number is larger
+more() {
+	number=$1 before=$("$1")
+	shift
+	"$@" || return
+	[ "$("$number")" -gt "$before" ] && return
+	cat /sys/kernel/debug/ethermx/memory
+	return 1
+}
+
+same() { # the opposite
+	number=$1 before=$("$1")
+	shift
+	"$@" && [ "$("$number")" = "$before" ]
+}
+
+with() { # PARAMETER VALUE COMMAND...: the command with an engine like that
+	parameter=$1 old=$(cat "/sys/module/softdma/parameters/$1")
+	engine "$1" "$2"
+	shift 2
+	"$@"
+	status=$?
+	engine "$parameter" "$old"
+	return $status
+}
+
+# A receiver is killed while the engine holds copies into its memory: that stays pinned until the engine is done with it.
+killed_with_copies() {
+	/bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &
+	server=$!
+	/bin/ip netns exec a timeout 60 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -U -S 1M -T 100000 -N 100000 >/tmp/client 2>&1 &
+	client=$!
+	until_pages_pinned || return 1
+	engine stopped Y
+	kill -9 "$(pid_of_endpoint b 0)" "$(pid_of_endpoint a 0)"
+	# tidy-allow(sleep): long enough for whoever would not wait
+	sleep 2
+	held=$(memory 'pages pinned')
+	engine stopped N
+	wait "$client" "$server"
+	echo "$held pages pinned while the engine stood still"
+	until_no_pages_pinned && [ "$held" -gt 0 ]
+}
+
+hostname emxguest
+export EMX_DEVICE=kernel
+insmod /veth.ko
+check "hosts" make_hosts
+check "a DMA engine" insmod /softdma.ko
+check "module loads" insmod /ethermx.ko
+check "attach" attach eth0:N=9000
+[ $failed = 0 ] || exit 1
+
+check "the engine copies large messages" more by_dma large
+check "and small ones the processor" same by_dma perf -S 4K -E 60000 -M 4 -T 300 -N 6 -W 1
+check "a slow engine" with delay_us 20000 more by_dma large
+check "an engine that fails" with fail_every 7 more failures large
+check "an engine that refuses" with refuse_every 5 more failures large
+check "an engine that always fails" with fail_every 1 same by_dma large
+check "streams both ways, failing" with fail_every 11 perf -x -S 1M -E 1048577 -T 300 -N 20 -W 1
+check "a higher limit for messages" eval 'echo 8388608 >/sys/module/ethermx/parameters/dma_message_min; same by_dma large'
+echo 65536 >/sys/module/ethermx/parameters/dma_message_min
+check "processes killed while the engine copies" killed_with_copies
+check "nothing pinned" until_no_pages_pinned
+cat /sys/kernel/debug/ethermx/memory
+check "detach" detach
+check "unload" rmmod ethermx
+check "the engine unloads" rmmod softdma
+exit $failed
