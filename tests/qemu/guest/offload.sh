@@ -15,7 +15,7 @@ engine() { # PARAMETER VALUE
 	echo "$2" >"/sys/module/softdma/parameters/$1"
 }
 
-large() { perf -S 256K -E 4194305 -M 4 -T 300 -N 6 -W 1; }
+large() { perf -S 256K -E 1048577 -M 4 -T 300 -N 6 -W 1; }
 
 # more WHAT COMMAND...: after the command the number is larger
 more() {
