@@ -45,6 +45,21 @@ refuses() { # PATTERN COMMAND...: it fails and prints that
 	return 1
 }
 
+# A server in b and a client in a, with its options; messages are verified. $as is put in front of both.
+as=
+perf() {
+	# shellcheck disable=SC2086 # words
+	/bin/ip netns exec b timeout 100 $as /emx/tools/omx_perf >/tmp/server 2>&1 &
+	server=$!
+	# shellcheck disable=SC2086 # words
+	in_host a timeout 90 $as /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -V -P 0 "$@" || {
+		cat /tmp/server
+		kill "$server"
+		return 1
+	}
+	wait "$server"
+}
+
 until_ok() { # TENTHS-OF-A-SECOND COMMAND...: until it succeeds, so long at most
 	tries=$1
 	shift

@@ -3,13 +3,14 @@
 # Copies by a DMA engine: a slow one, one that fails, one that refuses, one that stops; processes that end meanwhile.
 # Messages are verified, so a copy that came too late or not at all is seen.
 failed=0
+. /check.sh
 . /hosts.sh
 
-# memory PATTERN: the number in that line of the module's account of memory
-memory() { sed -n "s/^\([0-9]*\) $1\$/\1/p" /sys/kernel/debug/ethermx/memory; }
-by_dma() { memory 'bytes of pulls copied by a DMA engine'; }
-by_processor() { memory 'bytes of pulls copied by the processor'; }
-failures() { memory 'frames that a DMA engine failed to copy'; }
+# account PATTERN: the number in that line of the module's account of memory
+account() { sed -n "s/^\([0-9]*\) $1\$/\1/p" $memory; }
+by_dma() { account 'bytes of pulls copied by a DMA engine'; }
+by_processor() { account 'bytes of pulls copied by the processor'; }
+failures() { account 'frames that a DMA engine failed to copy'; }
 
 engine() { # PARAMETER VALUE
 	echo "$2" >"/sys/module/softdma/parameters/$1"
@@ -23,7 +24,7 @@ more() {
 	shift
 	"$@" || return
 	[ "$("$number")" -gt "$before" ] && return
-	cat /sys/kernel/debug/ethermx/memory
+	cat $memory
 	return 1
 }
 
@@ -49,16 +50,16 @@ killed_with_copies() {
 	server=$!
 	/bin/ip netns exec a timeout 60 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -U -S 1M -T 100000 -N 100000 >/tmp/client 2>&1 &
 	client=$!
-	until_pages_pinned || return 1
+	until_ok 300 something_is_pinned || return 1
 	engine stopped Y
 	kill -9 "$(pid_of_endpoint b 0)" "$(pid_of_endpoint a 0)"
 	# tidy-allow(sleep): long enough for whoever would not wait
 	sleep 2
-	held=$(memory 'pages pinned')
+	held=$(account 'pages pinned')
 	engine stopped N
 	wait "$client" "$server"
 	echo "$held pages pinned while the engine stood still"
-	until_no_pages_pinned && [ "$held" -gt 0 ]
+	nothing_pinned && [ "$held" -gt 0 ]
 }
 
 hostname emxguest
@@ -80,8 +81,8 @@ check "streams both ways, failing" with fail_every 11 perf -x -S 1M -E 1048577 -
 check "a higher limit for messages" eval 'echo 8388608 >/sys/module/ethermx/parameters/dma_message_min; same by_dma large'
 echo 65536 >/sys/module/ethermx/parameters/dma_message_min
 check "processes killed while the engine copies" killed_with_copies
-check "nothing pinned" until_no_pages_pinned
-cat /sys/kernel/debug/ethermx/memory
+check "nothing pinned" nothing_pinned
+cat $memory
 check "detach" detach
 check "unload" rmmod ethermx
 check "the engine unloads" rmmod softdma

@@ -7,105 +7,19 @@
 # Messages of every class arrive unaltered, refusals come, processes die, nothing is left behind.
 failed=0
 . /check.sh
-
-in_host() { # HOST COMMAND...
-	host=$1
-	shift
-	/bin/ip netns exec "$host" "$@"
-}
-
-make_hosts() {
-	/bin/ip netns add a && /bin/ip netns add b &&
-		/bin/ip -n a link add eth0 mtu 9000 address 02:00:00:00:00:0a type veth \
-			peer name eth0 netns b mtu 9000 address 02:00:00:00:00:0b &&
-		/bin/ip -n a link set eth0 up && /bin/ip -n b link set eth0 up &&
-		/bin/ip -n a link set lo up && /bin/ip -n b link set lo up
-}
-
-attach() { # SPECIFICATION
-	in_host a /emx/tools/omx_attach "$1" && in_host b /emx/tools/omx_attach "$1"
-}
-
-detach() {
-	in_host a /emx/tools/omx_attach -d eth0 && in_host b /emx/tools/omx_attach -d eth0
-}
-
-says() { # PATTERN COMMAND...: it succeeds and prints that
-	pattern=$1
-	shift
-	"$@" >/tmp/said 2>&1 && grep -qE -- "$pattern" /tmp/said && return
-	cat /tmp/said
-	return 1
-}
-
-refuses() { # PATTERN COMMAND...: it fails and prints that
-	pattern=$1
-	shift
-	"$@" >/tmp/said 2>&1 || { grep -qE -- "$pattern" /tmp/said && return; }
-	cat /tmp/said
-	return 1
-}
-
-# A server in b and a client in a, with its options; messages are verified. $as is put in front of both.
-as=
-perf() {
-	# shellcheck disable=SC2086 # words
-	/bin/ip netns exec b timeout 100 $as /emx/tools/omx_perf >/tmp/server 2>&1 &
-	server=$!
-	# shellcheck disable=SC2086 # words
-	in_host a timeout 90 $as /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -V -P 0 "$@" || {
-		cat /tmp/server
-		kill "$server"
-		return 1
-	}
-	wait "$server"
-}
-
-no_pages_pinned() {
-	grep -qx '0 pages pinned' /sys/kernel/debug/ethermx/memory && return
-	cat /sys/kernel/debug/ethermx/memory
-	return 1
-}
+. /hosts.sh
 
 # The server dies in the middle of a stream of large messages; its client hears of it soon.
 killed_server() {
 	/bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &
 	/bin/ip netns exec a timeout 60 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -S 1M -T 100000 -N 100000 >/tmp/client 2>&1 &
 	client=$!
-	until_pages_pinned || return 1
+	until_ok 300 something_is_pinned || return 1
 	kill -9 "$(pid_of_endpoint b 0)"
 	wait "$client"
 	status=$?
 	cat /tmp/client
 	[ $status != 0 ] && [ $status != 124 ] && [ $status != 143 ]
-}
-
-until_pages_pinned() {
-	tries=0
-	while grep -qx '0 pages pinned' /sys/kernel/debug/ethermx/memory; do
-		tries=$((tries + 1))
-		[ $tries -lt 300 ] || return 1
-		# tidy-allow(sleep): between two looks at what another process does
-		usleep 100000
-	done
-}
-
-until_no_pages_pinned() {
-	tries=0
-	until grep -qx '0 pages pinned' /sys/kernel/debug/ethermx/memory; do
-		tries=$((tries + 1))
-		[ $tries -lt 100 ] || { no_pages_pinned; return 1; }
-		# tidy-allow(sleep): between two looks at what another process does
-		usleep 100000
-	done
-}
-
-pid_of_endpoint() { # HOST NUMBER
-	sed -n "s/^$2 process \([0-9]*\) .*/\1/p" /sys/kernel/debug/ethermx/"$(directory_of "$1")"/endpoints
-}
-
-directory_of() { # HOST: its board's, which has the number of the namespace in its name
-	echo "eth0@$(in_host "$1" readlink /proc/self/ns/net | tr -dc 0-9)"
 }
 
 nobody_answers() {
@@ -115,13 +29,7 @@ nobody_answers() {
 rmmod_while_open() {
 	/bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &
 	server=$!
-	tries=0
-	until [ -n "$(pid_of_endpoint b 0)" ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 100 ] || return 1
-		# tidy-allow(sleep): between two looks at what another process does
-		usleep 100000
-	done
+	until_ok 100 endpoint_is_open b 0 || return 1
 	rmmod ethermx 2>/dev/null && return 1
 	refuses 'endpoints are open' in_host b /emx/tools/omx_attach -d eth0 || return 1
 	kill -9 "$(pid_of_endpoint b 0)"
@@ -188,7 +96,7 @@ check "no board: the library says so" refuses 'no board in this network namespac
 check "attach" attach eth0:N=9000
 check "attach twice" refuses 'attached already' in_host a /emx/tools/omx_attach eth0:N=9000
 check "messages, 0 B to 4 MiB" perf -T 300 -N 20 -M 4 -W 2
-check "nothing pinned" until_no_pages_pinned
+check "nothing pinned" nothing_pinned
 check "synchronous messages" perf -Y -T 300 -N 10 -M 16 -E 100000 -W 2
 check "streams both ways" perf -x -T 300 -N 40 -M 16 -W 2
 check "blocking" perf -w -T 300 -N 10 -M 64 -W 2
@@ -202,7 +110,7 @@ check "omx_hostname" says 'elsewhere:0' in_host a /emx/tools/omx_hostname -v -n 
 check "omx_init_peers" in_host a /emx/tools/omx_init_peers 02:00:00:00:00:0c third:0
 check "and its peer" says '02:00:00:00:00:0c third:0' in_host a /emx/tools/omx_info
 check "the server is killed" killed_server
-check "nothing pinned after kill -9" until_no_pages_pinned
+check "nothing pinned after kill -9" nothing_pinned
 check "engine refused what the module has" refuses 'kernel module ethermx has interface eth0' \
 	in_host a env EMX_DEVICE=engine EMX_BOARDS=eth0:N=9000 /emx/tools/omx_info
 check "in use: neither unloaded nor detached" rmmod_while_open
@@ -216,7 +124,7 @@ check "detach the other" in_host b /emx/tools/omx_attach -d eth0
 check "attach, wide dialect" attach eth0:W
 check "messages, wide dialect" perf -T 300 -N 10 -M 16 -W 2
 check "detach again" detach
-check "nothing pinned in the end" until_no_pages_pinned
+check "nothing pinned in the end" nothing_pinned
 cat /sys/kernel/debug/ethermx/memory
 echo 1 >/proc/sys/vm/stat_refresh
 grep nr_foll_pin /proc/vmstat
