@@ -72,6 +72,9 @@ until_ok() { # TENTHS-OF-A-SECOND COMMAND...: until it succeeds, so long at most
 }
 
 memory=/sys/kernel/debug/ethermx/memory
+# account PATTERN: the number in that line of the module's account of memory
+account() { sed -n "s/^\([0-9]*\) $1\$/\1/p" $memory; }
+show_memory() { cat $memory; }
 nothing_is_pinned() { grep -qx '0 pages pinned' $memory; }
 something_is_pinned() { ! nothing_is_pinned; }
 

@@ -6,8 +6,6 @@ failed=0
 . /check.sh
 . /hosts.sh
 
-# account PATTERN: the number in that line of the module's account of memory
-account() { sed -n "s/^\([0-9]*\) $1\$/\1/p" $memory; }
 by_dma() { account 'bytes of pulls copied by a DMA engine'; }
 by_processor() { account 'bytes of pulls copied by the processor'; }
 failures() { account 'frames that a DMA engine failed to copy'; }
@@ -24,7 +22,7 @@ more() {
 	shift
 	"$@" || return
 	[ "$("$number")" -gt "$before" ] && return
-	cat $memory
+	show_memory
 	return 1
 }
 
@@ -82,7 +80,7 @@ check "a higher limit for messages" eval 'echo 8388608 >/sys/module/ethermx/para
 echo 65536 >/sys/module/ethermx/parameters/dma_message_min
 check "processes killed while the engine copies" killed_with_copies
 check "nothing pinned" nothing_pinned
-cat $memory
+show_memory
 check "detach" detach
 check "unload" rmmod ethermx
 check "the engine unloads" rmmod softdma
