@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=sh
+# Interfaces that go down and come back, change their names and sizes, and vanish, while large messages
+# stream between the two hosts of hosts.sh: what can go on does, the rest ends, nothing is left.
+failed=0
+. /check.sh
+. /hosts.sh
+
+# A stream of messages of 1 MiB in the background; it ends by itself after so many.
+stream() { # COUNT
+	/bin/ip netns exec b timeout 200 /emx/tools/omx_perf >/tmp/server 2>&1 &
+	server=$!
+	/bin/ip netns exec a timeout 190 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 60 -V -S 1M -E 1048577 \
+		-T 100000 -N "$1" -W 1 -P 0 >/tmp/client 2>&1 &
+	client=$!
+	until_ok 600 something_is_pinned
+}
+
+stream_ends_well() {
+	wait $client && wait $server && return
+	cat /tmp/server /tmp/client
+	return 1
+}
+
+stream_ends_badly() {
+	wait $client
+	status=$?
+	wait $server
+	cat /tmp/server /tmp/client
+	[ $status != 0 ] && [ $status != 124 ]
+}
+
+down_for_a_while() {
+	stream 60 || return 1
+	/bin/ip -n a link set eth0 down
+	until_ok 10 false
+	/bin/ip -n a link set eth0 up
+	stream_ends_well
+}
+
+renamed() {
+	stream 40 || return 1
+	/bin/ip -n a link set eth0 down
+	/bin/ip -n a link set eth0 name elsewhere0
+	/bin/ip -n a link set elsewhere0 up
+	stream_ends_well && /bin/ip -n a link set elsewhere0 down && /bin/ip -n a link set elsewhere0 name eth0 &&
+		/bin/ip -n a link set eth0 up
+}
+
+smaller() { # frames that do not fit are lost; they fit again, and are sent again
+	stream 40 || return 1
+	/bin/ip -n a link set eth0 mtu 4000
+	until_ok 10 false
+	/bin/ip -n a link set eth0 mtu 9000
+	stream_ends_well
+}
+
+vanishes() {
+	stream 100000 || return 1
+	/bin/ip -n a link del eth0
+	stream_ends_badly
+}
+
+no_board_is_left() { [ "$(find /sys/kernel/debug/ethermx -name counters | wc -l)" = 0 ]; }
+
+# The server stays inside, the name goes.
+namespace_deleted() {
+	stream 100000 || return 1
+	holder=$(pid_of_endpoint b 0)
+	/bin/ip netns del b
+	kill -9 "$holder"
+	stream_ends_badly
+}
+
+hostname emxguest
+export EMX_DEVICE=kernel
+check "veth loads" insmod /veth.ko
+check "hosts" make_hosts
+check "module loads" insmod /ethermx.ko
+check "attach" attach eth0:N=9000
+[ $failed = 0 ] || exit 1
+check "down for a while" down_for_a_while
+check "renamed" renamed
+check "smaller for a while" smaller
+check "vanishes" vanishes
+check "boards went with it" no_board_is_left
+check "nothing pinned" nothing_pinned
+check "another interface of that name" make_link
+check "attach it" attach eth0:N=9000
+check "namespace deleted" namespace_deleted
+check "boards went with it" until_ok 100 no_board_is_left
+check "nothing pinned in the end" nothing_pinned
+check "unload" rmmod ethermx
+exit $failed
