@@ -71,7 +71,7 @@ little_memory() {
 	as=/tmp/as_user
 	perf -T 300 -N 10 -M 16 -W 2 && perf -x -S 1M -E 2M -T 300 -N 20 -W 2
 	status=$?
-	as=
+	unset as
 	[ "$(loose_regions)" -gt "$before" ] && return $status
 }
 
