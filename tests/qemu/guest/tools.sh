@@ -59,6 +59,7 @@ stop_agent() {
 loose_regions() { sed -n 's/ regions that could not be pinned//p' /sys/kernel/debug/ethermx/memory; }
 
 # An ordinary user who may lock no more than 1 MiB: what is longer travels another way.
+# shellcheck disable=SC2034 # hosts.sh reads $as
 little_memory() {
 	before=$(loose_regions)
 	cat >/tmp/as_user <<-'EOF'
@@ -67,7 +68,6 @@ little_memory() {
 		exec setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all --bounding-set=-all "$@"
 	EOF
 	chmod +x /tmp/as_user
-	# shellcheck disable=SC2034 # hosts.sh reads it
 	as=/tmp/as_user
 	perf -T 300 -N 10 -M 16 -W 2 && perf -x -S 1M -E 2M -T 300 -N 20 -W 2
 	status=$?
