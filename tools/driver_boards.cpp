@@ -77,16 +77,6 @@ void detach_board(const DriverFile &file, const std::string &interface)
     throw cli::Failure(interface + (errno == EPERM ? ": run as root" : ": not attached"));
 }
 
-fw_sizes sizes_of(const emx_dev_board &board)
-{
-    fw_sizes sizes{};
-    if (board.dialect_mtu == 0)
-        fw_sizes_w(&sizes);
-    else
-        fw_sizes_n(&sizes, board.dialect_mtu);
-    return sizes;
-}
-
 std::string describe_board(const emx_dev_board &board)
 {
     return describe_board(driver_text(board.interface, sizeof(board.interface)), sizes_of(board));

@@ -20,8 +20,6 @@ emx_dev_board attach_board(const DriverFile &file, const BoardSpec &spec, uint32
 /// Ends the board of that interface; likewise.
 void detach_board(const DriverFile &file, const std::string &interface);
 
-/// Dialect and frame sizes of a board.
-fw_sizes sizes_of(const emx_dev_board &board);
 /// "eth1:N=9000" of a board.
 std::string describe_board(const emx_dev_board &board);
 

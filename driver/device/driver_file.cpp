@@ -80,6 +80,16 @@ std::string driver_text(const char *chars, std::size_t size)
     return std::string(chars, ::strnlen(chars, size));
 }
 
+fw_sizes sizes_of(const emx_dev_board &board)
+{
+    fw_sizes sizes{};
+    if (board.dialect_mtu == 0)
+        fw_sizes_w(&sizes);
+    else
+        fw_sizes_n(&sizes, board.dialect_mtu);
+    return sizes;
+}
+
 bool module_has(const std::string &interface, std::string &text)
 {
     DeviceError ignored;

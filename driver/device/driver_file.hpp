@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+extern "C" {
+#include "driver/core/fw.h"
+}
+
 namespace emx {
 
 /// One open /dev/ethermx. Calls may come from several threads.
@@ -38,6 +42,9 @@ private:
 
 /// The text of a fixed-size field.
 std::string driver_text(const char *chars, std::size_t size);
+
+/// Sizes of a board's dialect.
+fw_sizes sizes_of(const emx_dev_board &board);
 
 /// Whether the kernel module has this interface of the caller's network namespace; then the engine must
 /// leave it alone, as `text` explains.

@@ -17,16 +17,6 @@
 namespace emx {
 namespace {
 
-fw_sizes sizes_of(const emx_dev_board &board)
-{
-    fw_sizes sizes{};
-    if (board.dialect_mtu == 0)
-        fw_sizes_w(&sizes);
-    else
-        fw_sizes_n(&sizes, board.dialect_mtu);
-    return sizes;
-}
-
 BoardInfo describe_driver_board(const emx_dev_board &board)
 {
     const fw_sizes sizes = sizes_of(board);

@@ -11,9 +11,6 @@
 #include <sstream>
 
 namespace emx {
-namespace {
-
-constexpr uint32_t largest_frame = 65535;
 
 std::string trim(const std::string &text)
 {
@@ -23,6 +20,10 @@ std::string trim(const std::string &text)
         return {};
     return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
+
+namespace {
+
+constexpr uint32_t largest_frame = 65535;
 
 bool parse_mtu(const std::string &text, uint32_t &mtu)
 {

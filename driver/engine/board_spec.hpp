@@ -19,6 +19,9 @@ struct BoardSpec {
     uint32_t mtu = 0; ///< N: configured frame size; 0: that of the interface
 };
 
+/// The text without blanks and line ends around it.
+std::string trim(const std::string &text);
+
 /// Parses `iface[:W|:N[=MTU]][,iface2...]`. False with a sentence in error when it is nonsense; blanks
 /// around the parts are allowed, an empty text gives no boards.
 bool parse_board_spec(const std::string &text, std::vector<BoardSpec> &boards, std::string &error);

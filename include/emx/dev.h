@@ -83,15 +83,16 @@ enum emx_dev_op {
 	EMX_DEV_SEND = 1,
 	/*
 	 * Exposes `length` bytes of memory under msg.u.window.id and .tag for pulls by endpoint
-	 * msg.remote_ep of msg.peer. Its pages stay pinned until the window is closed. ENOMEM: the
-	 * limit of locked memory does not allow that; EFAULT: not all of it is readable.
+	 * msg.remote_ep of msg.peer, until the window is closed. Its pages stay pinned, or are
+	 * copied from when the limit of locked memory does not allow that. EINVAL: the segments are
+	 * shorter than `length`, or too many; ENOMEM: no memory left; EFAULT: no such addresses.
 	 */
 	EMX_DEV_WINDOW_OPEN = 2,
 	EMX_DEV_WINDOW_CLOSE = 3, /* msg.u.window.id and .tag */
 	/*
 	 * Fetches `length` > 0 bytes of the message that the RNDV in msg announced into memory. Ends
-	 * with an EMX_EV_PULL_DONE with that cookie; until then the pages are pinned. EBUSY: try again
-	 * when another pull has ended; ENOMEM, EFAULT: as above.
+	 * with an EMX_EV_PULL_DONE with that cookie; pages as above. EBUSY: try again when another
+	 * pull has ended; EINVAL, ENOMEM, EFAULT: as above.
 	 */
 	EMX_DEV_PULL_START = 4,
 	EMX_DEV_PULL_CANCEL = 5, /* all pulls with that cookie; no event comes any more */

@@ -18,15 +18,6 @@ namespace {
 constexpr const char *known_lines = "boards = INTERFACE[:W|:N[=SIZE]][,...], group = NAME, peers = FILE or "
                                     "endpoints = NUMBER";
 
-std::string trim(const std::string &text)
-{
-    const char *blanks = " \t\r\n";
-    const auto first = text.find_first_not_of(blanks);
-    if (first == std::string::npos)
-        return {};
-    return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
 bool parse_endpoints(const std::string &text, uint32_t &number)
 {
     const char *const end = text.data() + text.size();
