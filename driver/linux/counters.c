@@ -8,6 +8,7 @@
 
 atomic64_t emx_replies_paged;
 atomic64_t emx_replies_copied;
+atomic64_t emx_replies_short;
 
 void emx_board_count(struct emx_board *board, unsigned int counter)
 {

@@ -99,6 +99,7 @@ static int memory_show(struct seq_file *seq, void *unused)
 		   atomic64_read(&emx_regions_loose));
 	seq_printf(seq, "%lld reply payloads sent as pages\n", atomic64_read(&emx_replies_paged));
 	seq_printf(seq, "%lld reply payloads copied\n", atomic64_read(&emx_replies_copied));
+	seq_printf(seq, "%lld short reply payloads copied\n", atomic64_read(&emx_replies_short));
 	seq_printf(seq, "%lld bytes of pulls copied by the processor\n",
 		   atomic64_read(&emx_copied_cpu));
 	seq_printf(seq, "%lld bytes of pulls copied by a DMA engine\n",

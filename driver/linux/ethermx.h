@@ -359,9 +359,11 @@ void emx_counters_sum(struct emx_board *board, struct emx_counters *sum);
 void emx_counters_clear(struct emx_board *board);
 /* Adds those of an endpoint that closes. Caller: board->lock. */
 void emx_counters_inherit(struct emx_board *board, const struct emx_counters *of);
-/* Payloads of pull replies that left as pages, and as copies. */
+/* Payloads of pull replies that left as pages, that had to be copied, that were too short to ask.
+ */
 extern atomic64_t emx_replies_paged;
 extern atomic64_t emx_replies_copied;
+extern atomic64_t emx_replies_short;
 
 /* admin.c: ioctls that need privileges, and those that only ask */
 

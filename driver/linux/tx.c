@@ -56,8 +56,8 @@ struct sk_buff *emx_tx_header(const struct emx_board *board, const void *header,
 }
 
 /* A frame whose payload, still to be filled in, lies in pages of its own. */
-static struct sk_buff *begin_paged(const struct emx_board *board, const void *header, u32 length,
-				   u32 bytes, gfp_t gfp)
+static struct sk_buff *begin_in_pages(const struct emx_board *board, const void *header, u32 length,
+				      u32 bytes, gfp_t gfp)
 {
 	struct sk_buff *skb;
 	int err;
@@ -74,6 +74,23 @@ static struct sk_buff *begin_paged(const struct emx_board *board, const void *he
 	return skb;
 }
 
+/*
+ * A frame whose payload is still to be filled in. Long ones need no large piece of memory, unless
+ * the interface wants one: then the network stack would get it, and copy once more.
+ */
+static struct sk_buff *begin_empty(const struct emx_board *board, const void *header, u32 length,
+				   u32 bytes, gfp_t gfp)
+{
+	struct sk_buff *skb;
+
+	if (bytes > LINEAR_MAX && READ_ONCE(board->gather))
+		return begin_in_pages(board, header, length, bytes, gfp);
+	skb = begin(board, header, length, bytes, gfp);
+	if (skb)
+		skb_put(skb, bytes);
+	return skb;
+}
+
 static int fill_from_user(struct sk_buff *skb, u32 at, const void __user *payload, u32 bytes)
 {
 	struct iov_iter from;
@@ -85,19 +102,15 @@ static int fill_from_user(struct sk_buff *skb, u32 at, const void __user *payloa
 struct sk_buff *emx_tx_user(const struct emx_board *board, const void *header, u32 length,
 			    const void __user *payload, u32 bytes)
 {
-	struct sk_buff *skb;
+	struct sk_buff *skb = begin_empty(board, header, length, bytes, GFP_KERNEL);
 	int err = 0;
 
-	if (bytes > LINEAR_MAX)
-		skb = begin_paged(board, header, length, bytes, GFP_KERNEL);
-	else
-		skb = begin(board, header, length, bytes, GFP_KERNEL);
 	if (!skb)
 		return ERR_PTR(-ENOMEM);
-	if (bytes > LINEAR_MAX)
+	if (skb_is_nonlinear(skb))
 		err = fill_from_user(skb, length, payload, bytes);
-	else if (bytes && copy_from_user(skb_put(skb, bytes), payload, bytes))
-		err = -EFAULT;
+	else if (bytes)
+		err = copy_from_user(skb->data + length, payload, bytes);
 	if (err) {
 		kfree_skb(skb);
 		return ERR_PTR(-EFAULT);
@@ -109,18 +122,11 @@ struct sk_buff *emx_tx_user(const struct emx_board *board, const void *header, u
 struct sk_buff *emx_tx_loose(const struct emx_board *board, const void *header, u32 length,
 			     const struct emx_region *region, u64 position, u32 bytes)
 {
+	struct sk_buff *skb = begin_empty(board, header, length, bytes, GFP_KERNEL);
 	void __user *address;
-	struct sk_buff *skb;
 	u32 at = length;
 	u32 n;
 
-	if (bytes > LINEAR_MAX) {
-		skb = begin_paged(board, header, length, bytes, GFP_KERNEL);
-	} else {
-		skb = begin(board, header, length, bytes, GFP_KERNEL);
-		if (skb)
-			skb_put(skb, bytes);
-	}
 	if (!skb)
 		return ERR_PTR(-ENOMEM);
 	for (; bytes; bytes -= n, at += n, position += n) {
@@ -160,15 +166,8 @@ static int fill_from_region(struct sk_buff *skb, u32 at, const struct emx_region
 static struct sk_buff *copy_region(const struct emx_board *board, const void *header, u32 length,
 				   const struct emx_region *region, u64 position, u32 bytes)
 {
-	struct sk_buff *skb;
+	struct sk_buff *skb = begin_empty(board, header, length, bytes, GFP_ATOMIC);
 
-	if (bytes > LINEAR_MAX) {
-		skb = begin_paged(board, header, length, bytes, GFP_ATOMIC);
-	} else {
-		skb = begin(board, header, length, bytes, GFP_ATOMIC);
-		if (skb)
-			skb_put(skb, bytes);
-	}
 	if (!skb)
 		return NULL;
 	if (fill_from_region(skb, length, region, position, bytes)) {
@@ -212,7 +211,11 @@ struct sk_buff *emx_tx_region(const struct emx_board *board, const void *header,
 {
 	struct sk_buff *skb;
 
-	if (bytes > COPY_BREAK && board->gather) {
+	if (bytes <= COPY_BREAK) {
+		atomic64_inc(&emx_replies_short);
+		return copy_region(board, header, length, region, position, bytes);
+	}
+	if (READ_ONCE(board->gather)) {
 		skb = begin(board, header, length, 0, GFP_ATOMIC);
 		if (skb && hang_pages(skb, region, position, bytes)) {
 			atomic64_inc(&emx_replies_paged);

@@ -56,6 +56,11 @@ add_module() {
 	cp "$file" "$root/"
 }
 
+# A kernel built from source has of the cards what its configuration says.
+add_card() {
+	[ ! -e "$(kernel_modules "$kver")/$1" ] || add_module "$1"
+}
+
 rm -rf "$root"
 mkdir -p "$root"/{bin,sbin,proc,sys,dev}
 cp /bin/busybox "$root/bin/busybox"
@@ -73,6 +78,13 @@ add_module drivers/net/veth.ko
 add_module net/802/stp.ko
 add_module net/llc/llc.ko
 add_module net/bridge/bridge.ko
+# For pair.sh.
+for file in net/ethernet/intel/e1000/e1000.ko virtio/virtio{,_ring,_pci_legacy_dev,_pci_modern_dev,_pci}.ko \
+	net/{net_failover,virtio_net}.ko; do
+	add_card "drivers/$file"
+done
+add_card net/core/failover.ko
+[ -z "$(command -v ethtool)" ] || add_program ethtool
 [ -z "${EMX_USER_BUILD:-}" ] || add_user_build "$(cd "$EMX_USER_BUILD" && pwd)"
 cp "$dir/ethermx.ko" "$dir/softdma.ko" "$root/"
 cp "$here"/guest/*.sh "$root/"

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=sh
+# One of two hosts that are joined by real drivers of network cards:
+#
+#     a: eth0 02:00:00:00:00:0a 10.0.0.1 ======= b: eth0 02:00:00:00:00:0b 10.0.0.2
+#
+# Both run this with the same steps; arguments: a or b, the card, and "stock" for a distribution's kernel, which has
+# probes. Messages are verified; those that leave as
+# pages and those that have to be copied are told apart by the module's account of memory, and what the network
+# stack copies behind its back by a probe.
+failed=0
+. /check.sh
+. /hosts.sh
+me=$1
+card=$2
+kernel=$3
+case $me in
+a) other=b mine=10.0.0.1 others=10.0.0.2 ;;
+b) other=a mine=10.0.0.2 others=10.0.0.1 ;;
+esac
+peer=02:00:00:00:00:0$other
+PATH=/emx/tools:$PATH
+tracing=/sys/kernel/debug/tracing
+
+# ---- both hosts together
+
+serves_tcp() { timeout 120 nc -l -p 7 </dev/null; }
+asks_tcp() { nc -w 2 $others 7 </dev/null 2>/dev/null; }
+
+meet() { # until the other has come so far; by TCP, which shares the card
+	case $me in
+	a) until_ok 600 asks_tcp ;;
+	b) serves_tcp ;;
+	esac
+}
+
+client() { timeout 110 omx_perf -d "$peer" --patience 60 -V -P 0 "$@"; }
+server() { timeout 110 omx_perf >/tmp/server 2>&1 || { cat /tmp/server; return 1; }; }
+
+# One host is the client, then the other.
+perf() { # OPTIONS OF omx_perf
+	case $me in
+	a) client "$@" && server ;;
+	b) server && client "$@" ;;
+	esac
+}
+
+# ---- what is copied
+
+paged() { account 'reply payloads sent as pages'; }
+copied() { account 'reply payloads copied'; }
+
+# The network stack makes a frame into one piece when its card wants that: a copy that the module does not see.
+watch_stack() {
+	[ "$kernel" = stock ] || return 0
+	mount -t tracefs tracefs $tracing 2>/dev/null
+	echo 'p:emx_linear __pskb_pull_tail bytes=%si:s32' >$tracing/kprobe_events &&
+		echo 'bytes > 512' >$tracing/events/kprobes/emx_linear/filter &&
+		echo 1 >$tracing/events/kprobes/emx_linear/enable
+}
+copied_by_stack() { [ "$kernel" != stock ] || grep -c emx_linear: $tracing/trace; }
+
+large() { perf -S 65536 -E 4194305 -M 4 -T 300 -N 4 -W 1; }
+
+# moves PAGED COPIED COMMAND...: each "some" or "none"
+moves() {
+	wanted="$1 $2"
+	before_paged=$(paged) before_copied=$(copied) before_stack=$(copied_by_stack)
+	shift 2
+	"$@" || return
+	some() { if [ "$1" -gt "$2" ]; then echo some; else echo none; fi; }
+	found="$(some "$(paged)" "$before_paged") $(some "$(copied)" "$before_copied")"
+	[ "$found" = "$wanted" ] && [ "$(copied_by_stack)" = "$before_stack" ] && return
+	echo "sent as pages, copied: $found; by the network stack: $(copied_by_stack), before: $before_stack"
+	show_memory
+	return 1
+}
+
+# ---- the card
+
+load_card() {
+	case $card in
+	e1000) insmod /e1000.ko ;;
+	virtio-net-pci)
+		for module in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover \
+			net_failover virtio_net; do
+			insmod /$module.ko || return
+		done
+		;;
+	*) return 1 ;;
+	esac
+}
+
+carrier() { [ "$(cat /sys/class/net/eth0/carrier 2>/dev/null)" = 1 ]; }
+
+start_card() {
+	/bin/ip link set eth0 mtu 9000 && /bin/ip addr add $mine/24 dev eth0 && /bin/ip link set eth0 up &&
+		until_ok 100 carrier
+}
+
+gathers() { ethtool -k eth0 | grep -q '^scatter-gather: on'; }
+
+hostname "host-$me"
+export EMX_DEVICE=kernel
+check "card" load_card
+check "interface" start_card
+check "module loads" insmod /ethermx.ko
+check "probe" watch_stack
+check "attach" omx_attach eth0:N=9000
+[ $failed = 0 ] || exit 1
+check "the other host is there" meet
+[ $failed = 0 ] || exit 1
+
+check "short messages" perf -T 300 -N 20 -E 32769 -M 4 -W 2
+check "the other host's name" until_ok 100 says "$peer host-$other:0" omx_info
+if gathers; then
+	check "large messages leave as pages" moves some none large
+	check "and both ways at once" moves some none perf -x -S 262144 -E 1048577 -M 4 -T 300 -N 8 -W 1
+	check "scatter/gather off" ethtool -K eth0 sg off
+fi
+check "no scatter/gather: large messages are copied, once" moves none some large
+if [ "$card" = e1000 ]; then
+	check "scatter/gather on" ethtool -K eth0 sg on
+	check "pages again" moves some none large
+fi
+check "both are here" meet
+check "detach" omx_attach -d eth0
+check "attach, wide dialect" omx_attach eth0:W
+check "both are back" meet
+check "messages, wide dialect" perf -T 300 -N 6 -M 16 -W 1
+check "nothing pinned" nothing_pinned
+check "both have finished" meet
+show_memory
+ethtool -S eth0 | grep -E 'errors|drop' | grep -v ': 0$'
+check "detach again" omx_attach -d eth0
+check "unload" rmmod ethermx
+exit $failed

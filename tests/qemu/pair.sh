@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Two guests back to back: the module between real drivers of network cards, guest/pair.sh in both.
+#
+#   pair.sh DIR CARD      CARD: e1000, or virtio-net-pci (which has no scatter/gather on such a link)
+#
+# Everything goes to DIR, each guest's logs to DIR/CARD-a and DIR/CARD-b, as those of run.sh, whose environment
+# holds here too. EMX_QEMU_TIMEOUT is the time for both together.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/common.sh"
+. "$here/boot.sh"
+
+[ $# = 2 ] || fail "usage: pair.sh DIR CARD"
+card=$2
+mkdir -p "$1/$card-a" "$1/$card-b"
+dir=$(cd "$1" && pwd)
+logs=$dir/$card
+kernel=stock
+[ -z "${EMX_KDIR:-}" ] || kernel=built
+limit=${EMX_QEMU_TIMEOUT:-240}
+[ -n "${EMX_USER_BUILD:-}" ] || fail "EMX_USER_BUILD is to name a Meson build"
+
+need qemu-system-x86_64 timeout ethtool
+EMX_KVER=$(stock_kernel /boot/vmlinuz-%V /lib/modules/%V/build /lib/modules/%V/kernel)
+export EMX_KVER
+
+# Unix sockets have short names.
+link=$(mktemp -d "${TMPDIR:-/tmp}/emx-pair.XXXXXX")
+trap 'rm -rf "$link"' EXIT
+
+# guest NAME NETDEV-OPTIONS: with a card that has the address 02:00:00:00:00:0NAME
+guest() {
+	boot "$accel" "$limit" "$logs-$1" pair "$1 $card $kernel" \
+		-netdev "stream,id=net,$2addr.type=unix,addr.path=$link/wire" \
+		-device "$card,netdev=net,mac=02:00:00:00:00:0$1,romfile="
+}
+
+"$here/build-module.sh" "$dir"
+"$here/initrd.sh" "$dir" "$EMX_KVER"
+accel=$(choose_accel)
+echo "booting $EMX_KVER twice with $accel, at most $limit s"
+guest b server=on, &
+server=$!
+for ((tries = 0; tries < 100; tries++)); do
+	[ ! -e "$link/wire" ] || break
+	# tidy-allow(sleep): between two looks whether QEMU listens
+	sleep 0.1
+done
+status_a=0 status_b=0
+guest a server=off, || status_a=$?
+wait $server || status_b=$?
+# The one that ended badly explains the other.
+[ $status_b = 0 ] || [ $status_a != 0 ] || judge $status_b "$logs-b" "guest b" "$limit"
+[ $status_a = 0 ] || explain "$logs-b" >&2
+judge $status_a "$logs-a" "guest a" "$limit"
+judge $status_b "$logs-b" "guest b" "$limit"
+for name in a b; do
+	echo "--- guest $name:"
+	cat "$logs-$name/result.log"
+done
