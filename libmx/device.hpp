@@ -56,6 +56,13 @@ struct PeerInfo {
 /// Bytes that must be writable in front of the payload given to Port::send.
 inline constexpr std::size_t send_headroom = EMX_HEADER_MAX;
 
+/// What became of a Port::busy_poll().
+enum class BusyPoll {
+    none, ///< took no time: impossible, or of no use here, or a single look
+    nothing, ///< took all the time
+    found, ///< the next peek() may find something
+};
+
 /// An open endpoint. Calls are serialised by the library (one lock per endpoint), except wake()
 /// and wait(), which any thread may call; wait() is called without the lock, by one thread at a time
 /// plus, possibly, the helper thread.
@@ -73,6 +80,9 @@ public:
     /// Cheaper than peek(), so what arrives is seen sooner. False: nothing, or a device where time stands
     /// still meanwhile.
     virtual bool spin(unsigned /*looks*/) { return false; }
+    /// After spin() found nothing, for a program that does nothing but wait: fetches frames from where they
+    /// arrive, for that many microseconds at most, rather than wait until they are brought.
+    virtual BusyPoll busy_poll(unsigned /*us*/) { return BusyPoll::none; }
 
     /// Sends one library packet. msg.data_len payload bytes at `payload`, with send_headroom writable
     /// bytes in front of them. False: the frame did not leave (the caller's resend timer repeats it).

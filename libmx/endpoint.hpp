@@ -271,6 +271,7 @@ private:
     void give_core_away(std::unique_lock<Lock> &lock);
 
     // progress
+    bool busy_poll();
     [[gnu::hot]] bool poll_device(unsigned spins);
     void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);

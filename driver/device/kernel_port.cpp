@@ -83,9 +83,38 @@ void KernelPort::consume()
 bool KernelPort::spin(unsigned looks)
 {
     while (looks-- > 0)
-        if (fw_ring_peek(ring(), tail_))
+        if (in_ring())
             return true;
     return !queue_.empty();
+}
+
+/// Where others bring the frames (another process that polls the same card, or a thread of the kernel) it
+/// costs and does not help: then it is left out, and tried again now and then.
+BusyPoll KernelPort::busy_poll(unsigned us)
+{
+    constexpr int useless = -32;
+    constexpr unsigned pause = 4096;
+    if (poll_skip_ > 0) {
+        --poll_skip_;
+        return BusyPoll::none;
+    }
+    emx_dev_poll request{};
+    request.microseconds = us;
+    if (!file_.ask(EMX_IOC_POLL, &request)) {
+        // No card known yet, or another thread polls; or a driver that does not know how to, or must not.
+        poll_skip_ = errno == ENODATA || errno == EBUSY ? pause / 16 : ~0u;
+        return BusyPoll::none;
+    }
+    const bool found = in_ring();
+    if (request.frames > 0)
+        poll_worth_ = 0;
+    else if (found && --poll_worth_ <= useless) {
+        poll_skip_ = pause;
+        poll_worth_ = useless / 2;
+    }
+    if (found)
+        return BusyPoll::found;
+    return us > 0 ? BusyPoll::nothing : BusyPoll::none;
 }
 
 void KernelPort::wait(uint64_t deadline)

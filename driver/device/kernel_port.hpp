@@ -43,6 +43,7 @@ public:
     const emx_msg *peek() override;
     void consume() override;
     bool spin(unsigned looks) override;
+    BusyPoll busy_poll(unsigned us) override;
     bool send(const emx_msg &msg, std::byte *payload) override;
     void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                      std::span<const Segment> memory, uint64_t length) override;
@@ -70,6 +71,7 @@ private:
     bool command(emx_dev_command &command) const { return file_.ask(EMX_IOC_COMMAND, &command); }
     fw_ring *ring() const { return reinterpret_cast<fw_ring *>(ring_.data()); }
     bool ready() const;
+    bool in_ring() const { return fw_ring_peek(ring(), tail_) != nullptr; }
     const std::vector<emx_dev_segment> &describe(std::span<const Segment> memory);
 
     emx_msg event_{}; ///< copy of the ring's entry, with the payload's address
@@ -81,6 +83,8 @@ private:
     std::deque<emx_msg> queue_; ///< ends of pulls that could not begin
     std::vector<emx_dev_segment> segments_; ///< of the command in the making
     mutable std::vector<uint8_t> local_; ///< by peer: 0 not asked yet, 1 elsewhere, 2 on this host
+    int poll_worth_ = 0; ///< falls with each event that came although a busy poll found nothing
+    unsigned poll_skip_ = 0; ///< busy polls to leave out
     Wake wake_;
     std::atomic<bool> interrupted_{false}; ///< a signal ended a wait()
     std::atomic<int> watched_{-1}; ///< the library's, in wait()

@@ -7,8 +7,10 @@
 
 #include <linux/debugfs.h>
 #include <linux/mm.h>
+#include <linux/skbuff.h>
 #include <linux/timer.h>
 #include <linux/version.h>
+#include <net/busy_poll.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void emx_vma_set_flags(struct vm_area_struct *vma, vm_flags_t flags)
@@ -36,6 +38,27 @@ static inline void emx_debugfs_change_name(struct dentry *entry, struct dentry *
 	debugfs_rename(folder, entry, folder, name);
 #else
 	debugfs_change_name(entry, "%s", name);
+#endif
+}
+
+/* Id of the NAPI that brought a frame; 0: none, or a kernel that does not tell. */
+static inline unsigned int emx_skb_napi(const struct sk_buff *skb)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	return skb->napi_id >= MIN_NAPI_ID ? skb->napi_id : 0;
+#else
+	return 0;
+#endif
+}
+
+#define emx_can_busy_poll IS_ENABLED(CONFIG_NET_RX_BUSY_POLL)
+
+/* Polls a NAPI, once and until over() says so; at once over when it does not exist. Sleeps. */
+static inline void emx_busy_poll(unsigned int napi, bool (*over)(void *, unsigned long), void *data,
+				 u16 frames)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	napi_busy_loop(napi, over, data, false, frames);
 #endif
 }
 

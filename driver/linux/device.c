@@ -125,6 +125,22 @@ static long ioctl_submit(struct file *file, void __user *arg)
 	return err;
 }
 
+static long ioctl_poll(struct file *file, void __user *arg)
+{
+	struct emx_endpoint *ep = commanded(file);
+	struct emx_dev_poll poll;
+	int err;
+
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	if (copy_from_user(&poll, arg, sizeof(poll)))
+		return -EFAULT;
+	err = emx_poll(ep, &poll);
+	if (err)
+		return err;
+	return copy_to_user(arg, &poll, sizeof(poll)) ? -EFAULT : 0;
+}
+
 /* ---- questions ---- */
 
 static long ioctl_version(void __user *arg)
@@ -228,6 +244,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long valu
 		return ioctl_command(file, arg);
 	case EMX_IOC_SUBMIT:
 		return ioctl_submit(file, arg);
+	case EMX_IOC_POLL:
+		return ioctl_poll(file, arg);
 	case EMX_IOC_VERSION:
 		return ioctl_version(arg);
 	case EMX_IOC_BOARD:

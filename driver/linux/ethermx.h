@@ -107,6 +107,10 @@ struct emx_endpoint {
 	u32 head; /* lock; ours: the mapped one is for the program */
 	u32 reserved; /* lock; entries kept free for events of running pulls */
 	wait_queue_head_t wait;
+	/* Busy polling. */
+	unsigned int napi; /* lock; that brought the last frame from the wire; 0: unknown */
+	const struct task_struct *poller; /* lock; who polls it now */
+	u32 polled; /* lock; frames that his polling has brought */
 	/* Large messages. */
 	struct emx_region **window; /* lock; by fw_window_slot */
 	struct emx_pull *pull; /* lock; by the core's slot */
@@ -247,6 +251,13 @@ void emx_event_link(struct emx_endpoint *ep);
 /* Whether another pull can keep room for its event. */
 bool emx_event_room(const struct emx_endpoint *ep);
 
+/* poll.c */
+
+/* A frame has come for the endpoint. Caller: endpoint->lock. */
+void emx_poll_note(struct emx_endpoint *ep, const struct sk_buff *skb);
+/* EMX_IOC_POLL. Sleeps. */
+int emx_poll(struct emx_endpoint *ep, struct emx_dev_poll *poll);
+
 /* command.c */
 
 /* Executes a command whose structure was copied from user memory. 0 or a negative errno. Sleeps. */
@@ -359,8 +370,7 @@ void emx_counters_sum(struct emx_board *board, struct emx_counters *sum);
 void emx_counters_clear(struct emx_board *board);
 /* Adds those of an endpoint that closes. Caller: board->lock. */
 void emx_counters_inherit(struct emx_board *board, const struct emx_counters *of);
-/* Payloads of pull replies that left as pages, that had to be copied, that were too short to ask.
- */
+/* Payloads of pull replies: left as pages, had to be copied, copied since they are short. */
 extern atomic64_t emx_replies_paged;
 extern atomic64_t emx_replies_copied;
 extern atomic64_t emx_replies_short;

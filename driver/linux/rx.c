@@ -113,6 +113,7 @@ static bool to_endpoint(struct emx_board *board, struct sk_buff *skb, struct fw_
 	__skb_queue_head_init(&out);
 	spin_lock(&ep->lock);
 	open = ep->open;
+	emx_poll_note(ep, skb);
 	if (open && pkt->msg.type == EMX_PULL_REPLY && emx_loose_full(ep))
 		emx_count(ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
 	else if (open)

@@ -163,7 +163,9 @@ struct emx_msg {
 	X(DROP_EVENT_FULL, "drop: event queue full", "the process does not take its events")  \
 	X(DROP_PARTNER, "drop: no such partner", "a message from an endpoint that never connected") \
 	X(DROP_SEQUENCE, "drop: outside the window", "repeated, or too far ahead")            \
-	X(DROP_CONTENT, "drop: contradicting fragments", "fragments of one number differ")
+	X(DROP_CONTENT, "drop: contradicting fragments", "fragments of one number differ")      \
+	X(BUSY_POLL, "busy polls", "a spinning program looked for frames in the network card") \
+	X(BUSY_POLL_FOUND, "busy polls that found frames", "before an interrupt brought them")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

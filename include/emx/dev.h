@@ -122,6 +122,17 @@ struct emx_dev_submit {
 	__u32 done; /* out: commands executed; their results are filled in */
 };
 
+/*
+ * Takes frames out of the network card that brought this endpoint's last one, without waiting for
+ * its interrupt: once, and again until an event is there or the time is over. For programs that
+ * would spin. ENODATA: no such card is known, as long as no frame came from one; EOPNOTSUPP: the
+ * kernel or the administrator does not allow it; EBUSY: another thread is at it.
+ */
+struct emx_dev_poll {
+	__u32 microseconds; /* in: the module's parameter busy_poll_max_us limits it */
+	__u32 frames; /* out: how many it brought for this endpoint */
+};
+
 enum emx_dev_peer_by {
 	EMX_DEV_PEER_INDEX = 0, /* in: index */
 	EMX_DEV_PEER_MAC = 1, /* in: mac */
@@ -208,5 +219,6 @@ struct emx_dev_detach {
 #define EMX_IOC_ENDPOINT _IOWR(EMX_IOC_MAGIC, 8, struct emx_dev_endpoint)
 #define EMX_IOC_ATTACH _IOWR(EMX_IOC_MAGIC, 9, struct emx_dev_attach)
 #define EMX_IOC_DETACH _IOW(EMX_IOC_MAGIC, 10, struct emx_dev_detach)
+#define EMX_IOC_POLL _IOWR(EMX_IOC_MAGIC, 11, struct emx_dev_poll) /* older drivers: ENOTTY */
 
 #endif

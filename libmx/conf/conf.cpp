@@ -61,6 +61,7 @@ const Tunable tunables[] = {
     {"EMX_ACK_MS", nullptr, nullptr, Style::strict, &Conf::ack_delay_ms, nullptr, 1, 100, "ms", "longest delay of an ack"},
     {"EMX_HELPER_MS", nullptr, nullptr, Style::strict, &Conf::helper_ms, nullptr, 0, 1000, "ms", "absence of the application before the helper thread steps in; 0 = no helper"},
     {"EMX_SPIN_US", nullptr, nullptr, Style::strict, &Conf::spin_us, nullptr, 0, 1000000, "us", "spinning of a blocking call before it sleeps"},
+    {"EMX_BUSY_POLL_US", nullptr, nullptr, Style::strict, &Conf::busy_poll_us, nullptr, 0, 1000, "us", "with the kernel module: time for which who spins looks into the network card itself; 0 = never"},
     {"EMX_YIELD_AFTER", nullptr, nullptr, Style::strict, &Conf::yield_after, nullptr, 0, INT_MAX, "polls", "empty polls before the core is offered to others; 0 = never"},
     {"EMX_LINGER_MS", nullptr, nullptr, Style::strict, &Conf::linger_ms, nullptr, 0, 60000, "ms", "wait of mx_close_endpoint for acks of completed sends"},
     {"EMX_ENDPOINTS", nullptr, nullptr, Style::strict, &Conf::endpoints_max, nullptr, 1, 255, "endpoints", "endpoints per board, when this process starts the agent"},

@@ -18,6 +18,8 @@ constexpr unsigned spins_per_pass = 8;
 // Few for a program that asks now and then, many for one that does nothing but ask.
 constexpr unsigned looks_when_asked = 16;
 constexpr unsigned looks_when_waiting = 64;
+// So many empty calls take about as long as a busy poll of a microsecond.
+constexpr unsigned calls_per_us = 4;
 
 } // namespace
 
@@ -59,12 +61,13 @@ bool Endpoint::poll_device(unsigned spins)
 {
     // A finished request ends the pass: its owner waits, and another empty poll would be his time.
     uint64_t before = completions_;
-    const unsigned looks = empty_calls_ < waiting_calls ? looks_when_asked : looks_when_waiting;
+    const bool waiting = empty_calls_ >= waiting_calls;
+    const unsigned looks = waiting ? looks_when_waiting : looks_when_asked;
     unsigned events = 0;
     while (events < events_per_pass && before == completions_ && !gated()) {
         const emx_msg *msg = port_->peek();
         if (!msg) {
-            if (events || spins-- == 0 || !port_->spin(looks))
+            if (events || spins-- == 0 || !(port_->spin(looks) || (waiting && busy_poll())))
                 break;
             continue;
         }
@@ -73,6 +76,18 @@ bool Endpoint::poll_device(unsigned spins)
         port_->consume();
     }
     return events > 0;
+}
+
+/// True when the next peek() may find something.
+bool Endpoint::busy_poll()
+{
+    const auto us = static_cast<unsigned>(context_.conf().busy_poll_us);
+    const BusyPoll result = us > 0 ? port_->busy_poll(us) : BusyPoll::none;
+    // It was time in which others could have had the core.
+    const auto patience = static_cast<uint32_t>(context_.conf().yield_after);
+    if (result == BusyPoll::nothing && empty_calls_ < patience)
+        empty_calls_ = std::min(empty_calls_ + us * calls_per_us, patience);
+    return result == BusyPoll::found;
 }
 
 void Endpoint::posted_receive()

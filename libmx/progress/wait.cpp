@@ -31,10 +31,10 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const st
     if (inside_handler() || done()) // a blocking call in the handler would wait for itself
         return done();
     User user(slot_);
-    empty_calls_ = std::max(empty_calls_, waiting_calls);
-    uint32_t epoch = wake_epoch_;
     const uint64_t spin_ns =
         context_.conf().wait_spin ? forever_ns : uint64_t(context_.conf().spin_us) * 1000;
+    empty_calls_ = spin_ns > 0 ? std::max(empty_calls_, waiting_calls) : 0;
+    uint32_t epoch = wake_epoch_;
     uint64_t spin_end = now() + spin_ns;
     uint64_t served = frames_served();
     for (;;) {

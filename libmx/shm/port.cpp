@@ -138,6 +138,9 @@ bool ShmPort::spin(unsigned looks)
     return false;
 }
 
+/// Other processes of this host must not be kept waiting: then one look has to do.
+BusyPoll ShmPort::busy_poll(unsigned us) { return inner_->busy_poll(in_.empty() ? us : 0); }
+
 const emx_msg *ShmPort::peek_rings()
 {
     bool stale = false;

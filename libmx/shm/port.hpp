@@ -38,6 +38,7 @@ public:
     [[gnu::hot]] const emx_msg *peek() override;
     [[gnu::hot]] void consume() override;
     [[gnu::hot]] bool spin(unsigned looks) override;
+    BusyPoll busy_poll(unsigned us) override;
     [[gnu::hot]] bool send(const emx_msg &msg, std::byte *payload) override;
     void flush() override { inner_->flush(); }
     void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,

@@ -34,8 +34,11 @@ meet() { # until the other has come so far; by TCP, which shares the card
 	esac
 }
 
-client() { timeout 110 omx_perf -d "$peer" --patience 60 -V -P 0 "$@"; }
-server() { timeout 110 omx_perf >/tmp/server 2>&1 || { cat /tmp/server; return 1; }; }
+waiting=
+# shellcheck disable=SC2086 # nothing, or an option
+client() { timeout 110 omx_perf $waiting -d "$peer" --patience 60 -V -P 0 "$@"; }
+# shellcheck disable=SC2086
+server() { timeout 110 omx_perf $waiting >/tmp/server 2>&1 || { cat /tmp/server; return 1; }; }
 
 # One host is the client, then the other.
 perf() { # OPTIONS OF omx_perf
@@ -76,6 +79,80 @@ moves() {
 	return 1
 }
 
+# ---- waiting
+
+counter() { omx_counters -a | sed -n "s/^[0-9]*: *\([0-9]*\) $1\$/\1/p"; }
+polls() { counter 'busy polls'; }
+found() { counter 'busy polls that found frames'; }
+
+# Messages of one byte, by programs that spin; each host is the client once, the other one does as it does.
+latency() { # MICROSECONDS of a busy poll
+	export EMX_BUSY_POLL_US="$1"
+	perf -S 1 -E 2 -T 1000 -N 200 -W 20 >/tmp/latency
+	status=$?
+	unset EMX_BUSY_POLL_US
+	grep -o 'length .*' /tmp/latency
+	return $status
+}
+microseconds() { sed -n 's/.*length .*: *\([0-9.]*\) us .*/\1/p' /tmp/latency; }
+
+spinning_polls() {
+	before=$(found)
+	latency 10 && [ "$(found)" -gt $((before + 100)) ] && with=$(microseconds) && return
+	omx_counters
+	return 1
+}
+
+never_polls() { # COMMAND...
+	before=$(polls)
+	"$@" && [ "$(polls)" = "$before" ] && return
+	omx_counters
+	return 1
+}
+
+without_polling() { never_polls latency 0 && without=$(microseconds); }
+
+forbidden() {
+	parameter=/sys/module/ethermx/parameters/busy_poll_max_us
+	allowed=$(cat $parameter)
+	echo 0 >$parameter
+	never_polls latency 10
+	status=$?
+	meet
+	echo "$allowed" >$parameter
+	return $status
+}
+
+blocked() {
+	waiting=-w
+	export EMX_SPIN_US=0
+	never_polls perf -S 1 -E 2 -T 1000 -N 100 -W 10
+	status=$?
+	unset EMX_SPIN_US
+	waiting=
+	return $status
+}
+
+switches() { sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' "/proc/$1/status"; }
+
+five_is_open() { grep -q '^5 process' /sys/kernel/debug/ethermx/eth0/endpoints; }
+
+# What comes for others does not wake who sleeps.
+sleeps_on() {
+	omx_perf -w -e 5 >/tmp/sleeper 2>&1 &
+	sleeper=$!
+	until_ok 100 five_is_open || return 1
+	meet
+	before=$(switches $sleeper)
+	perf -S 1 -E 2 -T 1000 -N 1000 -W 10
+	status=$?
+	woken=$(($(switches $sleeper) - before))
+	kill $sleeper
+	wait $sleeper
+	echo "woken $woken times by 4000 messages for others"
+	[ $status = 0 ] && [ "$woken" -lt 200 ]
+}
+
 # ---- the card
 
 load_card() {
@@ -100,6 +177,11 @@ start_card() {
 
 gathers() { ethtool -k eth0 | grep -q '^scatter-gather: on'; }
 
+stays_open() {
+	omx_perf -e 5 >/dev/null 2>&1 &
+	until_ok 100 five_is_open
+}
+
 hostname "host-$me"
 export EMX_DEVICE=kernel
 check "card" load_card
@@ -123,6 +205,13 @@ if [ "$card" = e1000 ]; then
 	check "scatter/gather on" ethtool -K eth0 sg on
 	check "pages again" moves some none large
 fi
+check "who spins polls the card" spinning_polls
+check "not if told so" without_polling
+check "and again" spinning_polls
+echo "latency with busy polls / without: $with / $without us = $(echo "$with $without" | awk '{ printf "%.2f", $1 / $2 }')"
+check "nor if the administrator forbids it" forbidden
+check "who blocks does not poll" blocked
+check "and sleeps while others get messages" sleeps_on
 check "both are here" meet
 check "detach" omx_attach -d eth0
 check "attach, wide dialect" omx_attach eth0:W
@@ -132,6 +221,11 @@ check "nothing pinned" nothing_pinned
 check "both have finished" meet
 show_memory
 ethtool -S eth0 | grep -E 'errors|drop' | grep -v ': 0$'
-check "detach again" omx_attach -d eth0
-check "unload" rmmod ethermx
+case $me in
+a)
+	check "detach again" omx_attach -d eth0
+	check "unload" rmmod ethermx
+	;;
+b) check "stays open, also when the power goes" stays_open ;;
+esac
 exit $failed
