@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Prints what fw_check makes of each frame of a capture, under the names of the Wireshark dissector's fields:
+//
+//   codec_fields W|SIZE FILE       one line per frame: the counter of the reason to drop it, or "ok
+//   NAME=VALUE..."
+#include <driver/core/fw.h>
+#include <tests/support/pcap.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+namespace {
+
+/// One line in the making.
+class Line {
+public:
+    Line &number(const char *name, uint64_t value)
+    {
+        text_ += std::string(" mxoe.") + name + "=" + std::to_string(value);
+        return *this;
+    }
+    Line &bytes(const char *name, const uint8_t *data, std::size_t length)
+    {
+        text_ += std::string(" mxoe.") + name + "=";
+        for (std::size_t i = 0; i < length; i++) {
+            char hex[3];
+            std::snprintf(hex, sizeof hex, "%02x", data[i]);
+            text_ += hex;
+        }
+        return *this;
+    }
+    void print() const { std::printf("ok%s\n", text_.c_str()); }
+
+private:
+    std::string text_;
+};
+
+void endpoints(Line &line, const fw_pkt &p)
+{
+    line.number("dst_ep", p.msg.local_ep).number("src_ep", p.msg.remote_ep);
+}
+
+void numbers(Line &line, const fw_pkt &p)
+{
+    endpoints(line, p);
+    line.number("seq", p.msg.seq).number("ack", p.msg.ack).number("session", p.msg.session);
+}
+
+void window(Line &line, const fw_pkt &p)
+{
+    line.number("window.tag", p.msg.u.window.tag);
+    if (p.msg.type != EMX_NOTIFY)
+        line.number("window.offset", p.msg.u.window.offset);
+    line.number("window", p.msg.type == EMX_PULL ? p.window : p.msg.u.window.id);
+}
+
+void pull_names(Line &line, const fw_pkt &p)
+{
+    line.number("pull.handle", p.handle).number("pull.magic", p.magic);
+}
+
+void payload(Line &line, const fw_pkt &p, const std::vector<uint8_t> &frame)
+{
+    const auto at = static_cast<std::size_t>(p.msg.data - reinterpret_cast<uintptr_t>(frame.data()));
+    if (p.msg.data_len)
+        line.bytes("data", &frame[at], p.msg.data_len);
+}
+
+void eager(Line &line, const fw_pkt &p)
+{
+    numbers(line, p);
+    line.number("match", p.msg.match).number("length", p.msg.msg_len);
+    if (p.msg.type == EMX_RNDV)
+        window(line, p);
+    if (p.msg.type == EMX_MEDIUM)
+        line.number("frag.size", p.msg.data_len)
+            .number("frag", p.msg.u.medium.frag)
+            .number("position", p.msg.u.medium.position);
+}
+
+void connect(Line &line, const fw_pkt &p)
+{
+    const auto &c = p.msg.u.connect;
+    endpoints(line, p);
+    line.number("advert", p.advert).number("seq", p.msg.seq).number("connect.start", c.start);
+    line.number("connect.number", c.number).number("connect.is_reply", c.is_reply);
+    if (c.is_reply)
+        line.number("connect.requester", p.msg.session)
+            .number("connect.replier", c.session)
+            .number("connect.status", c.status);
+    else
+        line.number("connect.requester", c.session).number("connect.key", c.key);
+}
+
+void pull(Line &line, const fw_pkt &p)
+{
+    endpoints(line, p);
+    window(line, p);
+    pull_names(line, p);
+    line.number("session", p.msg.session).number("pull.total", p.total).number("pull.skip", p.skip);
+    line.number("pull.block", p.length).number("pull.frame", p.frame);
+}
+
+void nack(Line &line, const fw_pkt &p)
+{
+    line.number("dst_ep", p.msg.local_ep).number("nack.reason", p.msg.u.nack.reason);
+    if (p.msg.type == EMX_NACK_LIB)
+        line.number("src_ep", p.msg.remote_ep).number("seq", p.msg.seq);
+    else
+        pull_names(line, p);
+}
+
+void host(Line &line, const fw_pkt &p)
+{
+    line.number("advert", p.advert).number("host.magic", p.magic);
+    if (p.msg.type == EMX_HOST_REPLY)
+        line.bytes("host.name", reinterpret_cast<const uint8_t *>(p.name), std::string(p.name).size());
+}
+
+void library_packet(Line &line, const fw_pkt &p)
+{
+    switch (p.msg.type) {
+    case EMX_TRUC:
+        endpoints(line, p);
+        line.number("ack", p.msg.ack).number("session", p.msg.session);
+        line.number("truc.counter", p.msg.u.truc.counter);
+        break;
+    case EMX_CONNECT: return connect(line, p);
+    case EMX_NOTIFY:
+        numbers(line, p);
+        window(line, p);
+        line.number("length", p.msg.msg_len);
+        break;
+    case EMX_NACK_LIB:
+    case EMX_NACK_MCP: return nack(line, p);
+    default: eager(line, p);
+    }
+}
+
+void describe(Line &line, const fw_pkt &p)
+{
+    switch (p.msg.type) {
+    case EMX_RAW: line.number("beacon.board", p.board).number("beacon.serial", p.serial); break;
+    case EMX_HOST_QUERY:
+    case EMX_HOST_REPLY: return host(line, p);
+    case EMX_PULL: return pull(line, p);
+    case EMX_PULL_REPLY:
+        pull_names(line, p);
+        line.number("reply.frame", p.frame).number("reply.size", p.length).number("position", p.position);
+        break;
+    default: library_packet(line, p);
+    }
+}
+
+void print_all(const fw_sizes &sizes, const char *path)
+{
+    for (const auto &f : emx::test::read_pcap(path)) {
+        fw_pkt p;
+        const int why = fw_check(&sizes, 0, f.bytes.data(), static_cast<uint32_t>(f.bytes.size()), &p);
+        if (why) {
+            std::puts(fw_counter_label(static_cast<unsigned>(why)));
+            continue;
+        }
+        Line line;
+        line.number("type", p.msg.type).number("tag", p.tag);
+        describe(line, p);
+        payload(line, p, f.bytes);
+        line.print();
+    }
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    fw_sizes sizes;
+    fw_sizes_w(&sizes);
+    if (argc != 3 || (argv[1][0] != 'W' && fw_sizes_n(&sizes, static_cast<uint32_t>(std::atoi(argv[1]))))) {
+        std::fputs("usage: codec_fields W|SIZE FILE\n", stderr);
+        return 2;
+    }
+    try {
+        print_all(sizes, argv[2]);
+    } catch (const std::exception &e) {
+        std::fprintf(stderr, "codec_fields: %s\n", e.what());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Values that were read off by hand: the examples of the wire specification, section 15, and what answers, repeats
+and acknowledges what in captures whose README tells the story."""
+
+import os
+import pathlib
+
+from tshark import write_pcap
+
+A, B = '0x11223344', '0xa1b2c3d4'
+TO_B = {'dst_ep': '5', 'src_ep': '2'}
+TO_A = {'dst_ep': '2', 'src_ep': '5'}
+EAGER = {**TO_B, 'tag': '0x0003', 'ack': '1', 'match': '0xbabe0000c0ffee01', 'session': B}
+WINDOW = {'window': '7', 'window.tag': '0x2a'}
+FETCH = {'pull.handle': '0x00400023', 'pull.magic': '0x21071985'}
+
+# Name in compat/wire, bytes of payload that it leaves out, fields. In the order of the story: A connects to B.
+EXAMPLES = [
+    ('beacon', 0, {'type': '1', 'tag': '0x0000', 'beacon.board': '02:00:00:00:00:0a', 'beacon.serial': '0x5eed0001'}),
+    ('host_query', 0, {'type': '3', 'tag': '0xffff', 'advert': '0x0001', 'host.magic': '0x13052008'}),
+    ('host_reply', 0, {'type': '4', 'tag': '0x0001', 'host.name_length': '8', 'advert': '0x0003',
+                       'host.magic': '0x13052008', 'host.name': 'nodeb:0', 'request_in': '2'}),
+    ('connect_request', 0, {**TO_B, 'type': '36', 'tag': '0xffff', 'data_part': '16', 'seq': '0', 'advert': '0x0001',
+                            'connect.requester': A, 'connect.key': '0x12345678', 'connect.start': '1',
+                            'connect.is_reply': '0', 'connect.number': '0'}),
+    ('connect_reply', 0, {**TO_A, 'type': '36', 'tag': '0x0001', 'advert': '0x0003', 'connect.requester': A,
+                          'connect.replier': B, 'connect.start': '1', 'connect.is_reply': '1', 'connect.number': '0',
+                          'connect.status': '0', 'request_in': '4'}),
+    ('tiny', 0, {**EAGER, 'type': '37', 'length': '5', 'seq': '1', 'data': b'hello'.hex()}),
+    ('small', 0, {**EAGER, 'type': '38', 'length': '33', 'seq': '2', 'data': bytes(range(33)).hex()}),
+    ('medium_w', 904, {**EAGER, 'type': '39', 'length': '5000', 'seq': '3', 'frag.size': '904', 'frag': '1',
+                       'frag.exponent': '12', 'position': '4096', 'dialect': 'W'}),
+    ('rndv', 0, {**EAGER, **WINDOW, 'type': '40', 'data_part': '8', 'seq': '4', 'length': '100000',
+                 'window.offset': '0'}),
+    ('pull_w', 0, {**TO_A, **WINDOW, **FETCH, 'type': '41', 'session': A, 'pull.total': '100000',
+                   'window.offset': '0', 'pull.skip': '0', 'pull.block': '32768', 'pull.frame': '8',
+                   'message_in': '9', 'dialect': 'W'}),
+    ('pull_reply_w', 4096, {**FETCH, 'type': '42', 'tag': '0x0003', 'reply.frame': '9', 'reply.size': '4096',
+                            'position': '36864', 'request_in': '10', 'message_in': '9'}),
+    ('notify', 0, {**TO_A, **WINDOW, 'type': '43', 'session': A, 'length': '100000', 'seq': '1', 'ack': '5',
+                   'acks': '6,7,8,9', 'message_in': '9'}),
+    ('truc', 0, {**TO_B, 'type': '35', 'data_part': '16', 'session': B, 'truc.kind': '0x55', 'ack': '2',
+                 'truc.session': B, 'truc.counter': '1', 'truc.ack_copy': '2', 'truc.resends': '0', 'acks': '12'}),
+]
+# Refusals have no place in that story.
+REFUSALS = [
+    ('nack_lib', 0, {'type': '44', 'src_ep': '5', 'dst_ep': '2', 'nack.reason': '2', 'nack.tag': '0x0001',
+                     'seq': '5'}),
+    ('nack_mcp', 0, {**FETCH, 'type': '45', 'tag': '0x0003', 'dst_ep': '5', 'nack.reason': '4'}),
+]
+EXAMPLES_N = [
+    ('medium_n9000', 5000, {**EAGER, 'type': '39', 'length': '5000', 'seq': '3', 'frag.size': '5000', 'frag': '0',
+                            'position': '0', 'dialect': 'N', 'frag.exponent': None}),
+    ('pull_n9000', 0, {**TO_A, **WINDOW, **FETCH, 'type': '41', 'session': A, 'pull.total': '100000',
+                       'window.offset': '0', 'pull.skip': '0', 'pull.block': '100000', 'pull.frame': '0',
+                       'dialect': 'N'}),
+]
+
+
+def chain(*frames):
+    """Each repeats the one before it."""
+    return {b: [a] for a, b in zip(frames, frames[1:])}
+
+
+def ones(pairs):
+    return {a: [b] for a, b in pairs.items()}
+
+
+# What answers, repeats and acknowledges what, by the start of the file's name; fields that are not named are not
+# looked at, but of those that are each frame that has one stands here.
+STORIES = {
+    '01': {'request_in': ones({6: 4, 14: 13}), 'retransmission_of': {13: [2]}},
+    '03-tiny-16': {'request_in': {2: [1]}, 'acks': {4: [3]}, 'acked_in': {3: [4]}, 'retransmission_of': {}},
+    '06-medium-multifrag-4097': {'message_in': {4: [3]}, 'acks': {5: [4]}, 'acked_in': ones({3: 5, 4: 5}),
+                                 'complete': {4: [1]}},
+    '07-large-32769': {'request_in': {2: [1], **{n: [4] for n in range(5, 13)}, 14: [13]},
+                       'message_in': {n: [3] for n in (4, *range(5, 16), 17, 19)}, 'acks': {15: [3]},
+                       'retransmission_of': chain(15, 17, 19), 'notify_in': {3: [15]}, 'complete': {14: [1]}},
+    '10': {'acks': {23: list(range(3, 23))}, 'retransmission_of': {}},
+    '11-nack-lib-connect-endpoint': {'request_in': {2: [1]}, 'response_in': {1: [2]}},
+    '13': {'acks': {16: [3], 33: [20], 35: [34, 33]}, 'retransmission_of': {34: [16]},
+           'notify_in': ones({3: 16, 20: 33})},
+    '14-pingpong-piggyback': {'acks': ones({4: 3, 5: 4, 6: 5, 7: 6, 8: 7}), 'retransmission_of': chain(8, 10, 12)},
+    '14-pingpong-medium': {'acks': ones({6: 5, 9: 8, 12: 11, 15: 14, 18: 17}), 'retransmission_of': {
+        **chain(18, 22, 26), **chain(19, 23, 27), **chain(20, 24, 28)}},
+    '15': {'request_in': ones({2: 1, 6: 5, 8: 7}), 'acks': {4: [3]}},
+    '17': {'request_in': {}, 'retransmission_of': chain(1, 2, 3, 4, 5, 6)},
+    '18': {'request_in': ones({2: 1, 6: 5, 10: 7, 11: 8, 12: 9, 14: 13}), 'acks': {4: [3]},
+           'message_in': {n: [3] for n in range(5, 14)}, 'notify_in': {3: [13]}},
+    '19': {'request_in': {**{n + 11: [n] for n in range(1, 12)}, **ones({25: 23, 26: 24})},
+           'retransmission_of': {**chain(*range(1, 12)), **chain(*range(12, 23))}},
+    '22-loss-every-2nd': {'acks': {8: [3], 12: [9, 4, 10, 5, 11]}, 'retransmission_of': {}},
+    'n1': {'acks': ones({13: 10, 19: 16, 27: 24, 155: 154, 160: 159}),
+           'complete': {24: [1], 152: [1]}, 'notify_in': {30: [155]}},
+}
+
+
+def golden(folder, name, payload):
+    """A frame of compat/wire, with zeros for the payload that it leaves out."""
+    text = pathlib.Path(folder, name + '.hex').read_text(encoding='utf-8')
+    rows = [line.split()[1:] for line in text.splitlines() if line and not line.startswith('#')]
+    return bytes.fromhex(''.join(''.join(r) for r in rows)) + bytes(payload)
+
+
+def check_examples(folder, examples, *options):
+    def check(tshark):
+        path = os.path.join(tshark.home, 'examples.pcap')
+        write_pcap(path, [golden(folder, name, payload) for name, payload, _ in examples])
+        names = sorted({'mxoe.' + key for _, _, fields in examples for key in fields})
+        frames = tshark.fields(path, names, *options)
+        assert len(frames) == len(examples)
+        for (name, _, fields), frame in zip(examples, frames):
+            for key, wanted in fields.items():
+                shown = ','.join(frame.get('mxoe.' + key, [])) or None
+                assert shown == wanted, f'{name}, {key}: {shown}, not {wanted}'
+    return check
+
+
+def check_story(path, story):
+    def check(tshark):
+        frames = tshark.fields(path, ['mxoe.' + key for key in story])
+        for key, wanted in story.items():
+            shown = {n: f.frames('mxoe.' + key) for n, f in enumerate(frames, 1) if 'mxoe.' + key in f}
+            assert shown == wanted, f'{key}: {shown}, not {wanted}'
+    return check
+
+
+def check_plugin(path):
+    """The folder, copied to where Wireshark looks for plugins, does the same as the script by name."""
+    def check(tshark):
+        names = ['mxoe.type', 'mxoe.seq', 'mxoe.acks']
+        by_script = tshark.fields(path, names)
+        tshark.install()
+        try:
+            assert tshark.fields(path, names, plugin=True) == by_script
+        finally:
+            tshark.uninstall()
+        assert any('mxoe.acks' in f for f in by_script)
+    return check
+
+
+def checks(_codec, pcap_folder, wire_folder):
+    """Examples of the specification, stories of captures, and the way in as a plugin."""
+    yield 'examples', check_examples(wire_folder, EXAMPLES)
+    yield 'examples of refusals', check_examples(wire_folder, REFUSALS)
+    yield 'examples of dialect N', check_examples(wire_folder, EXAMPLES_N)
+    yield 'examples of dialect N, given', check_examples(wire_folder, EXAMPLES_N, '-o', 'mxoe.dialect:N',
+                                                         '-o', 'mxoe.size:9000')
+    files = [*pathlib.Path(pcap_folder).glob('*.pcap'), *pathlib.Path(pcap_folder, 'native').glob('*.pcap')]
+    for start, story in STORIES.items():
+        found = [str(f) for f in files if f.name.startswith(start)]
+        assert len(found) == 1, f'{start}: {found}'
+        yield f'story of {start}', check_story(found[0], story)
+    yield 'plugin', check_plugin(found[0])

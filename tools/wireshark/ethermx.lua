@@ -1,0 +1,208 @@
+-- SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+--[[
+Wireshark dissector of MXoE (EtherType 0x86DF), the protocol of EtherMX, Open-MX and Myricom's MX over Ethernet, in
+both wire dialects. Use: tshark -X lua_script:ethermx.lua, or this folder in Wireshark's folder of plugins;
+docs/wireshark.md tells of fields and preferences.
+]]
+
+local folder = __DIR__ or debug.getinfo(1, "S").source:match("@?(.*)[/\\]") or "."
+if not folder:find("[/\\]$") then folder = folder .. "/" end
+local names = dofile(folder .. "ethermx_fields.lua")
+local layout = dofile(folder .. "ethermx_layout.lua")
+local new_track = dofile(folder .. "ethermx_track.lua")
+
+local mxoe = Proto("mxoe", "Myrinet Express over Ethernet")
+local fields, experts = names.fields(), names.experts()
+local function values(t)
+    local list = {}
+    for _, v in pairs(t) do list[#list + 1] = v end
+    return list
+end
+mxoe.fields = values(fields)
+mxoe.experts = values(experts)
+
+local GUESS, W, N = 0, 1, 2
+mxoe.prefs.dialect = Pref.enum("Dialect", GUESS,
+    "W: native MX, and Open-MX built for it. N: Open-MX by default. No frame tells it: hosts are configured for one",
+    { { 1, "guess", GUESS }, { 2, "W", W }, { 3, "N", N } }, true)
+mxoe.prefs.size = Pref.uint("Frame size of dialect N", 0,
+    "As in EMX_BOARDS=eth1:N=9000 or in the MTU of Open-MX; 0: as seen in the traffic")
+
+local FRAME_MIN = 60
+local NO_ADDRESS = "NONE"
+local eth_src, eth_dst = Field.new("eth.src"), Field.new("eth.dst")
+
+-- ---- state of a capture ----
+
+local track, boards, pairs_of_boards, notes, warnings, called
+
+local function remember(list)
+    return function(at, key, value)
+        list[at] = list[at] or {}
+        table.insert(list[at], { key, value })
+    end
+end
+
+function mxoe.init()
+    boards, pairs_of_boards, notes, warnings, called = {}, {}, {}, {}, {}
+    track = new_track(remember(notes), remember(warnings), layout.learn_reply)
+end
+
+-- Sizes that two boards share; one table for both directions, since replies teach what the requests left open.
+local function sizes_of(p, dialect)
+    local key = (p.src < p.dst and p.src .. p.dst or p.dst .. p.src) .. dialect
+    if not pairs_of_boards[key] then
+        pairs_of_boards[key] = dialect == "W" and layout.sizes_w() or layout.sizes_n(mxoe.prefs.size)
+    end
+    return pairs_of_boards[key]
+end
+
+local function dialect_of(p, tvb)
+    if mxoe.prefs.dialect == W then return "W" end
+    if mxoe.prefs.dialect == N then return "N" end
+    if not boards[p.src] then boards[p.src] = layout.guess(p, tvb) end
+    return boards[p.src] or boards[p.dst]
+end
+
+-- ---- one frame ----
+
+local function add_warning(tree, key, text)
+    tree:add_proto_expert_info(experts[key], names.text[key] .. (text and ": " .. text or ""))
+end
+
+local function add_field(tree, key, range)
+    local item = tree:add(fields[key], range)
+    if key == "seq" or key == "ack" then
+        item:add(fields[key .. "_bits"], range)
+        item:add(fields[key .. "_number"], range)
+    end
+end
+
+--[[
+Addresses are known by what Wireshark calls them, perhaps by a name: a first pass without tree has no fields, and Lua
+has no other way to the bytes. What they were called first is kept, since names may be switched on and off.
+]]
+local function addresses(pinfo)
+    if not called[pinfo.number] then called[pinfo.number] = { tostring(pinfo.dl_src), tostring(pinfo.dl_dst) } end
+    return table.unpack(called[pinfo.number])
+end
+
+local function digits(field, shown)
+    local all = { field() }
+    return #all > 0 and all[#all].range:bytes():tohex() or shown:gsub(":", "")
+end
+
+local function is_group(mac) -- a name is not judged
+    return #mac == 12 and not mac:find("%X") and tonumber(mac:sub(1, 2), 16) % 2 == 1
+end
+
+-- What the outer header alone shows: appends to a list of { expert note, text }.
+local function judge_outer(p, problems)
+    local function problem(wrong, key, text)
+        if wrong then problems[#problems + 1] = { key, text } end
+    end
+    problem(p.bytes < FRAME_MIN, "malformed.short", string.format("%d bytes, at least %d", p.bytes, FRAME_MIN))
+    local src, dst = digits(eth_src, p.src), digits(eth_dst, p.dst)
+    problem(src == "000000000000" or is_group(src), "malformed.source")
+    problem(p.type ~= 1 and is_group(dst), "malformed.destination")
+    problem(not layout.known(p.type), "malformed.type")
+end
+
+local function learn_frag(p, s)
+    if p.type == 39 and s.dialect == "N" and not s.frag and p.frag == 0 and p.frag_size < p.length
+        and p.frag_size > 0 then
+        layout.learn_frag(s, p.frag_size)
+    end
+end
+
+-- Fields into the tree, and what is wrong with the frame alone. True when all of it could be read.
+local function read(p, tvb, s, tree)
+    local problems = {}
+    local function visit(key, range)
+        if key ~= "name" then return add_field(tree, key, range) end
+        p.name = range:string():gsub("\0.*", "")
+        tree:add(fields.name, range, p.name)
+    end
+    if layout.known(p.type) then
+        problems = layout.read(p, tvb, s, visit)
+        if p.type == 39 and p.position then tree:add(fields.position, p.position):set_generated() end
+        if not problems then
+            add_warning(tree, "cut")
+            problems = {}
+        end
+    elseif tvb:captured_len() > 3 then
+        tree:add(fields.unknown, tvb(3))
+    end
+    judge_outer(p, problems)
+    for _, problem in ipairs(problems) do add_warning(tree, problem[1], problem[2]) end
+    return p.complete_body and #problems == 0
+end
+
+local function follow(p, s)
+    if p.dst == NO_ADDRESS then return end -- a capture of all interfaces ("any") does not say who received it
+    local mine, other = boards[p.src], boards[p.dst]
+    if (p.type == 39 or p.type == 41) and mine and other and other ~= mine then
+        remember(warnings)(p.at, "unexpected.dialect", string.format("this board %s, the other %s", mine, other))
+    end
+    learn_frag(p, s)
+    track:frame(p, s)
+end
+
+local function show_notes(p, tree)
+    for _, note in ipairs(notes[p.at] or {}) do
+        tree:add(fields[note[1]], note[2]):set_generated()
+        p.repeated = p.repeated or note[1] == "retransmission"
+    end
+    for _, warning in ipairs(warnings[p.at] or {}) do
+        add_warning(tree, warning[1], warning[2])
+    end
+end
+
+-- ---- the line in the list of packets ----
+
+local function summary(p)
+    local words = { names.types[p.type] or string.format("type %d", p.type) }
+    local function word(format, first, ...)
+        if first ~= nil then words[#words + 1] = string.format(format, first, ...) end
+    end
+    if p.is_reply then word("%s", p.is_reply == 0 and "request" or "reply") end
+    if p.src_ep and p.dst_ep then word("%d > %d", p.src_ep, p.dst_ep) end
+    if p.seq and p.type ~= 36 then word("Seq=%d", p.seq % 16384) end
+    if p.ack then word("Ack=%d", p.ack % 16384) end
+    word("Len=%d", p.length)
+    if p.frag then word("Frag=%d (%d bytes)", p.frag, p.frag_size) end
+    word("Win=%d/%d", p.window, p.window_tag)
+    if p.block then word("Frame=%d Block=%d of %d", p.frame, p.block, p.total) end
+    if p.reply_size then word("Frame=%d Pos=%d (%d bytes)", p.reply_frame, p.position, p.reply_size) end
+    if p.reason then word("%s", names.reasons[p.reason] or "reason " .. p.reason) end
+    if p.status then word("%s", names.statuses[p.status] or "status " .. p.status) end
+    word("%s", p.board)
+    word("%s", p.name)
+    return (p.repeated and "[Retransmission] " or "") .. table.concat(words, " ")
+end
+
+function mxoe.dissector(tvb, pinfo, root)
+    pinfo.cols.protocol = "MXoE"
+    local tree = root:add(mxoe, tvb())
+    if tvb:captured_len() < 3 then
+        add_warning(tree, tvb:reported_len() < 3 and "malformed.short" or "cut")
+        return tvb:captured_len()
+    end
+    local p = { at = pinfo.number, when = pinfo.rel_ts, tag = tvb(0, 2):uint(), type = tvb(2, 1):uint(),
+                bytes = tvb:reported_len() + 14 }
+    p.src, p.dst = addresses(pinfo)
+    tree:add(fields.tag, tvb(0, 2))
+    tree:add(fields.type, tvb(2, 1))
+    local dialect = dialect_of(p, tvb)
+    if dialect then tree:add(fields.dialect, dialect):set_generated() end
+    local s = sizes_of(p, dialect or "W")
+    local good = read(p, tvb, s, tree)
+    if good and not pinfo.visited then follow(p, s) end
+    show_notes(p, tree)
+    local line = summary(p)
+    pinfo.cols.info = line
+    tree:append_text(", " .. line)
+    return tvb:captured_len()
+end
+
+DissectorTable.get("ethertype"):add(0x86df, mxoe)

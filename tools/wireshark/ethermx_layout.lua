@@ -1,0 +1,301 @@
+-- SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+-- Bytes of one frame: layouts of all packet types, sizes of the dialects, and what is wrong whatever came before.
+-- Offsets are those of the body, as in include/emx/wire.h. ethermx.lua loads it; by itself it does nothing.
+
+local layout = {}
+
+local NONE = 0xffffffff -- no session
+local EXPONENT_MAX = 15
+local MTU_MIN, MTU_MAX = 256, 65535 -- of dialect N
+
+-- A row: offset, size, key of the field and of the value.
+local function with(rows, more)
+    local all = {}
+    for _, list in ipairs({ rows, more }) do
+        for _, row in ipairs(list) do all[#all + 1] = row end
+    end
+    return all
+end
+
+local ends = { { 1, 1, "dst_ep" }, { 2, 1, "src_ep" }, { 3, 1, "generation" } }
+local numbers = { { 8, 2, "seq" }, { 10, 2, "ack" }, { 12, 8, "match" }, { 20, 4, "session" } }
+local small = with(with(ends, { { 4, 2, "length" }, { 6, 2, "checksum" } }), numbers)
+local handle = { { 8, 4, "handle" }, { 12, 4, "magic" } }
+
+-- ---- sizes (what both ends must share) ----
+
+-- reply and frag are nil while nothing has told them.
+function layout.sizes_w()
+    return { dialect = "W", frags = 8, accept = 4096, longest = 32768, reply = 4096, run = 8 }
+end
+
+local function power_of_two(n)
+    local p = 1
+    while p < n do p = p * 2 end
+    return p
+end
+
+-- A full fragment of that size, or a full pull reply, was seen; one that no host can be configured for teaches nothing.
+function layout.learn_frag(s, frag)
+    if frag < MTU_MIN - 48 then return end
+    s.frag, s.accept, s.longest = frag, power_of_two(frag), frag * 32
+end
+
+function layout.learn_reply(s, size)
+    if size >= MTU_MIN - 32 and size <= MTU_MAX - 32 then s.reply = size end
+end
+
+-- mtu 0, or one that no host takes: to be learned from what is seen.
+function layout.sizes_n(mtu)
+    local s = { dialect = "N", frags = 32, accept = 8192, longest = 8192 * 32, run = 32 }
+    if mtu >= MTU_MIN and mtu <= MTU_MAX then
+        s.reply = mtu - 32
+        layout.learn_frag(s, (mtu - 48 <= 4096 and mtu - 48) or (mtu >= 8240 and 8192) or 4096)
+    end
+    return s
+end
+
+-- ---- judges: key of an expert note and its text, or nil ----
+
+local function check_small(p, limit)
+    if p.length > limit then
+        return "malformed.length", string.format("%d bytes, at most %d", p.length, limit)
+    end
+end
+
+-- Bytes of a full fragment, nil while unknown.
+local function unit_of(p, s)
+    if s.dialect == "N" then return s.frag end
+    if p.exponent <= EXPONENT_MAX then return 2 ^ p.exponent end
+end
+
+local function fragment_problem(p, s)
+    local unit = unit_of(p, s)
+    if s.dialect == "W" and not unit then return "size exponent above 15" end
+    if p.length > s.longest then return string.format("message longer than %d", s.longest) end
+    if p.frag_size > s.accept then return string.format("fragment longer than %d", s.accept) end
+    if p.frag >= s.frags then return string.format("fragment number, at most %d", s.frags - 1) end
+    if p.frag_size > p.length then return "fragment longer than its message" end
+    if p.position and p.position + p.frag_size > p.length then return "fragment ends behind its message" end
+    if p.frag_size == p.length then
+        return p.frag > 0 and "fragment other than the first holds the whole message" or nil
+    end
+    if p.frag_size == 0 then return "empty fragment" end
+    if not unit then return nil end
+    if p.frag_size > unit then return string.format("fragment longer than its unit of %d", unit) end
+    if p.position + p.frag_size < p.length and p.frag_size ~= unit then
+        return string.format("%d bytes; every fragment but the last has %d", p.frag_size, unit)
+    end
+end
+
+local function check_medium(p, s)
+    local problem = fragment_problem(p, s)
+    if problem then return "malformed.fragment", problem end
+end
+
+local function pull_problem(p, s)
+    if p.block == 0 then return "asks for nothing" end
+    local unit = s.reply
+    if not unit then return nil end
+    if p.skip >= unit then return string.format("skip of a frame (%d) or more", unit) end
+    if p.frame * unit + p.skip >= 2 ^ 32 then return "begins beyond 32 bits" end
+    if p.skip + p.block > unit * s.run then return string.format("more than %d frames", s.run) end
+end
+
+local function check_pull(p, s)
+    local problem = pull_problem(p, s)
+    if problem then return "malformed.pull", problem end
+end
+
+local function check_connect(p)
+    if p.requester == NONE or p.replier == NONE then return "malformed.connect", "session ffffffff" end
+    if p.is_reply ~= 0 and p.status ~= 0 and p.status ~= 11 then
+        return "malformed.connect", "status other than 0 and 11"
+    end
+end
+
+local function check_truc(p)
+    if p.kind ~= 0x55 then return "malformed.truc", "data kind other than 0x55" end
+    if p.session ~= p.session_copy then return "malformed.truc", "the two sessions differ" end
+end
+
+local function check_reason(p, last)
+    if p.reason == 0 or p.reason > last then
+        return "malformed.nack", string.format("reason %d, may be 1 to %d", p.reason, last)
+    end
+end
+
+local function check_name(p, _, body)
+    if p.name_length == 0 or p.name_length > 80 then return "malformed.host", "name length not in 1 to 80" end
+    if 32 + p.name_length > p.bytes then return "malformed.host", "name longer than the frame" end
+    if body:captured_len() < 18 + p.name_length then return nil end
+    local name = body(18, p.name_length):raw()
+    if name:sub(-1) ~= "\0" then return "malformed.host", "name does not end" end
+    if name:sub(1, -2):find("[\0-\31\127]") then return "malformed.host", "control character in the name" end
+end
+
+local function check_beacon(p)
+    if p.board_high ~= 0 then return "malformed.beacon", "upper 16 bits of the address set" end
+    if p.board == "000000000000" then return "malformed.beacon", "address 0" end
+    if tonumber(p.board:sub(1, 2), 16) % 2 == 1 then return "malformed.beacon", "group address" end
+end
+
+-- ---- packet types ----
+
+--[[
+A row per type: body (bytes of the fixed part), rows, and where it applies payload (key of the length of what
+follows), data_part (least value of that field), check(p, sizes, tvb), sequenced (takes numbers, carries an ack).
+A type that is not here is undissected and warned of. Packet types of the EtherMX extension, once their layouts are
+laid down, are further rows here, and state of theirs a handler in ethermx_track.lua.
+]]
+local types = {
+    [1] = { body = 28, rows = { { 16, 2, "board_high" }, { 18, 6, "board" }, { 24, 4, "serial" } },
+            check = check_beacon },
+    [3] = { body = 16, rows = { { 2, 2, "advert" }, { 8, 4, "host_magic" } } },
+    [4] = { body = 16, rows = { { 1, 1, "name_length" }, { 2, 2, "advert" }, { 8, 4, "host_magic" } },
+            check = check_name },
+    [35] = { body = 28, data_part = 16, check = check_truc, rows = with(ends, {
+        { 4, 1, "data_part" }, { 8, 4, "session" }, { 12, 1, "kind" }, { 14, 2, "ack" }, { 16, 4, "session_copy" },
+        { 20, 4, "counter" }, { 24, 2, "ack_copy" }, { 26, 1, "resends" } }) },
+    [36] = { body = 32, data_part = 16, check = check_connect, rows = with(ends, {
+        { 4, 1, "data_part" }, { 8, 2, "seq" }, { 10, 2, "advert" }, { 16, 4, "requester" }, { 24, 2, "start" },
+        { 26, 1, "is_reply" }, { 27, 1, "number" } }) },
+    [37] = { body = 24, rows = small, payload = "length", sequenced = true,
+             check = function(p) return check_small(p, 32) end },
+    [38] = { body = 24, rows = small, payload = "length", sequenced = true,
+             check = function(p) return check_small(p, 128) end },
+    [39] = { body = 32, payload = "frag_size", sequenced = true, check = check_medium },
+    [40] = { body = 32, data_part = 8, sequenced = true, rows = with(with(ends, numbers), {
+        { 4, 2, "data_part" }, { 6, 2, "checksum" }, { 24, 4, "length" }, { 28, 1, "window" },
+        { 29, 1, "window_tag" }, { 30, 2, "window_offset" } }) },
+    [41] = { body = 32, check = check_pull },
+    [42] = { body = 16, payload = "reply_size", rows = with({ { 1, 1, "reply_frame" }, { 2, 2, "reply_size" },
+        { 4, 4, "position" } }, handle) },
+    [43] = { body = 24, sequenced = true, rows = with(ends, {
+        { 4, 4, "session" }, { 8, 4, "length" }, { 12, 1, "window" }, { 13, 1, "window_tag" }, { 18, 2, "seq" },
+        { 20, 2, "ack" } }) },
+    [44] = { body = 16, check = function(p) return check_reason(p, 3) end, rows = {
+        { 1, 1, "src_ep" }, { 2, 1, "generation" }, { 3, 1, "reason" }, { 9, 1, "dst_ep" }, { 10, 2, "tag_copy" },
+        { 12, 2, "seq" } } },
+    [45] = { body = 16, check = function(p) return check_reason(p, 4) end, rows = with({
+        { 1, 1, "dst_ep" }, { 2, 1, "generation" }, { 3, 1, "reason" } }, handle) },
+}
+
+-- What the dialects, or requests and replies, lay out differently.
+local medium_end = { { 24, 2, "frag_size" }, { 26, 1, "frag" }, { 28, 2, "checksum" } }
+local medium_w = with(with(ends, { { 4, 2, "length" } }), with(numbers, with(medium_end, { { 27, 1, "exponent" } })))
+local medium_n = with(with(ends, { { 4, 4, "length" } }), with(numbers, medium_end))
+local pull_head = with(ends, { { 4, 4, "session" }, { 8, 4, "total" } })
+local pull_w = with(pull_head, {
+    { 12, 1, "window" }, { 13, 1, "window_tag" }, { 14, 2, "window_offset" }, { 16, 4, "handle" }, { 20, 4, "magic" },
+    { 24, 2, "skip" }, { 26, 2, "block" }, { 28, 4, "frame" } })
+local pull_n = with(pull_head, {
+    { 12, 4, "window" }, { 16, 1, "window_tag" }, { 20, 4, "window_offset" }, { 24, 4, "handle" },
+    { 28, 4, "magic" }, { 32, 4, "skip" }, { 36, 4, "block" }, { 40, 4, "frame" } })
+local connect_request = { { 20, 4, "key" } }
+local connect_reply = { { 20, 4, "replier" }, { 28, 1, "status" } }
+
+local function rows_of(type, dialect)
+    if type == 39 then return dialect == "N" and medium_n or medium_w end
+    if type == 41 then return dialect == "N" and pull_n or pull_w end
+    return types[type].rows
+end
+
+local function body_of(type, dialect)
+    return type == 41 and dialect == "N" and 44 or types[type].body
+end
+
+-- ---- reading ----
+
+-- The value of a row; offset 0 of the body is byte 2 of the buffer, which begins with the tag.
+local function value(range, size)
+    if size == 6 then return range:bytes():tohex() end
+    if size == 8 then return tostring(range:uint64():tohex()) end
+    return range:uint()
+end
+
+-- visit(key, range) is called for every field; nil to read only.
+local function read_rows(p, tvb, rows, visit)
+    for _, row in ipairs(rows) do
+        local range = tvb(2 + row[1], row[2])
+        p[row[3]] = value(range, row[2])
+        if visit then visit(row[3], range) end
+    end
+end
+
+local function place(p, s)
+    if p.type ~= 39 then return end
+    local unit = unit_of(p, s)
+    p.position = p.frag == 0 and 0 or unit and p.frag * unit or nil
+end
+
+local function read_payload(p, tvb, kind, from, visit)
+    local left = p.bytes - 16 - from -- of the frame, behind the fixed body
+    local size = kind.payload and p[kind.payload] or p.name_length or 0
+    local held = math.max(0, math.min(size, left, tvb:captured_len() - 2 - from))
+    if visit and held > 0 then visit(p.name_length and "name" or "data", tvb(2 + from, held)) end
+    local padding = tvb:captured_len() - 2 - from - held
+    if visit and padding > 0 and left > size then visit("padding", tvb(2 + from + held, padding)) end
+    if kind.payload and size > left then
+        return "malformed.length", string.format("%d bytes stated, %d there", size, left)
+    end
+end
+
+--[[
+Reads the fields of p.type into p. p.bytes is the length of the frame; s the sizes. Returns a list of {expert, text},
+or nil when the capture holds too little.
+]]
+function layout.read(p, tvb, s, visit)
+    local kind, problems = types[p.type], {}
+    local function problem(key, text)
+        if key then problems[#problems + 1] = { key, text } end
+    end
+    local body = body_of(p.type, s.dialect)
+    if tvb:captured_len() < 2 + body then
+        return p.bytes < 16 + body and problems or nil -- then it is too short by the first rule
+    end
+    read_rows(p, tvb, rows_of(p.type, s.dialect), visit)
+    if p.type == 36 then read_rows(p, tvb, p.is_reply == 0 and connect_request or connect_reply, visit) end
+    place(p, s)
+    problem(read_payload(p, tvb, kind, body, visit))
+    if kind.data_part and p.data_part < kind.data_part then
+        problem("malformed.data_part", string.format("%d, at least %d", p.data_part, kind.data_part))
+    end
+    if kind.check then problem(kind.check(p, s, tvb)) end
+    p.sequenced = kind.sequenced
+    p.complete_body = true
+    return problems
+end
+
+function layout.known(type) return types[type] ~= nil end
+
+-- ---- which dialect ----
+
+local function sound(p, tvb, s, judge)
+    local probe = { type = p.type, bytes = p.bytes }
+    read_rows(probe, tvb, rows_of(p.type, s.dialect))
+    place(probe, s)
+    return judge(probe, s)
+end
+
+local function fits_pull(probe, s)
+    local first = probe.frame * (s.reply or 1) + probe.skip
+    return not pull_problem(probe, s) and probe.window < 256 and first < probe.total + probe.skip + 65536
+        and probe.block <= probe.total
+end
+
+--[[
+The dialect that a MEDIUM or PULL is of, or nil. No frame says it: a MEDIUM of less than 64 KiB has its length in the
+first two bytes of the field in W, in the last two in N; else it is the one in which the numbers make sense.
+]]
+function layout.guess(p, tvb)
+    if (p.type ~= 39 and p.type ~= 41) or tvb:captured_len() < 2 + body_of(p.type, "N") then return nil end
+    local w, n = layout.sizes_w(), layout.sizes_n(0)
+    if p.type == 39 and tvb(6, 2):uint() == 0 then return tvb(8, 2):uint() > 0 and "N" or nil end
+    local judge = p.type == 41 and fits_pull or function(probe, s) return not fragment_problem(probe, s) end
+    local as_w, as_n = sound(p, tvb, w, judge), sound(p, tvb, n, judge)
+    if as_w == as_n then return as_w and p.type == 39 and "W" or nil end
+    return as_w and "W" or "N"
+end
+
+return layout
