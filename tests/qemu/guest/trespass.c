@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What a user of /dev/ethermx without privileges must not be able to do, one case each, beside the
+ * same thing done by who may:
+ *
+ *   trespass CASE IFNAME     CASE: send, slots, pin or memory
+ *
+ * Started by root. It opens a raw socket on IFNAME, the far end of the board, which sees
+ * what leaves; forks a neighbour, another ordinary user with endpoint 0, who does as he is asked;
+ * and becomes the user with endpoint 1, whom the case is about. A line for each check; exit status
+ * 0 when all hold.
+ */
+#define _GNU_SOURCE /* memmem, mremap, setresuid */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <emx/dev.h>
+
+#include "users.h"
+
+#define LIMIT (256u << 10) /* of locked memory, bytes */
+
+static int account; /* what the module tells of memory; only root may open it */
+
+/* ---- frames from an endpoint of somebody else ---- */
+
+/* Only packets of libraries may be sent: no answers for the board, no data of large messages. */
+static void all_types(const struct endpoint *own, uint32_t peer)
+{
+	static const uint8_t refused[] = { EMX_RAW,  EMX_HOST_QUERY, EMX_HOST_REPLY,
+					   EMX_PULL, EMX_PULL_REPLY, EMX_NACK_MCP };
+	struct emx_dev_command c;
+	int wrong = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(refused); i++) {
+		c = message(refused[i], peer, 2, NULL, 0);
+		wrong += command(own, &c) != EINVAL;
+	}
+	check(!wrong, "no frames that are the board's");
+}
+
+static void case_send(struct endpoint *own)
+{
+	uint32_t peer = peer_of(own, stranger);
+	struct emx_dev_command c = message(EMX_SMALL, peer, 2, "mine", 4);
+	struct endpoint foreign = { 0 };
+	struct endpoint other;
+
+	check(!ask(SEND_OUT), "the neighbour sends");
+	sees(0, "from the neighbour", "his message comes from his endpoint");
+
+	c.msg.local_ep = 0;
+	check(!command(own, &c), "a message that says it is from endpoint 0");
+	sees(1, "mine", "leaves as one of the endpoint that sent it");
+
+	foreign.fd = file_of_neighbour();
+	c = message(EMX_SMALL, peer, 2, "not mine", 8);
+	check(command(&foreign, &c) == EPERM, "no command through the neighbour's file");
+	{
+		struct emx_dev_submit s = { .commands = (uintptr_t)&c, .count = 1 };
+
+		check(ioctl(foreign.fd, EMX_IOC_SUBMIT, &s) && errno == EPERM && s.done == 0,
+		      "nor a list of them");
+	}
+	all_types(own, peer);
+	close(foreign.fd);
+	check(!send_to(own, peer, 2, "mine again"), "an own message after all that");
+	sees(1, "mine again", "is the next on the wire");
+
+	check(claim(&other, 0) == EBUSY, "the neighbour's endpoint cannot be claimed");
+	release(&other);
+	check(!ask(SEND_OUT), "though a copy of its file was closed, it still sends");
+	sees(0, "from the neighbour", "and his message leaves");
+	ask(LEAVE);
+	check(!claim(&other, 0), "when he has left, it can be claimed");
+	release(&other);
+	check(socket(AF_PACKET, SOCK_RAW, htons(EMX_ETHERTYPE)) < 0 && errno == EPERM,
+	      "no raw socket");
+}
+
+/* ---- slots of somebody else ---- */
+
+static void no_other_parts(const struct endpoint *own)
+{
+	const uint64_t begin[] = { EMX_DEV_MAP_RING, EMX_DEV_MAP_SLOTS, EMX_DEV_MAP_COUNTERS };
+	const uint64_t bytes[] = { own->claim.ring_bytes, own->claim.slots_bytes,
+				   own->claim.counters_bytes };
+	int wrong = 0;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		wrong += map(own->fd, begin[i], bytes[i] + PAGE) != NULL;
+		wrong += map(own->fd, begin[i] + PAGE, bytes[i]) != NULL;
+		wrong += map(own->fd, begin[i] + bytes[i], PAGE) != NULL;
+		wrong += bytes[i] > PAGE && map(own->fd, begin[i], bytes[i] - PAGE);
+		wrong += map(own->fd, begin[i] | 1ull << 40, bytes[i]) != NULL;
+		wrong += mmap(NULL, bytes[i], PROT_READ, MAP_PRIVATE, own->fd, (off_t)begin[i]) !=
+			 MAP_FAILED;
+	}
+	check(!wrong, "nothing but the whole parts can be mapped");
+}
+
+static void no_growth(const struct endpoint *own)
+{
+	size_t more = own->claim.slots_bytes + PAGE;
+	void *heap = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	check(mremap(heap, PAGE, 2 * PAGE, MREMAP_MAYMOVE) != MAP_FAILED, "memory can grow");
+	check(mremap(own->slots, own->claim.slots_bytes, more, MREMAP_MAYMOVE) == MAP_FAILED,
+	      "the slots' cannot");
+}
+
+/* Whether a forked child can read that byte. */
+static bool child_reads(const volatile uint8_t *byte)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		(void)*byte;
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status);
+}
+
+static bool all_zero(const uint8_t *memory, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		if (memory[i])
+			return false;
+	return true;
+}
+
+static void case_slots(struct endpoint *own)
+{
+	static const uint8_t ordinary = 1;
+	struct endpoint foreign = { 0 };
+	struct endpoint fresh;
+
+	check(ask(KEEP_SECRET), "the neighbour's slots hold what was sent to him");
+	check(!contains(own->slots, own->claim.slots_bytes, SECRET, strlen(SECRET)),
+	      "those of another endpoint do not");
+	foreign.fd = file_of_neighbour();
+	check(!map(foreign.fd, EMX_DEV_MAP_SLOTS, own->claim.slots_bytes) && errno == EPERM,
+	      "his slots cannot be mapped with his file");
+	check(!map(foreign.fd, EMX_DEV_MAP_RING, own->claim.ring_bytes) && errno == EPERM,
+	      "nor his ring");
+	close(foreign.fd);
+	no_other_parts(own);
+	no_growth(own);
+	check(child_reads(&ordinary), "a forked child reads its parent's memory");
+	check(!child_reads(own->slots), "but not its slots");
+
+	ask(LEAVE);
+	check(!claim(&fresh, 0), "the neighbour leaves, and his endpoint is claimed");
+	check(all_zero(fresh.slots, fresh.claim.slots_bytes), "its slots are empty");
+	check(!contains(fresh.ring, fresh.claim.ring_bytes, SECRET, strlen(SECRET)),
+	      "and its ring holds nothing of his");
+	release(&fresh);
+}
+
+/* ---- more pages than the limit ---- */
+
+static long number_in(int fd, const char *format)
+{
+	char text[8192];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	const char *line;
+	long value;
+
+	need(n > 0, format);
+	text[n] = 0;
+	for (line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+		if (sscanf(line, format, &value) == 1)
+			return value;
+	return -1;
+}
+
+/* What this process has pinned, KiB. */
+static long pinned(void)
+{
+	int fd = open("/proc/self/status", O_RDONLY);
+	long value = number_in(fd, "VmPin: %ld");
+
+	close(fd);
+	return value;
+}
+
+/* What the module has, of all processes, KiB. */
+static long pinned_by_all(void)
+{
+	return number_in(account, "%ld pages pinned") * (PAGE >> 10);
+}
+
+static void *pages(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	need(at != MAP_FAILED, "mmap");
+	return memset(at, 1, bytes);
+}
+
+static void close_window(const struct endpoint *ep, uint8_t id, uint8_t tag)
+{
+	struct emx_dev_command c = { .op = EMX_DEV_WINDOW_CLOSE };
+
+	c.msg.u.window.id = id;
+	c.msg.u.window.tag = tag;
+	command(ep, &c);
+}
+
+/* One page each, as many as there can be. */
+static void many_windows(const struct endpoint *own, uint8_t *memory, unsigned int count)
+{
+	struct emx_dev_segment segment = { .length = PAGE };
+	struct emx_dev_command c = { .op = EMX_DEV_WINDOW_OPEN,
+				     .segment_count = 1,
+				     .length = PAGE };
+	int errors = 0;
+	unsigned int i;
+
+	c.segments = (uintptr_t)&segment;
+	for (i = 0; i < count; i++) {
+		segment.address = (uintptr_t)memory + i % (4 * LIMIT / PAGE) * PAGE;
+		c.msg.u.window.id = (uint8_t)i;
+		c.msg.u.window.tag = (uint8_t)(i >> 8);
+		errors += command(own, &c) != 0;
+	}
+	check(!errors, "thousands of windows can be opened");
+	check(pinned() == LIMIT >> 10, "they pin no more than the limit");
+	check(pinned_by_all() == LIMIT >> 10, "says the module, too");
+	for (i = 0; i < count; i++)
+		close_window(own, (uint8_t)i, (uint8_t)(i >> 8));
+	check(pinned() == 0 && pinned_by_all() == 0, "nothing is pinned when they are closed");
+}
+
+/* A page named many times counts each time, since each is a pin. */
+static void one_page_often(const struct endpoint *own, uint8_t *memory)
+{
+	static struct emx_dev_segment segment[EMX_DEV_SEGMENTS_MAX];
+	struct emx_dev_command c = { .op = EMX_DEV_WINDOW_OPEN,
+				     .segment_count = EMX_DEV_SEGMENTS_MAX,
+				     .length = EMX_DEV_SEGMENTS_MAX };
+	unsigned int i;
+
+	for (i = 0; i < EMX_DEV_SEGMENTS_MAX; i++) {
+		segment[i].address = (uintptr_t)memory;
+		segment[i].length = 1;
+	}
+	c.segments = (uintptr_t)segment;
+	check(!command(own, &c) && pinned() == 0,
+	      "nor does a page that is named thousands of times");
+	close_window(own, 0, 0);
+}
+
+/* The process dies with an endpoint: what its limit says then counts for nobody. */
+static void by_a_child(uint8_t *memory)
+{
+	pid_t child = fork();
+	struct endpoint ep;
+	int status;
+
+	if (!child) {
+		_exit(claim(&ep, EMX_DEV_ANY) || offer(&ep, 0, memory, LIMIT, LIMIT, 0) ||
+		      pinned() != LIMIT >> 10);
+	}
+	waitpid(child, &status, 0);
+	check(WIFEXITED(status) && !WEXITSTATUS(status), "a child may pin as much");
+	check(pinned_by_all() == 0, "and nothing is left of that when it has ended");
+}
+
+static void case_pin(struct endpoint *own)
+{
+	const struct rlimit more = { .rlim_cur = 4 * LIMIT, .rlim_max = 4 * LIMIT };
+	uint8_t *memory = pages(4 * LIMIT);
+
+	check(!offer(own, 0, memory, LIMIT / 2, LIMIT / 2, 0) && pinned() == LIMIT / 2 >> 10,
+	      "half the limit is pinned");
+	check(!offer(own, 0, memory, LIMIT, LIMIT, 1) && pinned() == LIMIT / 2 >> 10,
+	      "what would be more is not");
+	check(!offer(own, 0, memory, LIMIT / 2, LIMIT / 2, 2) && pinned() == LIMIT >> 10,
+	      "what just fits is");
+	check(pinned_by_all() == LIMIT >> 10, "as the module says");
+	check(setrlimit(RLIMIT_MEMLOCK, &more) && errno == EPERM, "the limit stays");
+	close_window(own, 0, 0);
+	close_window(own, 1, 0);
+	close_window(own, 2, 0);
+	check(pinned() == 0, "closed: nothing is pinned");
+	many_windows(own, memory, 4096);
+	one_page_often(own, memory);
+	by_a_child(memory);
+}
+
+/* The same request by root: CAP_IPC_LOCK has no limit. */
+static void pins_of_root(void)
+{
+	pid_t child = fork();
+	struct endpoint ep;
+	int status;
+
+	if (!child)
+		_exit(claim(&ep, EMX_DEV_ANY) ||
+		      offer(&ep, 0, pages(4 * LIMIT), 4 * LIMIT, 4 * LIMIT, 0) ||
+		      pinned() != 4 * LIMIT >> 10);
+	waitpid(child, &status, 0);
+	check(WIFEXITED(status) && !WEXITSTATUS(status), "root pins four times the limit");
+	check(pinned_by_all() == 0, "and is gone");
+}
+
+/* ---- memory outside of the regions ---- */
+
+/* How a pull of a window of that endpoint of this board ends: enum emx_pull_status, or -1. */
+static int pull(struct endpoint *own, uint8_t from, uint8_t id, void *memory, uint32_t bytes)
+{
+	struct emx_dev_segment segment = { .address = (uintptr_t)memory, .length = bytes };
+	struct emx_dev_command c = { .op = EMX_DEV_PULL_START,
+				     .segment_count = 1,
+				     .length = bytes };
+	const struct emx_msg *msg;
+
+	c.msg.remote_ep = from;
+	c.msg.session = SESSION + from;
+	c.msg.u.window.id = id;
+	c.segments = (uintptr_t)&segment;
+	if (command(own, &c))
+		return -1;
+	msg = event(own, own->claim.ring_entries - 1);
+	return msg && msg->type == EMX_EV_PULL_DONE ? msg->u.pull.status : -1;
+}
+
+static uint64_t count_of(const struct endpoint *ep, unsigned int counter)
+{
+	return __atomic_load_n(&ep->counters[counter], __ATOMIC_RELAXED);
+}
+
+static void foreign_windows(struct endpoint *own)
+{
+	uint8_t *memory = pages(PAGE);
+
+	check(!ask(OFFER) && pull(own, 0, 1, memory, PAGE) == EMX_PULL_OK &&
+		      contains(memory, PAGE, SECRET, strlen(SECRET)),
+	      "a message is fetched by whom it is for");
+	memset(memory, 1, PAGE);
+	check(!ask(OFFER_ELSEWHERE) && pull(own, 0, 2, memory, PAGE) == EMX_PULL_BAD_WINDOW,
+	      "by nobody else");
+	check(!contains(memory, PAGE, SECRET, strlen(SECRET)), "who gets nothing of it");
+}
+
+/* Asking for more than a window has is not answered. */
+static void beyond_the_window(struct endpoint *own)
+{
+	uint8_t *memory = pages(4 * PAGE);
+	struct emx_dev_segment segment = { .length = 2 * PAGE };
+	struct emx_dev_command c = {
+		.op = EMX_DEV_PULL_START, .segment_count = 1, .length = 2 * PAGE, .cookie = 7
+	};
+	uint64_t before = count_of(own, EMX_CNT_DROP_PULL_RANGE);
+	int tries;
+
+	memset(memory, 2, PAGE);
+	segment.address = (uintptr_t)memory + 2 * PAGE;
+	c.segments = (uintptr_t)&segment;
+	c.msg.remote_ep = 1;
+	c.msg.session = SESSION + 1;
+	c.msg.u.window.id = 3;
+	check(offer(own, 0, memory, PAGE, PAGE + 1, 3) == EINVAL,
+	      "a window longer than its memory");
+	check(!offer(own, 0, memory, PAGE, PAGE, 3), "one as long as that");
+	check(!command(own, &c), "a fetch of more than it has");
+	for (tries = 0; tries < 100 && count_of(own, EMX_CNT_DROP_PULL_RANGE) == before; tries++)
+		/* tidy-allow(sleep): between two looks at what the module counts */
+		usleep(WAIT_MS * 10);
+	check(count_of(own, EMX_CNT_DROP_PULL_RANGE) != before, "is refused");
+	c.op = EMX_DEV_PULL_CANCEL;
+	check(!command(own, &c), "and cancelled");
+	check(!contains(memory + 2 * PAGE, 2 * PAGE, "\2", 1), "nothing has come");
+}
+
+static void addresses_of_the_kernel(struct endpoint *own)
+{
+	uint32_t peer = peer_of(own, stranger);
+	struct emx_dev_command c = message(EMX_SMALL, peer, 2, (void *)KERNEL, 64);
+	struct emx_dev_submit s = { .commands = KERNEL, .count = 1 };
+	struct emx_dev_counters counters = { .address = KERNEL, .count = 1 };
+
+	check(command(own, &c) == EFAULT, "no payload out of the kernel's memory");
+	check(offer(own, 0, (void *)KERNEL, PAGE, PAGE, 4) == EFAULT, "no window");
+	check(pull(own, 1, 4, (void *)KERNEL, PAGE) == -1 && errno == EFAULT, "no fetch");
+	c = (struct emx_dev_command){ .op = EMX_DEV_WINDOW_OPEN, .segment_count = 1, .length = 1 };
+	c.segments = KERNEL;
+	check(command(own, &c) == EFAULT, "no list of segments");
+	check(ioctl(own->fd, EMX_IOC_SUBMIT, &s) && errno == EFAULT, "no list of commands");
+	check(ioctl(own->fd, EMX_IOC_COMMAND, (void *)KERNEL) && errno == EFAULT, "no command");
+	check(ioctl(own->fd, EMX_IOC_COUNTERS, &counters) && errno == EFAULT, "no answer into it");
+	check(!send_to(own, peer, 2, "own"), "an own message");
+	sees(1, "own", "is the next on the wire");
+}
+
+/* A file that this user may read, and nothing else. */
+static void read_only(struct endpoint *own, int file)
+{
+	uint8_t *source = pages(PAGE);
+	uint8_t *target = pages(PAGE);
+	uint8_t *shared = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, file, 0);
+	uint8_t *private = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0);
+	uint8_t now[PAGE];
+
+	need(shared != MAP_FAILED && private != MAP_FAILED, "file");
+	memset(source, 'x', PAGE);
+	check(!offer(own, 0, source, PAGE, PAGE, 5) &&
+		      pull(own, 1, 5, target, PAGE) == EMX_PULL_OK && !memcmp(source, target, PAGE),
+	      "data comes into own memory");
+	check(pull(own, 1, 5, shared, PAGE) == EMX_PULL_ABORTED, "not into a file of others");
+	check(pull(own, 1, 5, private, PAGE) == EMX_PULL_ABORTED, "nor into a private view of it");
+	check(pread(file, now, PAGE, 0) == PAGE && contains(now, PAGE, "untouched", 9) &&
+		      !contains(now, PAGE, "x", 1) && !contains(shared, PAGE, "x", 1),
+	      "which has not changed");
+}
+
+struct flipping {
+	struct emx_dev_segment segment;
+	uint64_t own;
+	bool over;
+};
+
+static void *flip(void *data)
+{
+	struct flipping *f = data;
+
+	while (!__atomic_load_n(&f->over, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&f->segment.address, f->own | 0xffull << 56, __ATOMIC_RELAXED);
+		__atomic_store_n(&f->segment.address, f->own, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/*
+ * The list changes while the module reads it: what was checked is what is used. The two addresses
+ * differ in one byte, so that no mixture of both is a third one.
+ */
+static void changing_list(struct endpoint *own)
+{
+	uint8_t *memory = pages(PAGE);
+	struct flipping f = { .segment = { .length = PAGE }, .own = (uintptr_t)memory };
+	struct emx_dev_command c = { .op = EMX_DEV_WINDOW_OPEN,
+				     .segment_count = 1,
+				     .length = PAGE };
+	pthread_t thread;
+	int opened = 0;
+	int refused = 0;
+	int i;
+
+	c.msg.remote_ep = 1;
+	c.msg.u.window.id = 6;
+	c.segments = (uintptr_t)&f.segment;
+	need(!pthread_create(&thread, NULL, flip, &f), "pthread_create");
+	for (i = 0; i < 2000 || (!(opened && refused) && i < 200000); i++) {
+		int err = command(own, &c);
+
+		opened += !err;
+		refused += err == EFAULT;
+	}
+	__atomic_store_n(&f.over, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	if (!check(opened && refused && opened + refused == i,
+		   "a list that changes under the module's eyes"))
+		printf("          %d opened, %d refused of %d\n", opened, refused, i);
+}
+
+/* An event with the neighbour's text, where the module's own count says. */
+static bool came(struct endpoint *own)
+{
+	uint32_t at = own->tail & (own->claim.ring_entries - 1);
+	const struct emx_msg *msg = event(own, own->claim.ring_entries - 1);
+
+	return msg && msg->type == EMX_SMALL && msg->data == (uint64_t)at * own->claim.slot_bytes &&
+	       !memcmp(own->slots + msg->data, "to the user", 11);
+}
+
+static void hostile_ring(struct endpoint *own)
+{
+	static const uint32_t tails[] = { 1u << 31, ~0u, 512, 513, 511, 0x7fffffff, 1 };
+	uint64_t before;
+	size_t i;
+	int n;
+
+	check(!ask(SEND_OVER) && came(own), "a message of the neighbour comes");
+	before = ask(FINGERPRINT);
+	check(ask(FINGERPRINT) == before, "which leaves his ring and slots as they are");
+	own->ring->mask = ~0u;
+	own->ring->head = 0x7ffffff0;
+	own->ring->reserved = ~0u;
+	check(!ask(SEND_OVER) && came(own), "another one, though mask and head are nonsense");
+	/* Frames find the ring full, or a tail beyond the head. Guard pages lie behind all parts.
+	 */
+	for (i = 0; i < sizeof(tails) / sizeof(*tails); i++)
+		for (n = 0; n < 100; n++) {
+			own->ring->mask = ~0u;
+			own->ring->head = ~0u << n % 32;
+			__atomic_store_n(&own->ring->tail, own->tail + tails[i] + (uint32_t)n,
+					 __ATOMIC_RELEASE);
+			memset(own->counters, 0xff, own->claim.counters_bytes);
+			ask(SEND_OVER);
+		}
+	check(ask(FINGERPRINT) == before, "the neighbour's have not changed by all that");
+	check(ask(KEEP_SECRET) && ask(FINGERPRINT) != before, "but by a message to him they do");
+}
+
+static void case_memory(struct endpoint *own, int file)
+{
+	foreign_windows(own);
+	beyond_the_window(own);
+	addresses_of_the_kernel(own);
+	read_only(own, file);
+	changing_list(own);
+	hostile_ring(own);
+}
+
+/* ---- start ---- */
+
+static int file_of_root(void)
+{
+	static const char text[PAGE] = "untouched";
+	int fd = open("/tmp/read-only", O_RDWR | O_CREAT | O_TRUNC, 0444);
+
+	need(fd >= 0 && write(fd, text, PAGE) == PAGE, "/tmp/read-only");
+	close(fd);
+	return open("/tmp/read-only", O_RDONLY);
+}
+
+int main(int argc, char **argv)
+{
+	const struct rlimit limit = { .rlim_cur = LIMIT, .rlim_max = LIMIT };
+	struct endpoint own;
+	int file;
+
+	if (argc != 3)
+		return 2;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	open_wire(argv[2]);
+	account = open("/sys/kernel/debug/ethermx/memory", O_RDONLY);
+	file = file_of_root();
+	need(account >= 0 && file >= 0 && !setrlimit(RLIMIT_MEMLOCK, &limit), "root");
+	if (!strcmp(argv[1], "pin"))
+		pins_of_root();
+	meet_neighbour();
+	become(USER);
+	need(!claim(&own, 1), "endpoint 1");
+	if (!strcmp(argv[1], "send"))
+		case_send(&own);
+	else if (!strcmp(argv[1], "slots"))
+		case_slots(&own);
+	else if (!strcmp(argv[1], "pin"))
+		case_pin(&own);
+	else if (!strcmp(argv[1], "memory"))
+		case_memory(&own, file);
+	else
+		return 2;
+	return failures ? 1 : 0;
+}

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=sh
+# What a user without privileges must not be able to do with the device. trespass.c says who is who.
+#
+#     trespass (raw socket) -- emx1 ======= emx0 -- ethermx
+failed=0
+. /check.sh
+
+make_pair() {
+	/bin/ip link add emx0 mtu 9000 address 02:00:00:00:00:0b type veth \
+		peer name emx1 mtu 9000 address 02:00:00:00:00:0a &&
+		/bin/ip link set emx0 up && /bin/ip link set emx1 up
+}
+
+hostname emxguest
+check "veth loads" insmod /veth.ko
+check "pair" make_pair
+check "module loads" insmod /ethermx.ko ifnames=emx0 frame_size=9000
+[ $failed = 0 ] || exit 1
+
+check "no frames from an endpoint of others" /trespass send emx1
+check "no look into the slots of others" /trespass slots emx1
+check "no more pinned than the limit" /trespass pin emx1
+check "no memory outside of the own" /trespass memory emx1
+check "nothing pinned" grep -qx '0 pages pinned' /sys/kernel/debug/ethermx/memory
+check "unload" rmmod ethermx
+exit $failed

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * For trespass.c: endpoints as a library sees them, the user and his neighbour, and the wire.
+ */
+#ifndef EMX_GUEST_USERS_H
+#define EMX_GUEST_USERS_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <emx/dev.h>
+
+#define NEIGHBOUR 1000 /* users */
+#define USER 1001
+#define SESSION 0x1000 /* of endpoint 0; that of endpoint 1 is one more */
+#define WAIT_MS 10000 /* emulated machines are slow; only a failure waits that long */
+#define PAGE 4096u
+#define KERNEL 0xffff888000100000ull /* an address that is mapped, but not for programs */
+#define SECRET "neither yours nor mine"
+
+/* As the library sees it. */
+struct ring {
+	uint32_t mask, head, tail, reserved;
+	struct emx_msg entry[];
+};
+
+struct endpoint {
+	int fd;
+	struct emx_dev_claim claim;
+	struct ring *ring;
+	uint8_t *slots;
+	uint64_t *counters;
+	uint32_t tail;
+};
+
+static int failures;
+static int wire; /* raw socket */
+static int neighbour; /* socket to him */
+static uint64_t stranger; /* address of the far end */
+
+static bool check(bool good, const char *what)
+{
+	printf("%s  %s\n", good ? "  ok    " : "  NOT OK", what);
+	failures += !good;
+	return good;
+}
+
+static void need(bool good, const char *what)
+{
+	if (good)
+		return;
+	perror(what);
+	exit(2);
+}
+
+/* ---- endpoints ---- */
+
+static void *map(int fd, uint64_t offset, uint64_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* 0 or an errno. */
+static int claim(struct endpoint *ep, uint32_t number)
+{
+	memset(ep, 0, sizeof(*ep));
+	ep->fd = open(EMX_DEV_PATH, O_RDWR);
+	need(ep->fd >= 0, EMX_DEV_PATH);
+	ep->claim.number = number;
+	ep->claim.session = SESSION + number;
+	if (ioctl(ep->fd, EMX_IOC_CLAIM, &ep->claim))
+		return errno;
+	ep->ring = map(ep->fd, EMX_DEV_MAP_RING, ep->claim.ring_bytes);
+	ep->slots = map(ep->fd, EMX_DEV_MAP_SLOTS, ep->claim.slots_bytes);
+	ep->counters = map(ep->fd, EMX_DEV_MAP_COUNTERS, ep->claim.counters_bytes);
+	need(ep->ring && ep->slots && ep->counters, "maps of an own endpoint");
+	return 0;
+}
+
+static void release(struct endpoint *ep)
+{
+	if (ep->ring) {
+		munmap(ep->ring, ep->claim.ring_bytes);
+		munmap(ep->slots, ep->claim.slots_bytes);
+		munmap(ep->counters, ep->claim.counters_bytes);
+	}
+	close(ep->fd);
+}
+
+static int command(const struct endpoint *ep, struct emx_dev_command *c)
+{
+	return ioctl(ep->fd, EMX_IOC_COMMAND, c) ? errno : 0;
+}
+
+/* Index of a board in the peer table. */
+static uint32_t peer_of(const struct endpoint *ep, uint64_t mac)
+{
+	struct emx_dev_peer p = { .by = EMX_DEV_PEER_ADD, .mac = mac };
+
+	need(!ioctl(ep->fd, EMX_IOC_PEER, &p), "peer");
+	return p.index;
+}
+
+static struct emx_dev_command message(uint8_t type, uint32_t peer, uint8_t to, const void *data,
+				      uint32_t bytes)
+{
+	struct emx_dev_command c = { .op = EMX_DEV_SEND };
+
+	c.msg.type = type;
+	c.msg.peer = peer;
+	c.msg.remote_ep = to;
+	c.msg.session = SESSION + to;
+	c.msg.msg_len = bytes;
+	c.msg.data_len = bytes;
+	c.msg.data = (uintptr_t)data;
+	return c;
+}
+
+/* The next event but changes of the link, or NULL; it stays until the one after it is asked for. */
+static const struct emx_msg *event(struct endpoint *ep, uint32_t mask)
+{
+	struct pollfd p = { .fd = ep->fd, .events = POLLIN };
+	const struct emx_msg *msg;
+
+	do {
+		__atomic_store_n(&ep->ring->tail, ep->tail, __ATOMIC_RELEASE);
+		if (poll(&p, 1, WAIT_MS) != 1 || !(p.revents & POLLIN))
+			return NULL;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		msg = &ep->ring->entry[ep->tail++ & mask];
+	} while (msg->type == EMX_EV_LINK);
+	return msg;
+}
+
+static bool contains(const void *memory, size_t bytes, const void *what, size_t length)
+{
+	return memmem(memory, bytes, what, length) != NULL;
+}
+
+/* ---- the neighbour ---- */
+
+enum wish {
+	SEND_OUT = 1, /* a message to the stranger */
+	SEND_OVER, /* a message to endpoint 1 */
+	KEEP_SECRET, /* send it to himself, tell whether it is in his slots */
+	GIVE_FILE, /* his endpoint's file */
+	FINGERPRINT, /* of his ring and slots */
+	OFFER, /* a page with the secret, to endpoint 1 */
+	OFFER_ELSEWHERE, /* the same, to an endpoint of the stranger */
+	LEAVE,
+};
+
+static void give(int to, int fd)
+{
+	char byte = 0;
+	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	need(sendmsg(to, &m, 0) == 1, "sendmsg");
+}
+
+static int take(int from)
+{
+	char byte;
+	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr m = { .msg_iov = &part,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	int fd;
+
+	need(recvmsg(from, &m, 0) == 1 && m.msg_controllen, "recvmsg");
+	memcpy(&fd, CMSG_DATA(&control.header), sizeof(fd));
+	return fd;
+}
+
+static uint64_t fingerprint(const struct endpoint *ep)
+{
+	const uint8_t *parts[] = { (const uint8_t *)ep->ring, ep->slots };
+	const uint64_t bytes[] = { ep->claim.ring_bytes, ep->claim.slots_bytes };
+	uint64_t sum = 14695981039346656037ull;
+	uint64_t i;
+	int part;
+
+	for (part = 0; part < 2; part++)
+		for (i = 0; i < bytes[part]; i++)
+			sum = (sum ^ parts[part][i]) * 1099511628211ull;
+	return sum;
+}
+
+static int offer(const struct endpoint *ep, uint32_t peer, const void *memory, uint64_t bytes,
+		 uint64_t length, uint8_t id)
+{
+	struct emx_dev_segment segment = { .address = (uintptr_t)memory, .length = bytes };
+	struct emx_dev_command c = { .op = EMX_DEV_WINDOW_OPEN };
+
+	c.msg.peer = peer;
+	c.msg.remote_ep = 1;
+	c.msg.u.window.id = id;
+	c.segments = (uintptr_t)&segment;
+	c.segment_count = 1;
+	c.length = length;
+	return command(ep, &c);
+}
+
+static int send_to(const struct endpoint *ep, uint32_t peer, uint8_t to, const char *text)
+{
+	struct emx_dev_command c = message(EMX_SMALL, peer, to, text, (uint32_t)strlen(text));
+
+	return command(ep, &c);
+}
+
+static uint64_t fulfil(struct endpoint *ep, uint8_t wish)
+{
+	static char page[PAGE] __attribute__((aligned(PAGE))) = SECRET;
+
+	switch (wish) {
+	case SEND_OUT:
+		return send_to(ep, peer_of(ep, stranger), 2, "from the neighbour");
+	case SEND_OVER:
+		return send_to(ep, 0, 1, "to the user");
+	case KEEP_SECRET:
+		return !send_to(ep, 0, 0, SECRET) && event(ep, ep->claim.ring_entries - 1) &&
+		       contains(ep->slots, ep->claim.slots_bytes, SECRET, strlen(SECRET));
+	case FINGERPRINT:
+		return fingerprint(ep);
+	case OFFER:
+		return offer(ep, 0, page, PAGE, PAGE, 1);
+	case OFFER_ELSEWHERE:
+		return offer(ep, peer_of(ep, stranger), page, PAGE, PAGE, 2);
+	default:
+		release(ep);
+		return 0;
+	}
+}
+
+static void serve(int to)
+{
+	struct endpoint ep;
+	uint64_t answer = claim(&ep, 0);
+	uint8_t wish;
+
+	need(write(to, &answer, sizeof(answer)) == sizeof(answer), "neighbour");
+	while (read(to, &wish, 1) == 1) {
+		if (wish == GIVE_FILE) {
+			give(to, ep.fd);
+			continue;
+		}
+		answer = fulfil(&ep, wish);
+		need(write(to, &answer, sizeof(answer)) == sizeof(answer), "neighbour");
+	}
+	exit(0);
+}
+
+static uint64_t answer_of_neighbour(void)
+{
+	uint64_t answer;
+
+	need(read(neighbour, &answer, sizeof(answer)) == sizeof(answer), "neighbour");
+	return answer;
+}
+
+static uint64_t ask(uint8_t wish)
+{
+	need(write(neighbour, &wish, 1) == 1, "neighbour");
+	return answer_of_neighbour();
+}
+
+static int file_of_neighbour(void)
+{
+	uint8_t wish = GIVE_FILE;
+
+	need(write(neighbour, &wish, 1) == 1, "neighbour");
+	return take(neighbour);
+}
+
+static void become(uid_t user)
+{
+	need(!setgroups(0, NULL) && !setresgid(user, user, user) && !setresuid(user, user, user),
+	     "setresuid");
+}
+
+/* ---- the wire ---- */
+
+/* The endpoint that the next message of a board's programs comes from, and its text; -1: none. */
+static int source_on_wire(char *text, size_t size)
+{
+	struct pollfd p = { .fd = wire, .events = POLLIN };
+	uint8_t frame[256];
+	ssize_t n;
+
+	do {
+		if (poll(&p, 1, WAIT_MS) <= 0)
+			return -1;
+		n = recv(wire, frame, sizeof(frame), 0);
+	} while (n < 60 || frame[EMX_OUTER_LEN] == EMX_HOST_QUERY);
+	snprintf(text, size, "%.*s", (int)n - EMX_OUTER_LEN - 24,
+		 (const char *)frame + EMX_OUTER_LEN + 24);
+	return ((const struct emx_w_eager *)(frame + EMX_OUTER_LEN))->src_ep;
+}
+
+static void sees(int endpoint, const char *text, const char *what)
+{
+	char got[256] = "";
+	int source = source_on_wire(got, sizeof(got));
+
+	if (!check(source == endpoint && !strcmp(got, text), what))
+		printf("          from endpoint %d: \"%s\"\n", source, got);
+}
+
+static void open_wire(const char *ifname)
+{
+	struct sockaddr_ll address = { .sll_family = AF_PACKET,
+				       .sll_protocol = htons(EMX_ETHERTYPE),
+				       .sll_ifindex = (int)if_nametoindex(ifname) };
+	struct ifreq request = { 0 };
+
+	wire = socket(AF_PACKET, SOCK_RAW, htons(EMX_ETHERTYPE));
+	strncpy(request.ifr_name, ifname, IFNAMSIZ - 1);
+	need(wire >= 0 && !bind(wire, (struct sockaddr *)&address, sizeof(address)) &&
+		     !ioctl(wire, SIOCGIFHWADDR, &request),
+	     ifname);
+	stranger = emx_get_mac((const uint8_t *)request.ifr_hwaddr.sa_data);
+}
+
+static void meet_neighbour(void)
+{
+	int pair[2];
+
+	need(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
+	if (!fork()) {
+		close(pair[0]);
+		become(NEIGHBOUR);
+		serve(pair[1]);
+	}
+	close(pair[1]);
+	neighbour = pair[0];
+	need(!answer_of_neighbour(), "the neighbour's endpoint");
+}
+
+#endif
