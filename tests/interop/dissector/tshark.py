@@ -13,6 +13,16 @@ SEPARATOR = '\x1f'
 COMMA = '\x1e'
 
 
+# What the codec reads, what follows from several frames, and what is said of them.
+FIELDS = tuple('mxoe.' + name for name in """
+    type tag dst_ep src_ep session seq ack match length data position frag frag.size window window.tag window.offset
+    pull.total pull.handle pull.magic pull.skip pull.block pull.frame reply.frame reply.size advert host.magic host.name
+    connect.requester connect.replier connect.key connect.start connect.number connect.is_reply connect.status
+    truc.counter nack.reason beacon.board beacon.serial
+    request_in response_in message_in complete notify_in acks acked_in retransmission retransmission_of
+    """.split()) + ('_ws.expert.severity', '_ws.lua.error')
+
+
 class Frame(dict):
     """Fields of one frame by name: a list of texts each. Absent fields are absent."""
 
@@ -37,6 +47,7 @@ class Tshark:
 
     def __init__(self):
         self.home = tempfile.mkdtemp(prefix='emx-tshark-')
+        self.captures = {}
 
     def close(self):
         shutil.rmtree(self.home)
@@ -66,6 +77,12 @@ class Tshark:
             values = line.split(SEPARATOR)
             frames.append(Frame({n: v.split(COMMA) for n, v in zip(names, values) if v}))
         return frames
+
+    def capture(self, path):
+        """All of FIELDS; each file is read once, since starting tshark is what takes time."""
+        if path not in self.captures:
+            self.captures[path] = self.fields(path, FIELDS)
+        return self.captures[path]
 
     def install(self):
         """Puts the folder of the dissector where Wireshark looks for plugins of a user."""
