@@ -4,6 +4,8 @@
  */
 #include "ethermx.h"
 
+atomic64_t emx_uring_commands;
+
 /* The header of a packet; 0 when the core refuses it. Counts it as sent. */
 static u32 encode(struct emx_endpoint *ep, const struct emx_msg *msg, void *header)
 {
@@ -33,6 +35,11 @@ static int send(struct emx_endpoint *ep, const struct emx_msg *msg)
 	if (IS_ERR(skb))
 		return PTR_ERR(skb);
 	return emx_tx(ep->board, skb);
+}
+
+bool emx_command_waits(const struct emx_dev_command *command)
+{
+	return command->op != EMX_DEV_SEND;
 }
 
 int emx_command(struct emx_endpoint *ep, const struct emx_dev_command *command)

@@ -11,6 +11,11 @@
 #include <linux/timer.h>
 #include <linux/version.h>
 #include <net/busy_poll.h>
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#include <linux/io_uring.h>
+#else
+#include <linux/io_uring/cmd.h>
+#endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void emx_vma_set_flags(struct vm_area_struct *vma, vm_flags_t flags)
@@ -29,6 +34,16 @@ static inline void emx_vma_set_flags(struct vm_area_struct *vma, vm_flags_t flag
 #else
 #define emx_timer_of(var, timer, field) timer_container_of(var, timer, field)
 #endif
+
+/* What a command has in its SQE, which its program may change at any time. */
+static inline const void *emx_uring_payload(const struct io_uring_cmd *cmd)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	return cmd->cmd;
+#else
+	return cmd->sqe->cmd;
+#endif
+}
 
 /* An entry that could not be made, or renamed, stays away: nothing depends on it. */
 static inline void emx_debugfs_change_name(struct dentry *entry, struct dentry *folder,

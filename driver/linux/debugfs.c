@@ -106,6 +106,7 @@ static int memory_show(struct seq_file *seq, void *unused)
 		   atomic64_read(&emx_copied_dma));
 	seq_printf(seq, "%lld frames that a DMA engine failed to copy\n",
 		   atomic64_read(&emx_dma_failed));
+	seq_printf(seq, "%lld commands by io_uring\n", atomic64_read(&emx_uring_commands));
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(memory);

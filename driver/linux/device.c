@@ -14,6 +14,7 @@
 #include <linux/uaccess.h>
 #include <net/net_namespace.h>
 
+#include "compat.h"
 #include "ethermx.h"
 
 /* Between two looks whether the process is to end, or another to run. */
@@ -77,15 +78,18 @@ out:
 	return err;
 }
 
-static long ioctl_command(struct file *file, void __user *arg)
+/* EAGAIN: not executed, because it might have to wait. */
+static int command_from(struct file *file, const void __user *from, bool may_wait)
 {
 	struct emx_endpoint *ep = commanded(file);
 	struct emx_dev_command command;
 
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
-	if (copy_from_user(&command, arg, sizeof(command)))
+	if (copy_from_user(&command, from, sizeof(command)))
 		return -EFAULT;
+	if (!may_wait && emx_command_waits(&command))
+		return -EAGAIN;
 	return emx_command(ep, &command);
 }
 
@@ -241,7 +245,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long valu
 
 	switch (cmd) {
 	case EMX_IOC_COMMAND:
-		return ioctl_command(file, arg);
+		return command_from(file, arg, true);
 	case EMX_IOC_SUBMIT:
 		return ioctl_submit(file, arg);
 	case EMX_IOC_POLL:
@@ -267,6 +271,27 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long valu
 	default:
 		return -ENOTTY;
 	}
+}
+
+/*
+ * Whoever executes it has the program's address space: its own thread, or one that io_uring made.
+ * What may wait is refused at first, and comes again by such a thread, with a copy of what was in
+ * the SQE. Every command has ended on return: there is never one to cancel.
+ */
+static int device_uring_cmd(struct io_uring_cmd *cmd, unsigned int flags)
+{
+	const struct emx_dev_uring *given = emx_uring_payload(cmd);
+	u64 command = READ_ONCE(given->command);
+	int err;
+
+	if (cmd->cmd_op != EMX_IOC_COMMAND)
+		return -ENOTTY;
+	if (READ_ONCE(given->reserved) || cmd->flags & IORING_URING_CMD_FIXED)
+		return -EINVAL;
+	err = command_from(cmd->file, u64_to_user_ptr(command), !(flags & IO_URING_F_NONBLOCK));
+	if (err != -EAGAIN)
+		atomic64_inc(&emx_uring_commands);
+	return err;
 }
 
 static int device_mmap(struct file *file, struct vm_area_struct *vma)
@@ -296,6 +321,7 @@ static const struct file_operations device_fops = {
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
+	.uring_cmd = device_uring_cmd,
 	.mmap = device_mmap,
 	.poll = device_poll,
 	.llseek = no_llseek,

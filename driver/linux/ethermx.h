@@ -260,8 +260,12 @@ int emx_poll(struct emx_endpoint *ep, struct emx_dev_poll *poll);
 
 /* command.c */
 
+extern atomic64_t emx_uring_commands; /* executed for io_uring */
+
 /* Executes a command whose structure was copied from user memory. 0 or a negative errno. Sleeps. */
 int emx_command(struct emx_endpoint *ep, const struct emx_dev_command *command);
+/* Whether that may take long: pin or unpin memory, or wait for who writes to it. */
+bool emx_command_waits(const struct emx_dev_command *command);
 
 /* region.c */
 

@@ -133,6 +133,17 @@ struct emx_dev_poll {
 	__u32 frames; /* out: how many it brought for this endpoint */
 };
 
+/*
+ * Commands by io_uring: IORING_OP_URING_CMD on the file, with cmd_op EMX_IOC_COMMAND and this in
+ * the SQE's cmd. The command must stay until its CQE comes, whose res is what the ioctl would have
+ * said: 0, or a negative errno. EMX_DEV_SEND has executed when io_uring_enter returns; the others,
+ * which may take long, go to a thread of io_uring. EOPNOTSUPP: a driver that knows none of this.
+ */
+struct emx_dev_uring {
+	__u64 command; /* address of struct emx_dev_command */
+	__u64 reserved; /* 0, else EINVAL */
+};
+
 enum emx_dev_peer_by {
 	EMX_DEV_PEER_INDEX = 0, /* in: index */
 	EMX_DEV_PEER_MAC = 1, /* in: mac */

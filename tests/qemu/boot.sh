@@ -9,6 +9,9 @@
 #
 # EMX_QEMU_ACCEL    auto (default): KVM if it can boot this kernel, found out once by a boot of at
 #                   most 30 s and remembered in $dir; else plain emulation. Or: tcg, kvm
+# EMX_QEMU_ICOUNT   set: one emulated processor whose clock counts its instructions, a nanosecond each;
+#                   for what is measured, where the machine's own speed is not to matter
+# EMX_GUEST_ENV     variables of the test, NAME=VALUE, separated by blanks
 
 # What no test may leave in the kernel log, whatever its own verdict.
 TROUBLE='WARNING:|BUG:|BUG |Oops|Call Trace|general protection|Kernel panic|refcount_t|UBSAN'
@@ -16,15 +19,19 @@ TROUBLE="$TROUBLE"'|KASAN|suspected memory leak|unregister_netdevice: waiting|bl
 
 # boot ACCEL SECONDS LOGS TEST ARGS [OPTION OF QEMU]...: runs guest/TEST.sh, ARGS separated by blanks
 boot() {
-	local accel=$1 seconds=$2 logs=$3 test=$4 args=$5 cpu=max
+	local accel=$1 seconds=$2 logs=$3 test=$4 args=$5 cpu=max processors=2 clock=()
 	shift 5
-	[ "$accel" = tcg ] && accel=tcg,thread=multi
+	if [ -n "${EMX_QEMU_ICOUNT:-}" ]; then
+		accel=tcg,thread=single processors=1 clock=(-icount "shift=0,sleep=off")
+	elif [ "$accel" = tcg ]; then
+		accel=tcg,thread=multi
+	fi
 	[ "$accel" = kvm ] && cpu=host
 	rm -f "$logs/console.log" "$logs/result.log"
-	timeout --kill-after=5 "$seconds" qemu-system-x86_64 -accel "$accel" -cpu "$cpu" -smp 2 -m 1024 \
+	timeout --kill-after=5 "$seconds" qemu-system-x86_64 -accel "$accel" "${clock[@]}" -cpu "$cpu" -smp "$processors" -m 1024 \
 		-nodefaults -no-user-config -no-reboot -display none -net none \
 		-kernel "$(kernel_image "$EMX_KVER")" -initrd "$dir/initrd.gz" \
-		-append "console=ttyS0 loglevel=7 panic=-1 oops=panic emx.test=$test emx.args=${args// /,}" \
+		-append "console=ttyS0 loglevel=7 panic=-1 oops=panic emx.test=$test emx.args=${args// /,} ${EMX_GUEST_ENV:-}" \
 		-chardev "file,id=console,path=$logs/console.log" -serial chardev:console \
 		-chardev "file,id=result,path=$logs/result.log" -serial chardev:result \
 		"$@" </dev/null >"$logs/qemu.log" 2>&1
@@ -44,6 +51,7 @@ probe_accel() {
 }
 
 choose_accel() {
+	[ -z "${EMX_QEMU_ICOUNT:-}" ] || EMX_QEMU_ACCEL=tcg
 	case ${EMX_QEMU_ACCEL:-auto} in
 	auto) probe_accel ;;
 	tcg | kvm) echo "$EMX_QEMU_ACCEL" ;;

@@ -16,6 +16,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$dir/root
 
 need gcc cpio gzip ip setpriv dash
+[ -e /usr/include/liburing.h ] || skip "no liburing: apt-get install liburing-dev"
 [ -x /bin/busybox ] || skip "no busybox: apt-get install busybox-static"
 ldd /bin/busybox >/dev/null 2>&1 && skip "busybox is not static: apt-get install busybox-static"
 
@@ -75,6 +76,7 @@ add_program setpriv
 add_program dash
 ln -sf dash "$root/bin/sh"
 add_module drivers/net/veth.ko
+add_module drivers/net/dummy.ko
 add_module net/802/stp.ko
 add_module net/llc/llc.ko
 add_module net/bridge/bridge.ko
@@ -89,7 +91,7 @@ add_card net/core/failover.ko
 cp "$dir/ethermx.ko" "$dir/softdma.ko" "$root/"
 cp "$here"/guest/*.sh "$root/"
 install -m 755 "$here/guest/init" "$root/init"
-for program in frames scribble trespass; do
-	gcc -O2 -g -Wall -Wextra -Werror -static -I"$TOP/include" -o "$root/$program" "$here/guest/$program.c"
+for program in frames scribble trespass command_cost no_uring; do
+	gcc -O2 -g -Wall -Wextra -Werror -static -I"$TOP/include" -o "$root/$program" "$here/guest/$program.c" -luring
 done
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0 | gzip -1) >"$dir/initrd.gz"

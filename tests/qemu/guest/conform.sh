@@ -12,6 +12,8 @@ for module in llc stp bridge veth ethermx; do
 done
 check "conformance" /emx/tests/conform/conform_engine --device kernel --patience 10 --verbose "$@"
 cat /sys/kernel/debug/ethermx/memory
+[ "${EMX_COMMANDS:-}" != uring ] ||
+	check "commands by io_uring" grep -qE '^[1-9][0-9]+ commands by io_uring' /sys/kernel/debug/ethermx/memory
 check "nothing pinned" grep -qx '0 pages pinned' /sys/kernel/debug/ethermx/memory
 check "unload" rmmod ethermx
 exit $failed

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * A hostile user of /dev/ethermx: random ioctls with random and half-sensible contents, random
- * writes into everything that can be mapped, endpoints opened and closed all the time. Nothing it
+ * A hostile user of /dev/ethermx: random ioctls and commands by io_uring with random and
+ * half-sensible contents, random writes into everything that can be mapped, endpoints opened and
+ * closed all the time. Nothing it
  * does may harm the kernel, or another process: the test reads the kernel log.
  *
  *   scribble SEED COUNT BOARDS    COUNT operations; exits 0 when it is still alive after them
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <liburing.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -149,9 +151,10 @@ static void message(struct emx_msg *msg)
 		msg->remote_ep = below(6);
 		msg->session = 1 + below(2);
 	}
-	msg->data_len = msg->type == EMX_TINY ? below(40) : msg->type == EMX_SMALL ? below(140) :
-			msg->type == EMX_MEDIUM				       ? below(9000) :
-									 0;
+	msg->data_len = msg->type == EMX_TINY	  ? below(40)
+			: msg->type == EMX_SMALL  ? below(140)
+			: msg->type == EMX_MEDIUM ? below(9000)
+						  : 0;
 	if (!chance(8)) {
 		msg->msg_len = msg->data_len;
 		msg->u.medium.position = 0;
@@ -205,12 +208,91 @@ static void submit(struct file *f)
 	ioctl(f->fd, EMX_IOC_SUBMIT, &s);
 }
 
+/* ---- io_uring ---- */
+
+#define QUEUE 8
+
+static struct io_uring ring;
+static bool ring_open;
+/* Threads of the kernel may still read them while the next are composed. */
+static struct emx_dev_command uring_commands[QUEUE];
+static unsigned long uring_answers, uring_done;
+
+static void begin_ring(void)
+{
+	static const unsigned int setups[] = {
+		IORING_SETUP_SQPOLL,	    IORING_SETUP_SQE128, IORING_SETUP_CQE32,
+		IORING_SETUP_COOP_TASKRUN,  IORING_SETUP_IOPOLL, IORING_SETUP_SUBMIT_ALL,
+		IORING_SETUP_SINGLE_ISSUER,
+	};
+	struct io_uring_params params = { .sq_thread_idle = 1 };
+
+	if (ring_open)
+		io_uring_queue_exit(&ring);
+	if (!chance(3))
+		params.flags = setups[below(sizeof(setups) / sizeof(*setups))];
+	ring_open = io_uring_queue_init_params(QUEUE, &ring, &params) == 0;
+}
+
+static void compose_entry(const struct file *f, struct io_uring_sqe *sqe,
+			  struct emx_dev_command *command)
+{
+	struct emx_dev_uring *given = (struct emx_dev_uring *)sqe->cmd;
+
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, f->fd, NULL, 0, 0);
+	compose(command);
+	given->command = chance(8) ? address() : (uintptr_t)command;
+	given->reserved = chance(16) ? draw() : 0;
+	sqe->cmd_op = chance(16) ? draw() : EMX_IOC_COMMAND;
+	sqe->user_data = 1;
+	if (chance(16))
+		sqe->uring_cmd_flags = draw() % 4;
+	if (chance(4))
+		sqe->flags = draw();
+	if (chance(64))
+		io_uring_prep_poll_add(sqe, f->fd, POLLIN);
+	if (chance(64))
+		scramble(given, sizeof(*given));
+}
+
+static void take_answers(void)
+{
+	struct io_uring_cqe *cqe;
+
+	while (io_uring_peek_cqe(&ring, &cqe) == 0) {
+		uring_answers++;
+		uring_done += cqe->res == 0;
+		io_uring_cqe_seen(&ring, cqe);
+	}
+}
+
+static void submit_ring(const struct file *f)
+{
+	unsigned int i, n = 1 + below(QUEUE);
+	struct io_uring_sqe *sqe;
+
+	if (!ring_open || chance(300))
+		begin_ring();
+	for (i = 0; ring_open && i < n; i++) {
+		sqe = io_uring_get_sqe(&ring);
+		if (!sqe)
+			break;
+		compose_entry(f, sqe, &uring_commands[i]);
+	}
+	if (!ring_open)
+		return;
+	io_uring_submit(&ring);
+	take_answers();
+}
+
+/* ---- ioctls ---- */
+
 /* An ioctl with nothing but noise in its structure. */
 static void noise(struct file *f)
 {
 	static const unsigned long requests[] = {
-		EMX_IOC_VERSION, EMX_IOC_BOARD,	   EMX_IOC_CLAIM,    EMX_IOC_COMMAND,
-		EMX_IOC_SUBMIT,	 EMX_IOC_PEER,	   EMX_IOC_NAMES,    EMX_IOC_COUNTERS,
+		EMX_IOC_VERSION, EMX_IOC_BOARD,	   EMX_IOC_CLAIM,  EMX_IOC_COMMAND,
+		EMX_IOC_SUBMIT,	 EMX_IOC_PEER,	   EMX_IOC_NAMES,  EMX_IOC_COUNTERS,
 		EMX_IOC_ATTACH,	 EMX_IOC_ENDPOINT, EMX_IOC_DETACH,
 	};
 	uint8_t memory[512];
@@ -303,6 +385,11 @@ static void operate(struct file *f)
 		if (chance(8))
 			change_arena();
 		break;
+	case 10:
+	case 11:
+	case 12:
+		submit_ring(f);
+		break;
 	default:
 		compose(&command);
 		ioctl(f->fd, EMX_IOC_COMMAND, &command);
@@ -330,6 +417,7 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < count; i++)
 		operate(&files[below(FILES)]);
-	printf("%lu operations\n", count);
-	return 0;
+	printf("%lu operations, %lu answers by io_uring, %lu of success\n", count, uring_answers,
+	       uring_done);
+	return uring_done == 0;
 }

@@ -75,6 +75,29 @@ little_memory() {
 	[ "$(loose_regions)" -gt "$before" ] && return $status
 }
 
+by_uring() { account 'commands by io_uring'; }
+
+# Messages of every class by that way; more than so many commands of io_uring, and not more than so many.
+commands_by() { # WAY AT-LEAST AT-MOST
+	before=$(by_uring)
+	export EMX_COMMANDS="$1"
+	perf -T 300 -N 10 -M 4 -W 2 && perf -x -T 300 -N 20 -M 64 -W 2
+	status=$?
+	unset EMX_COMMANDS
+	used=$(($(by_uring) - before))
+	echo "$used commands by io_uring"
+	[ $used -ge "$2" ] && [ $used -le "$3" ] && return $status
+}
+
+# shellcheck disable=SC2034 # hosts.sh reads $as
+uring_forbidden() {
+	as=/no_uring
+	commands_by uring 0 0
+	status=$?
+	unset as
+	return $status
+}
+
 engine_against_module() {
 	EMX_DEVICE=engine
 	/bin/ip netns exec b env EMX_DEVICE=kernel timeout 100 /emx/tools/omx_perf >/tmp/server 2>&1 &
@@ -101,6 +124,9 @@ check "nothing pinned" nothing_pinned
 check "synchronous messages" perf -Y -T 300 -N 10 -M 16 -E 100000 -W 2
 check "streams both ways" perf -x -T 300 -N 40 -M 16 -W 2
 check "blocking" perf -w -T 300 -N 10 -M 64 -W 2
+check "commands by io_uring" commands_by uring 500 1000000
+check "where io_uring is forbidden" uring_forbidden
+check "commands by an ioctl each" commands_by ioctl 0 0
 check "ordinary users, beyond the limit of locked memory" little_memory
 check "nobody there" nobody_answers
 check "omx_info" says 'kernel module ethermx' in_host a /emx/tools/omx_info -v
