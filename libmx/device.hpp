@@ -87,7 +87,8 @@ public:
     /// Sends one library packet. msg.data_len payload bytes at `payload`, with send_headroom writable
     /// bytes in front of them. False: the frame did not leave (the caller's resend timer repeats it).
     virtual bool send(const emx_msg &msg, std::byte *payload) = 0;
-    /// Ends a batch of sends; a device may have kept frames back until now.
+    /// Ends a batch of sends, which the fragments of a message are; a device may have kept them back until
+    /// now, and reads their payloads no longer.
     virtual void flush() {}
 
     /// Exposes a message for pulls by (peer, remote_ep). The memory stays valid until close_window.

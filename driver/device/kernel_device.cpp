@@ -43,7 +43,7 @@ BoardInfo describe_driver_board(const emx_dev_board &board)
 
 class KernelDevice final : public Device {
 public:
-    explicit KernelDevice(DriverFile file) : file_(std::move(file)) {}
+    KernelDevice(DriverFile file, CommandWay way) : file_(std::move(file)), way_(way) {}
 
     uint64_t now_ns() override { return monotonic_ns(); }
     uint64_t random() override;
@@ -60,6 +60,7 @@ public:
 
 private:
     const DriverFile file_;
+    const CommandWay way_;
 };
 
 uint64_t KernelDevice::random()
@@ -110,7 +111,7 @@ std::unique_ptr<Port> KernelDevice::open(uint32_t board, uint32_t number, uint32
         error = claim_error(claim);
         return nullptr;
     }
-    return KernelPort::make(std::move(*file), claim, error);
+    return KernelPort::make(std::move(*file), claim, way_, error);
 }
 
 std::vector<PeerInfo> KernelDevice::peers(uint32_t board)
@@ -213,7 +214,8 @@ bool are_those(const std::vector<emx_dev_board> &boards, const std::string &want
 
 } // namespace
 
-std::unique_ptr<Device> make_kernel_device(const std::string &boards, bool required, DeviceError &error)
+std::unique_ptr<Device> make_kernel_device(const std::string &boards, bool required, DeviceError &error,
+                                           CommandWay way)
 {
     auto file = DriverFile::open(error);
     if (!file) {
@@ -239,7 +241,7 @@ std::unique_ptr<Device> make_kernel_device(const std::string &boards, bool requi
     }
     if (!file->fits(error))
         return nullptr;
-    return std::make_unique<KernelDevice>(std::move(*file));
+    return std::make_unique<KernelDevice>(std::move(*file), way);
 }
 
 } // namespace emx

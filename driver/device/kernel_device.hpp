@@ -2,6 +2,7 @@
 // The firmware host in the kernel as a Device: boards, names, counters, and opening of endpoints.
 #pragma once
 
+#include "driver/device/command_path.hpp"
 #include "libmx/device.hpp"
 
 #include <memory>
@@ -14,6 +15,7 @@ namespace emx {
 /// so; null with an error when the module has such boards and cannot be used: MX_NO_PERM, MX_NO_DRIVER.
 /// `required` makes an error of everything, for a user who wants nothing else.
 /// The device may be used by several threads; it may go before its ports.
-std::unique_ptr<Device> make_kernel_device(const std::string &boards, bool required, DeviceError &error);
+std::unique_ptr<Device> make_kernel_device(const std::string &boards, bool required, DeviceError &error,
+                                           CommandWay way = CommandWay::automatic);
 
 } // namespace emx

@@ -41,9 +41,10 @@ bool KernelPort::map(const emx_dev_claim &claim, DeviceError &error)
     return false;
 }
 
-std::unique_ptr<KernelPort> KernelPort::make(DriverFile file, const emx_dev_claim &claim, DeviceError &error)
+std::unique_ptr<KernelPort> KernelPort::make(DriverFile file, const emx_dev_claim &claim, CommandWay way,
+                                             DeviceError &error)
 {
-    std::unique_ptr<KernelPort> port(new KernelPort(std::move(file), claim.number));
+    std::unique_ptr<KernelPort> port(new KernelPort(std::move(file), way, claim.number));
     if (!port->map(claim, error))
         return nullptr;
     return port;
@@ -140,15 +141,6 @@ void KernelPort::wait(uint64_t deadline)
 
 // ---- commands
 
-bool KernelPort::send(const emx_msg &msg, std::byte *payload)
-{
-    emx_dev_command command{};
-    command.op = EMX_DEV_SEND;
-    command.msg = msg;
-    command.msg.data = reinterpret_cast<uint64_t>(payload);
-    return this->command(command);
-}
-
 const std::vector<emx_dev_segment> &KernelPort::describe(std::span<const Segment> memory)
 {
     segments_.clear();
@@ -171,7 +163,7 @@ void KernelPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t rem
     command.segments = reinterpret_cast<uint64_t>(segments.data());
     command.segment_count = static_cast<uint32_t>(segments.size());
     command.length = length;
-    this->command(command);
+    commands_.give(command);
 }
 
 void KernelPort::close_window(uint8_t id, uint8_t tag)
@@ -180,7 +172,7 @@ void KernelPort::close_window(uint8_t id, uint8_t tag)
     command.op = EMX_DEV_WINDOW_CLOSE;
     command.msg.u.window.id = id;
     command.msg.u.window.tag = tag;
-    this->command(command);
+    commands_.give(command);
 }
 
 bool KernelPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
@@ -194,7 +186,7 @@ bool KernelPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const
     command.segment_count = static_cast<uint32_t>(segments.size());
     command.length = total;
     command.cookie = cookie;
-    if (this->command(command))
+    if (commands_.give(command))
         return true;
     if (errno == EBUSY)
         return false;
@@ -213,7 +205,7 @@ void KernelPort::cancel_pull(uint64_t cookie)
     emx_dev_command command{};
     command.op = EMX_DEV_PULL_CANCEL;
     command.cookie = cookie;
-    this->command(command);
+    commands_.give(command);
 }
 
 // ---- peers

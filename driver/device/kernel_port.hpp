@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An endpoint opened through the kernel module: events come by a mapped ring, commands go by ioctl, and
-// the module does the rest by itself.
+// An endpoint opened through the kernel module: events come by a mapped ring, commands go by a CommandPath,
+// and the module does the rest by itself.
 #pragma once
 
+#include "driver/device/command_path.hpp"
 #include "driver/device/driver_file.hpp"
 #include "driver/engine/wake.hpp"
 #include "libmx/device.hpp"
@@ -37,14 +38,16 @@ private:
 class KernelPort final : public Port {
 public:
     /// Takes over a file on which EMX_IOC_CLAIM filled `claim`. Null with error filled.
-    static std::unique_ptr<KernelPort> make(DriverFile file, const emx_dev_claim &claim, DeviceError &error);
+    static std::unique_ptr<KernelPort> make(DriverFile file, const emx_dev_claim &claim, CommandWay way,
+                                            DeviceError &error);
 
     uint32_t number() const override { return number_; }
     const emx_msg *peek() override;
     void consume() override;
     bool spin(unsigned looks) override;
     BusyPoll busy_poll(unsigned us) override;
-    bool send(const emx_msg &msg, std::byte *payload) override;
+    bool send(const emx_msg &msg, std::byte *payload) override { return commands_.send(msg, payload); }
+    void flush() override { commands_.flush(); }
     void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                      std::span<const Segment> memory, uint64_t length) override;
     void close_window(uint8_t id, uint8_t tag) override;
@@ -66,9 +69,11 @@ public:
     void wake() override { wake_.wake(); }
 
 private:
-    KernelPort(DriverFile file, uint32_t number) : file_(std::move(file)), number_(number) {}
+    KernelPort(DriverFile file, CommandWay way, uint32_t number)
+        : file_(std::move(file)), commands_(file_, way), number_(number)
+    {
+    }
     bool map(const emx_dev_claim &claim, DeviceError &error);
-    bool command(emx_dev_command &command) const { return file_.ask(EMX_IOC_COMMAND, &command); }
     fw_ring *ring() const { return reinterpret_cast<fw_ring *>(ring_.data()); }
     bool ready() const;
     bool in_ring() const { return fw_ring_peek(ring(), tail_) != nullptr; }
@@ -79,6 +84,7 @@ private:
     uint32_t tail_ = 0;
     DriverMemory ring_, slots_, counters_;
     DriverFile file_;
+    CommandPath commands_;
     const uint32_t number_;
     std::deque<emx_msg> queue_; ///< ends of pulls that could not begin
     std::vector<emx_dev_segment> segments_; ///< of the command in the making

@@ -41,7 +41,8 @@ std::unique_ptr<Device> make_device(const Conf &conf, DeviceError &error)
     if (p.factory)
         return p.factory(conf, error);
     if (conf.device != "engine") {
-        auto device = make_kernel_device(conf.boards, conf.device == "kernel", error);
+        auto device =
+            make_kernel_device(conf.boards, conf.device == "kernel", error, command_way(conf.commands));
         if (device || error.code != 0)
             return device;
     }

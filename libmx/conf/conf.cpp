@@ -3,6 +3,7 @@
 #include "libmx/conf/conf.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -19,7 +20,7 @@ enum class Style {
     present, ///< set at all, even empty
     pair, ///< "bits,shift"
     strict, ///< a number in range or an error
-    device, ///< one of the names of a device or an error
+    word, ///< one of words_of() or an error
     text,
 };
 
@@ -65,7 +66,8 @@ const Tunable tunables[] = {
     {"EMX_YIELD_AFTER", nullptr, nullptr, Style::strict, &Conf::yield_after, nullptr, 0, INT_MAX, "polls", "empty polls before the core is offered to others; 0 = never"},
     {"EMX_LINGER_MS", nullptr, nullptr, Style::strict, &Conf::linger_ms, nullptr, 0, 60000, "ms", "wait of mx_close_endpoint for acks of completed sends"},
     {"EMX_ENDPOINTS", nullptr, nullptr, Style::strict, &Conf::endpoints_max, nullptr, 1, 255, "endpoints", "endpoints per board, when this process starts the agent"},
-    {"EMX_DEVICE", nullptr, nullptr, Style::device, nullptr, &Conf::device, 0, 0, "device", "auto: the kernel module where it has boards, else the engine; kernel or engine: only that"},
+    {"EMX_DEVICE", nullptr, nullptr, Style::word, nullptr, &Conf::device, 0, 0, "device", "auto: the kernel module where it has boards, else the engine; kernel or engine: only that"},
+    {"EMX_COMMANDS", nullptr, nullptr, Style::word, nullptr, &Conf::commands, 0, 0, "way", "to the kernel module: auto: one by an ioctl, several by one together; ioctl: each by its own; uring: sends by io_uring, where that can be used"},
     {"EMX_BOARDS", nullptr, nullptr, Style::text, nullptr, &Conf::boards, 0, 0, "list", "interfaces, INTERFACE[:W|:N[=MTU]][,...], when this process starts the agent"},
     {"EMX_PEERS", nullptr, nullptr, Style::text, nullptr, &Conf::peers_file, 0, 0, "file", "peers file, when this process starts the agent"},
     {"EMX_GROUP", nullptr, nullptr, Style::text, nullptr, &Conf::group, 0, 0, "group", "its members are served besides root (ethermx), when this process starts the agent"},
@@ -163,15 +165,26 @@ void set_loose(Conf &conf, const Tunable &row, const char *value)
     }
 }
 
-bool set_device(Conf &conf, const Tunable &row, const char *value, std::string &error)
+using Words = std::array<const char *, 3>;
+
+Words words_of(const Tunable &row)
 {
-    for (const char *name : {"auto", "kernel", "engine"}) {
-        if (std::strcmp(value, name) == 0) {
+    if (row.text == &Conf::device)
+        return {"auto", "kernel", "engine"};
+    return {"auto", "ioctl", "uring"};
+}
+
+bool set_word(Conf &conf, const Tunable &row, const char *value, std::string &error)
+{
+    const Words words = words_of(row);
+    for (const char *word : words) {
+        if (std::strcmp(value, word) == 0) {
             conf.*row.text = value;
             return true;
         }
     }
-    error = std::string(row.name) + "=\"" + value + "\" is not auto, kernel or engine: correct or unset it";
+    error = std::string(row.name) + "=\"" + value + "\" is not " + words[0] + ", " + words[1] + " or " +
+            words[2] + ": correct or unset it";
     return false;
 }
 
@@ -179,8 +192,8 @@ bool apply(Conf &conf, const Tunable &row, const char *value, std::string &error
 {
     if (row.style == Style::text)
         conf.*row.text = value;
-    else if (row.style == Style::device)
-        return set_device(conf, row, value, error);
+    else if (row.style == Style::word)
+        return set_word(conf, row, value, error);
     else if (row.style == Style::strict)
         return set_strict(conf, row, value, error);
     else
@@ -190,7 +203,7 @@ bool apply(Conf &conf, const Tunable &row, const char *value, std::string &error
 
 std::string value_text(const Conf &conf, const Tunable &row)
 {
-    if (row.style == Style::text || row.style == Style::device)
+    if (row.style == Style::text || row.style == Style::word)
         return conf.*row.text;
     if (row.style == Style::pair)
         return std::to_string(conf.context_bits) + "," + std::to_string(conf.context_shift);

@@ -43,6 +43,7 @@ struct Conf {
     int linger_ms = 1000; ///< close waits that long for acks of sends reported complete
     int endpoints_max = 32;
     std::string device = "auto"; ///< auto, kernel, engine
+    std::string commands = "auto"; ///< to the kernel module: auto, ioctl, uring
     std::string boards;
     std::string peers_file;
     std::string group;
