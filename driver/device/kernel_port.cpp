@@ -4,6 +4,7 @@
 
 #include "driver/engine/clock.hpp"
 #include "driver/engine/mx_codes.hpp"
+#include "driver/engine/relax.hpp"
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -83,9 +84,11 @@ void KernelPort::consume()
 
 bool KernelPort::spin(unsigned looks)
 {
-    while (looks-- > 0)
+    for (; looks > 0; looks--) {
         if (in_ring())
             return true;
+        relax();
+    }
     return !queue_.empty();
 }
 

@@ -6,6 +6,7 @@
 #include "driver/engine/port.hpp"
 
 #include "driver/engine/clock.hpp"
+#include "driver/engine/relax.hpp"
 
 #include <cerrno>
 
@@ -44,10 +45,13 @@ bool EnginePort::spin(unsigned looks)
 {
     if (endpoint_.pulls_active != 0 || replies_.pending() || !queue_.empty()) [[unlikely]]
         return true; // what peek() does now and then is to be done at once
-    while (looks-- > 0)
-        if (ring_.ready() || lo_.ready())
+    // One word is watched: those of this host write to the other ring, which may be seen a little later.
+    for (; looks > 0; looks--) {
+        if (ring_.ready())
             return true;
-    return false;
+        relax();
+    }
+    return lo_.ready();
 }
 
 /// Gives a checked frame to the core; false when it ended in the board (dropped).

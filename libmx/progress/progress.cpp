@@ -16,8 +16,8 @@ constexpr unsigned empty_passes_per_clock = 4;
 // the loop the sooner a frame is seen.
 constexpr unsigned spins_per_pass = 8;
 // Few for a program that asks now and then, many for one that does nothing but ask.
-constexpr unsigned looks_when_asked = 16;
-constexpr unsigned looks_when_waiting = 64;
+constexpr unsigned looks_when_asked = 2;
+constexpr unsigned looks_when_waiting = 8;
 // So many empty calls take about as long as a busy poll of a microsecond.
 constexpr unsigned calls_per_us = 4;
 

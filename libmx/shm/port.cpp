@@ -128,10 +128,12 @@ bool ShmPort::spin(unsigned looks)
         return true;
     if (in_.empty()) [[likely]]
         return inner_->spin(looks);
+    constexpr int ring_looks = 8; // a message of this host takes a fraction of what the device's look does
     while (looks-- > 0) {
-        for (const auto &in : in_)
-            if (in->reader.waiting())
-                return true;
+        for (int i = 0; i < ring_looks; ++i)
+            for (const auto &in : in_)
+                if (in->reader.waiting())
+                    return true;
         if (inner_->spin(1))
             return true;
     }
