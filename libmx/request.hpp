@@ -5,6 +5,7 @@
 // stale copy in a program's hands is recognised and never hits a recycled request (API, 1.8 and 3.5).
 #pragma once
 
+#include "libmx/copy.hpp"
 #include "libmx/device.hpp"
 #include "libmx/match/indexed_fifo.hpp"
 
@@ -57,7 +58,7 @@ inline void scatter(std::span<const Segment> to, uint64_t offset, const std::byt
         return;
     if (to.size() != 1 || offset + length > to[0].length) [[unlikely]]
         return scatter_pieces(to, offset, from, length);
-    std::memcpy(to[0].data + offset, from, length);
+    copy_bytes(to[0].data + offset, from, length);
 }
 
 /// Copies `length` bytes of a gathered buffer, from message position `offset` on.
@@ -67,7 +68,7 @@ inline void gather(std::byte *to, std::span<const Segment> from, uint64_t offset
         return;
     if (from.size() != 1 || offset + length > from[0].length) [[unlikely]]
         return gather_pieces(to, from, offset, length);
-    std::memcpy(to, from[0].data + offset, length);
+    copy_bytes(to, from[0].data + offset, length);
 }
 
 enum class RequestKind : uint8_t { unused, send, synchronous_send, receive, connect };

@@ -2,6 +2,8 @@
 // An endpoint of the engine: frames out.
 #include "driver/engine/port.hpp"
 
+#include "libmx/copy.hpp"
+
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,7 +66,7 @@ bool EnginePort::send(const emx_msg &msg, std::byte *payload)
         std::memcpy(start, frame, header);
     } else {
         if (msg.data_len > 0) [[likely]]
-            std::memcpy(frame + header, payload, msg.data_len);
+            copy_bytes(frame + header, payload, msg.data_len);
         bytes = std::max<std::size_t>(bytes, EMX_FRAME_MIN);
     }
     return transmit(socket_for(msg.peer), start, bytes, counter);

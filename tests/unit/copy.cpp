@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// copy_bytes(): every small length at every alignment, and nothing beside it.
+#include "libmx/copy.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+
+using namespace emx;
+
+TEST_CASE("copy__exactly_the_bytes_asked_for", "[copy]")
+{
+    constexpr std::size_t longest = 130, margin = 16;
+    constexpr std::byte untouched{0xee};
+    std::array<std::byte, longest + 2 * margin> from;
+    for (std::size_t i = 0; i < from.size(); ++i)
+        from[i] = static_cast<std::byte>(i * 7 + 1);
+    for (std::size_t length = 0; length <= longest; ++length) {
+        for (std::size_t shift = 0; shift < margin; ++shift) {
+            std::array<std::byte, longest + 2 * margin> to;
+            to.fill(untouched);
+            copy_bytes(&to[shift], &from[margin - shift], length);
+            INFO("length " << length << ", shift " << shift);
+            REQUIRE(std::all_of(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(shift),
+                                [](std::byte b) { return b == untouched; }));
+            REQUIRE(std::equal(to.begin() + static_cast<std::ptrdiff_t>(shift),
+                               to.begin() + static_cast<std::ptrdiff_t>(shift + length),
+                               from.begin() + static_cast<std::ptrdiff_t>(margin - shift)));
+            REQUIRE(std::all_of(to.begin() + static_cast<std::ptrdiff_t>(shift + length), to.end(),
+                                [](std::byte b) { return b == untouched; }));
+        }
+    }
+}
