@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Ping-pong over TCP with the nagle delay off, both sides spinning on a non-blocking socket: what
-// the same hosts reach without EtherMX. A message of 0 bytes travels as one byte.
+// Ping-pong over TCP with the nagle delay off, both sides spinning on a non-blocking socket, or asleep in
+// their calls: what the same hosts reach without EtherMX. A message of 0 bytes travels as one byte.
 #include "series.hpp"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <cstring>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <vector>
@@ -29,9 +30,14 @@ struct Plan {
     uint64_t overlap; // 1: messages one way, each asked for by a byte
 };
 
+enum class Waiting { spin, yield, block };
+
 class Stream {
 public:
-    explicit Stream(int fd) : fd_(fd)
+    Stream(int fd, Waiting waiting)
+        : fd_(fd), sending_(MSG_NOSIGNAL | (waiting == Waiting::block ? 0 : MSG_DONTWAIT)),
+          receiving_(waiting == Waiting::block ? MSG_WAITALL : MSG_DONTWAIT),
+          yield_(waiting == Waiting::yield)
     {
         const int on = 1;
         if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
@@ -39,6 +45,9 @@ public:
         // bbr, where it is the default, paces a ping-pong down; reno is in every kernel.
         if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4) != 0)
             fail("TCP_CONGESTION reno");
+        const timeval patience{patience_ns / 1'000'000'000, 0};
+        if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0)
+            fail("SO_RCVTIMEO");
     }
     ~Stream() { close(fd_); }
     Stream(const Stream &) = delete;
@@ -47,14 +56,13 @@ public:
     void send_all(const void *data, std::size_t size)
     {
         move(size, [&](std::size_t done) {
-            return send(fd_, static_cast<const char *>(data) + done, size - done,
-                        MSG_DONTWAIT | MSG_NOSIGNAL);
+            return send(fd_, static_cast<const char *>(data) + done, size - done, sending_);
         });
     }
     void receive_all(void *data, std::size_t size)
     {
         move(size, [&](std::size_t done) {
-            return recv(fd_, static_cast<char *>(data) + done, size - done, MSG_DONTWAIT);
+            return recv(fd_, static_cast<char *>(data) + done, size - done, receiving_);
         });
     }
 
@@ -84,6 +92,8 @@ private:
                 throw Failure("the peer has closed the connection");
             if (errno != EAGAIN)
                 fail("TCP");
+            if (yield_)
+                sched_yield();
             if (deadline == 0)
                 deadline = emx::perf::now_ns() + patience_ns;
             else if (emx::perf::now_ns() > deadline)
@@ -91,7 +101,8 @@ private:
         }
     }
 
-    int fd_;
+    int fd_, sending_, receiving_;
+    bool yield_;
 };
 
 class TcpExchange : public emx::perf::Exchange {
@@ -190,9 +201,9 @@ int connect_to(const std::string &host, uint32_t port)
     }
 }
 
-void serve(uint32_t port)
+void serve(uint32_t port, Waiting waiting)
 {
-    Stream stream(accept_one(port));
+    Stream stream(accept_one(port), waiting);
     std::vector<std::byte> buffer;
     for (Plan plan;;) {
         stream.receive_all(&plan, sizeof plan);
@@ -214,16 +225,19 @@ int body(int argc, char **argv)
     emx::cli::Parser parser("[-d ADDRESS] [options]", "Ping-pong over TCP; without -d it serves one client.");
     parser.text('d', "peer", "IPv4 address of the server: client mode", host);
     parser.number('p', "port", "TCP port (7777)", port, 65535);
-    bool overlap = false;
+    bool overlap = false, blocking = false, yield = false;
     parser.flag('O', "overlap", "work while a message comes, as omx_perf -O", overlap);
+    parser.flag('w', "wait", "block instead of spinning", blocking);
+    parser.flag('y', "yield", "give the core away between two looks", yield);
     series.add_to(parser);
     parser.parse(argc, argv);
     series.lengths.check();
+    const Waiting waiting = blocking ? Waiting::block : yield ? Waiting::yield : Waiting::spin;
     if (host.empty()) {
-        serve(port);
+        serve(port, waiting);
         return 0;
     }
-    Stream stream(connect_to(host, port));
+    Stream stream(connect_to(host, port), waiting);
     const auto finish = [&] {
         const Plan end{};
         stream.send_all(&end, sizeof end);

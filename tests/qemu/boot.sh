@@ -11,6 +11,7 @@
 #                   most 30 s and remembered in $dir; else plain emulation. Or: tcg, kvm
 # EMX_QEMU_ICOUNT   set: one emulated processor whose clock counts its instructions, a nanosecond each;
 #                   for what is measured, where the machine's own speed is not to matter
+# EMX_QEMU_CPU      model and features of the emulated processor (max)
 # EMX_GUEST_ENV     variables of the test, NAME=VALUE, separated by blanks
 
 # What no test may leave in the kernel log, whatever its own verdict.
@@ -19,7 +20,7 @@ TROUBLE="$TROUBLE"'|KASAN|suspected memory leak|unregister_netdevice: waiting|bl
 
 # boot ACCEL SECONDS LOGS TEST ARGS [OPTION OF QEMU]...: runs guest/TEST.sh, ARGS separated by blanks
 boot() {
-	local accel=$1 seconds=$2 logs=$3 test=$4 args=$5 cpu=max processors=2 clock=()
+	local accel=$1 seconds=$2 logs=$3 test=$4 args=$5 cpu=${EMX_QEMU_CPU:-max} processors=2 clock=()
 	shift 5
 	if [ -n "${EMX_QEMU_ICOUNT:-}" ]; then
 		accel=tcg,thread=single processors=1 clock=(-icount "shift=0,sleep=off")
