@@ -2,11 +2,20 @@
 // omx_counters and mx_counters: what a board has sent, received and dropped, in all processes together.
 #include "board_view.hpp"
 #include "cli.hpp"
+#include "diagnosis.hpp"
 
 #include <cstdio>
+#include <string_view>
 
 namespace emx {
 namespace {
+
+// Each counter has a label and an explanation, of a line each.
+#define EMX_EXPLAINED(id, label, help)                                                                       \
+    static_assert(sizeof(label) > 1 && sizeof(label) <= 64, "label of " #id);                                \
+    static_assert(sizeof(help) > 1 && sizeof(help) <= 100, "explanation of " #id);
+EMX_COUNTERS(EMX_EXPLAINED)
+#undef EMX_EXPLAINED
 
 struct Options {
     uint32_t board = 0;
@@ -18,6 +27,9 @@ struct Options {
     bool native = false;
 };
 
+bool is_drop(unsigned number) { return std::string_view(fw_counter_label(number)).starts_with("drop: "); }
+
+/// Lines with numbers are what scripts read: the explanation of a drop stands on a line of its own.
 void print_counter(unsigned number, uint64_t value, const Options &options)
 {
     const auto v = static_cast<unsigned long long>(value);
@@ -27,6 +39,8 @@ void print_counter(unsigned number, uint64_t value, const Options &options)
         std::printf("%03u: %8llu %s: %s\n", number, v, fw_counter_label(number), fw_counter_help(number));
     else
         std::printf("%03u: %8llu %s\n", number, v, fw_counter_label(number));
+    if (is_drop(number) && value > 0 && !options.native && !options.verbose && !options.quiet)
+        std::printf("%14s(%s)\n", "", fw_counter_help(number));
 }
 
 bool wanted(unsigned number, uint64_t value, const Options &options)
@@ -34,6 +48,12 @@ bool wanted(unsigned number, uint64_t value, const Options &options)
     if (options.shared && number != EMX_CNT_SHM_MESSAGE)
         return false;
     return value > 0 || (!options.quiet && (options.all || options.native || options.shared));
+}
+
+void print_diagnosis(const emx_counters &counters, const BoardFacts &board)
+{
+    for (const std::string &sentence : diagnose(counters, board))
+        std::printf("\ndiagnosis: %s.\n", sentence.c_str());
 }
 
 void print_all(BoardView &view, const Options &options)
@@ -48,6 +68,8 @@ void print_all(BoardView &view, const Options &options)
     }
     if (printed == 0 && !options.quiet)
         std::printf("every counter of board #%u is zero (-a shows them)\n", options.board);
+    if (!options.quiet && !options.native && !options.shared)
+        print_diagnosis(counters, view.board(options.board));
 }
 
 int body(int argc, char **argv)
@@ -59,8 +81,9 @@ int body(int argc, char **argv)
     parser.flag('s', "shared", "counters of messages through shared memory", options.shared);
     parser.flag('c', "clear", "set them all to zero", options.clear);
     parser.flag('a', "all", "all, those at zero too", options.all);
-    parser.flag('q', "quiet", "nothing but counters that are not zero", options.quiet);
-    parser.flag('v', "verbose", "with an explanation", options.verbose);
+    parser.flag('q', "quiet", "nothing but counters that are not zero: no explanation, no diagnosis",
+                options.quiet);
+    parser.flag('v', "verbose", "with an explanation of each", options.verbose);
     parser.parse_options(argc, argv);
     const auto view = BoardView::open();
     view->board(options.board);

@@ -162,7 +162,7 @@ static int is_host_matter(struct fw_board *b, const struct fw_pkt *pkt, struct f
 		break;
 	case EMX_HOST_REPLY:
 		if (pkt->magic != b->query_magic) {
-			fw_drop(fx, EMX_CNT_DROP_HOST);
+			fw_drop(fx, EMX_CNT_DROP_ECHO);
 			break;
 		}
 		fw_peer_set_tag(b->peers, pkt->msg.peer, pkt->advert);

@@ -18,7 +18,7 @@ static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, st
 {
 	(void)now;
 	if (pkt->msg.u.connect.is_reply && pkt->msg.session != ep->session)
-		fw_drop(fx, EMX_CNT_DROP_CONNECT);
+		fw_drop(fx, EMX_CNT_DROP_ECHO);
 	else
 		rx_event(pkt, fx);
 }

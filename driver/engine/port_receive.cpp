@@ -78,7 +78,7 @@ const emx_msg *EnginePort::take(PacketRing &ring)
     }
     const int reason = fw_check(&board_.sizes, &ring == &lo_ ? 0 : board_.mac, frame, bytes, &pkt_);
     if (reason != 0) [[unlikely]]
-        return drop(ring, reason);
+        return drop(ring, bytes == 0 ? int{EMX_CNT_DROP_OVERSIZE} : reason);
     if (timed(pkt_.msg.type)) [[unlikely]]
         now_ = monotonic_ns();
     if (!give(pkt_, fx_, more_)) [[unlikely]]

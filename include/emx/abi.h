@@ -144,19 +144,19 @@ struct emx_msg {
 	X(DROP_UNKNOWN_PEER, "drop: unknown peer", "source MAC is not in the peer table")     \
 	X(DROP_LENGTH, "drop: stated length wrong", "over the class limit or the frame's end") \
 	X(DROP_DATA_PART, "drop: data part too short", "connect, ack or rendezvous data")     \
-	X(DROP_FRAGMENT, "drop: bad medium fragment", "number, size or position impossible; often a peer of the other dialect or MTU") \
+	X(DROP_FRAGMENT, "drop: bad medium fragment", "number, size or position impossible; often a peer set to other frame sizes") \
 	X(DROP_ENDPOINT_BUSY, "drop: endpoint not ready", "claimed by a process that is still opening it, or another process's") \
 	X(DROP_ENDPOINT, "drop: no such endpoint", "for a packet that must not be refused")   \
 	X(DROP_SESSION, "drop: stale session", "for a packet that must not be refused")       \
 	X(DROP_TRUC, "drop: bad ack packet", "kind unknown or the session copies differ")     \
-	X(DROP_PULL_SHAPE, "drop: bad pull request", "empty, too many frames, or overflowing; often a peer of the other dialect or MTU") \
+	X(DROP_PULL_SHAPE, "drop: bad pull request", "empty, too many frames, or overflowing; often a peer set to other frame sizes") \
 	X(DROP_PULL_RANGE, "drop: pull outside window", "asks for bytes the message does not have") \
 	X(DROP_PULL_BUSY, "drop: too many pull requests", "a peer asks faster than we answer") \
 	X(DROP_REPLY_UNKNOWN, "drop: pull reply of no pull", "late, repeated, or forged")     \
-	X(DROP_REPLY_SHAPE, "drop: pull reply misplaced", "number, position and size disagree; often a peer of the other dialect or MTU") \
+	X(DROP_REPLY_SHAPE, "drop: pull reply misplaced", "number, position and size disagree; often a peer set to other frame sizes") \
 	X(DROP_REPLY_DUPLICATE, "drop: pull reply repeated", "already received")              \
 	X(DROP_NACK, "drop: bad nack", "reason not defined, or nothing it could refuse")      \
-	X(DROP_HOST, "drop: bad host query or reply", "wrong magic, name, or destination")    \
+	X(DROP_HOST, "drop: bad host query or reply", "impossible name, or wrong destination")    \
 	X(DROP_RAW, "drop: bad beacon", "too short or an impossible address")                 \
 	X(DROP_TABLE_FULL, "drop: peer table full", "raise the table size or list the peers") \
 	X(DROP_CONNECT, "drop: bad connect", "impossible session, status or data")            \
@@ -165,7 +165,11 @@ struct emx_msg {
 	X(DROP_SEQUENCE, "drop: outside the window", "repeated, or too far ahead")            \
 	X(DROP_CONTENT, "drop: contradicting fragments", "fragments of one number differ")      \
 	X(BUSY_POLL, "busy polls", "a spinning program looked for frames in the network card") \
-	X(BUSY_POLL_FOUND, "busy polls that found frames", "before an interrupt brought them")
+	X(BUSY_POLL_FOUND, "busy polls that found frames", "before an interrupt brought them")     \
+	X(DROP_DIALECT_MEDIUM, "drop: medium of the other dialect", "its sender is set to the other of W and N")  \
+	X(DROP_DIALECT_PULL, "drop: pull of the other dialect", "its sender is set to the other of W and N") \
+	X(DROP_ECHO, "drop: answer to a stranger", "a reply to a question that this board or endpoint never asked") \
+	X(DROP_OVERSIZE, "drop: frame too long", "longer than any of our dialect and size")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

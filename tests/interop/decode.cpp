@@ -112,6 +112,6 @@ TEST_CASE("decode__the_wrong_dialect_is_seen")
         fw_pkt pkt;
         reasons.insert(fw_check(&w, 0, f.bytes.data(), static_cast<uint32_t>(f.bytes.size()), &pkt));
     }
-    REQUIRE(reasons.count(EMX_CNT_DROP_FRAGMENT) == 1);
-    REQUIRE(reasons.count(EMX_CNT_DROP_PULL_SHAPE) == 1);
+    REQUIRE(reasons.count(EMX_CNT_DROP_DIALECT_MEDIUM) == 1);
+    REQUIRE(reasons.count(EMX_CNT_DROP_DIALECT_PULL) == 1);
 }

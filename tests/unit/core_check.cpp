@@ -142,6 +142,8 @@ TEST_CASE("fw_check__medium_rows_w")
             {"beyond the frame", "medium_w", {}, EMX_CNT_DROP_LENGTH, 951},
             {"exponent 10, full", "medium_w", {{40, {4, 0}}, {42, {1, 10}}, {20, {8, 1}}}, ok, 48 + 1024},
             {"exponent 10, size of 12", "medium_w", {{42, {1, 9}}, {20, {5, 0x88}}}, bad},
+            {"of dialect N", "medium_n9000", {}, EMX_CNT_DROP_DIALECT_MEDIUM},
+            {"of dialect N, beyond its message", "medium_n9000", {{20, {0, 0, 0, 1}}}, bad},
             {"single fragment, exponent 0", "medium_w", {{42, {0, 0}}, {20, {3, 0x88}}}, ok},
         });
 }
@@ -157,7 +159,8 @@ TEST_CASE("fw_check__medium_rows_n")
             {"one byte longer", "medium_n9000", {{20, {0, 4, 0, 1}}, {40, {0x20, 0}}, {42, {31}}}, bad, 8240},
             {"number 32", "medium_n9000", {{42, {32}}}, bad},
             {"inner fragment not full", "medium_n9000", {{20, {0, 0, 0x13, 0x89}}}, bad},
-            {"of dialect W", "medium_w", {}, bad},
+            {"of dialect W", "medium_w", {}, EMX_CNT_DROP_DIALECT_MEDIUM},
+            {"of dialect W, inner fragment not full", "medium_w", {{20, {0x13, 0x89}}}, bad},
             {"an exponent is ignored", "medium_n9000", {{43, {12}}}, ok},
         });
     fw_sizes n = sizes_n(1500);
@@ -188,6 +191,8 @@ TEST_CASE("fw_check__pull_rows")
                        {"frame * L overflows", "pull_w", {{44, {0, 0x10, 0, 0}}}, bad},
                        {"last frame", "pull_w", {{44, {0, 0x0f, 255, 255}}}, ok},
                        {"frame 2^32 - 1", "pull_w", {{44, {255, 255, 255, 255}}}, bad},
+                       {"of dialect N", "pull_n9000", {}, EMX_CNT_DROP_DIALECT_PULL},
+                       {"of dialect N, beyond its message", "pull_n9000", {{24, {0, 0, 0, 0}}}, bad},
                    });
     run(sizes_n(9000), {
                            {"as it is", "pull_n9000", {}, ok},
@@ -199,7 +204,8 @@ TEST_CASE("fw_check__pull_rows")
                            {"skip 4 GiB - 1", "pull_n9000", {{48, {255, 255, 255, 255}}}, bad},
                            {"frame * L overflows", "pull_n9000", {{56, {0, 7, 0x4e, 0xca}}}, bad},
                            {"last frame", "pull_n9000", {{56, {0, 7, 0x4e, 0xc9}}}, ok},
-                           {"of dialect W", "pull_w", {}, bad},
+                           {"of dialect W", "pull_w", {}, EMX_CNT_DROP_DIALECT_PULL},
+                           {"of dialect W, beyond its message", "pull_w", {{24, {0, 0, 0, 0}}}, bad},
                        });
 }
 

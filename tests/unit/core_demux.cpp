@@ -144,7 +144,7 @@ TEST_CASE("fw_rx__sessions")
     b.make(EMX_CONNECT, 2, 0);
     REQUIRE(b.outcome() == "event");
     b.make(EMX_CONNECT, 2, 1).msg.u.connect.is_reply = 1;
-    REQUIRE(b.outcome() == "drop: bad connect");
+    REQUIRE(b.outcome() == "drop: answer to a stranger");
     b.make(EMX_CONNECT).msg.u.connect.is_reply = 1;
     REQUIRE(b.outcome() == "event");
     b.make(EMX_NACK_LIB, 2, 0);
@@ -351,7 +351,7 @@ TEST_CASE("fw_demux__host_matters")
     REQUIRE(int(b.fx.kind) == FW_FX_NONE);
     REQUIRE(fw_peer(b.board.fw.peers, b.peer)->tag == 0x56);
     b.make(EMX_HOST_REPLY).magic = 1;
-    REQUIRE(b.outcome() == "drop: bad host query or reply");
+    REQUIRE(b.outcome() == "drop: answer to a stranger");
     b.make(EMX_HOST_REPLY).magic = b.board.fw.query_magic;
     b.pkt.advert = 0x57;
     std::memcpy(b.pkt.name, "other:0", 8);

@@ -20,6 +20,7 @@ SAME = {
     'drop: data part too short': 'malformed.data_part', 'drop: bad medium fragment': 'malformed.fragment',
     'drop: bad pull request': 'malformed.pull', 'drop: bad connect': 'malformed.connect',
     'drop: bad ack packet': 'malformed.truc', 'drop: bad nack': 'malformed.nack',
+    'drop: medium of the other dialect': 'malformed.fragment', 'drop: pull of the other dialect': 'malformed.pull',
     'drop: bad host query or reply': 'malformed.host', 'drop: bad beacon': 'malformed.beacon',
 }
 KEYS = [*sorted(set(SAME.values())), 'malformed.destination', 'unexpected.own_address', 'unexpected.session',

@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Each common misconfiguration, made between namespaces with real traffic: omx_counters says what is wrong
+# and what to do, on the host that can know, and nothing of it where all is right.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/netlab.sh
+netlab_begin "$PWD/tests/netns/diagnose.sh" "$@"
+tools=${EMX_BUILD:-$PWD/build}/plain/tools
+export EMX_OMXD=$tools/omxd/omxd
+passed=0 failed=0
+
+expect() { # expect NAME COMMAND...
+    local name=$1
+    shift
+    if "$@" >"$NETLAB_TMP/out" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name"
+        sed 's/^/    /' "$NETLAB_TMP/out"
+    fi
+}
+
+says() { # says HOST PATTERN: omx_counters there, with a diagnosis of that beginning and shape
+    netlab_in "$1" "$tools/omx_counters" >"$NETLAB_TMP/counters" 2>&1 || return
+    cat "$NETLAB_TMP/counters"
+    grep -qE -- "^diagnosis: $2" "$NETLAB_TMP/counters"
+}
+
+silent() { # silent HOST [WORD]: no diagnosis there, or none of that kind
+    netlab_in "$1" "$tools/omx_counters" >"$NETLAB_TMP/counters" 2>&1 || return
+    cat "$NETLAB_TMP/counters"
+    ! grep -q -- "^diagnosis: ${2:-}" "$NETLAB_TMP/counters"
+}
+
+agents() { # agents BOARD...: host I serves the I-th, with a table of its own
+    local i
+    for pid in "${AGENTS[@]}"; do
+        netlab_stop "$pid"
+    done
+    AGENTS=()
+    for ((i = 1; i <= $#; i++)); do
+        netlab_bg $i "$NETLAB_TMP/omxd$i" "$EMX_OMXD" --foreground --boards "${!i}"
+        AGENTS+=("$NETLAB_PID")
+        until grep -qs ' serving ' "$NETLAB_TMP/omxd$i"; do
+            kill -0 "$NETLAB_PID" || { cat "$NETLAB_TMP/omxd$i"; return 1; }
+        done
+    done
+}
+AGENTS=()
+
+# perf SECONDS CLIENT-OPTION...: from host 1 to a server on host 2, however it ends.
+perf() {
+    local seconds=$1
+    shift
+    netlab_bg 2 "$NETLAB_TMP/server" timeout $((seconds + 5)) "$tools/omx_perf" -y
+    local server=$NETLAB_PID
+    netlab_in 1 timeout "$seconds" "$tools/omx_perf" -d "$(netlab_mac 2)" --patience 2 -y -P 0 "$@" >"$NETLAB_TMP/client" 2>&1
+    netlab_stop "$server"
+}
+
+all_well() {
+    perf 20 -V -S 0 -E 100000 -M 16 -N 50
+    cat "$NETLAB_TMP/client"
+    grep -q '^length' "$NETLAB_TMP/client" && silent 1 && silent 2
+}
+
+# differing BOARD-1 BOARD-2 LENGTH HOST PATTERN: messages of that length from 1 to 2 draw it on that host.
+differing() {
+    agents "$1" "$2" && perf 3 -S "$3" -E $(($3 + 1)) -N 2
+    says "$4" "$5"
+}
+
+narrow_bridge() {
+    agents eth0:N=9000 eth0:N=9000 || return
+    ip -n "$NETLAB_SWITCH" link set p2 mtu 1500
+    perf 5 -S 1000000 -E 1000001 -N 2
+    ip -n "$NETLAB_SWITCH" link set p2 mtu 9000
+    says 2 'large messages do not arrive: [0-9]+ pull requests .*frames of 8986 bytes do not get through: raise the MTU' && silent 1 MTU
+}
+
+closed_table() {
+    agents eth0:N=9000 eth0:N=9000 && netlab_in 2 "$tools/omx_init_peers" -d && perf 5 -S 10 -E 11
+    says 2 'peer table disagreement: [0-9]+ frames .* not in the peer table .* complete .*omx_init_peers ADDRESS NAME' &&
+        says 1 'no answer: [0-9]+ connect requests .*its peer table is complete and lacks this board'
+}
+
+# Two boards of one address: which of them an answer reaches depends on who spoke last.
+same_address() {
+    local ns=${NETLAB_NS[3]} try servers=()
+    ip -n "$ns" link set eth0 down && ip -n "$ns" link set eth0 address "$(netlab_mac 2)" && ip -n "$ns" link set eth0 up
+    netlab_carrier && agents eth0:N=9000 eth0:N=9000 eth0:N=9000 || return
+    for ((try = 0; try < 30; try++)); do
+        netlab_bg 1 "$NETLAB_TMP/server" timeout 5 "$tools/omx_perf" -y
+        servers=("$NETLAB_PID")
+        netlab_bg 1 "$NETLAB_TMP/server" timeout 5 "$tools/omx_perf" -y -e 1
+        servers+=("$NETLAB_PID")
+        netlab_bg 2 "$NETLAB_TMP/client2" timeout 3 "$tools/omx_perf" -d "$(netlab_mac 1)" -y -P 0 -S 0 -E 1 -N 10000 -e 5
+        servers+=("$NETLAB_PID")
+        netlab_in 3 timeout 3 "$tools/omx_perf" -d "$(netlab_mac 1)" -y -P 0 -S 0 -E 1 -N 10000 -r 1 -e 5 >"$NETLAB_TMP/client3" 2>&1
+        for pid in "${servers[@]}"; do
+            netlab_stop "$pid"
+        done
+        says 2 'duplicate MAC: .* has the address of eth0' && break
+        says 3 'duplicate MAC: .* has the address of eth0' && break
+    done
+    [ $try -lt 30 ] && silent 1 duplicate
+}
+
+# The lines that scripts read, beside the explanations: numbers as ever.
+explained() {
+    netlab_in 2 "$tools/omx_counters" >"$NETLAB_TMP/shown" && netlab_in 2 "$tools/omx_counters" -q >"$NETLAB_TMP/quiet" || return
+    cat "$NETLAB_TMP/shown"
+    grep -A 1 'drop: medium of the other dialect$' "$NETLAB_TMP/shown" | grep -q '^ *(its sender is set to the other of W and N)$' || return
+    grep '^[0-9]' "$NETLAB_TMP/shown" | diff - "$NETLAB_TMP/quiet" || return
+    ln -sf "$tools/omx_counters" "$NETLAB_TMP/mx_counters"
+    ! netlab_in 2 "$NETLAB_TMP/mx_counters" | grep -vE '^ *[^:]+(: [^:]+)?: [0-9]+ \((0|0x[0-9a-f]+)\)$' || return
+    ! netlab_in 2 "$tools/omx_counters" -a -v | sed '/^$/,$d' | grep -vE '^[0-9]{3}: +[0-9]+ .+: .+'
+}
+
+# shellcheck disable=SC2034 # read by netlab_make
+NETLAB_NAMES="node1 node2 node3"
+netlab_make 3 9000 || exit 1
+dialect='dialect mismatch: [0-9]+ frames of dialect'
+agents eth0:N=9000 eth0:N=9000
+expect "a good network: no diagnosis" all_well
+expect "fragments of N at W" differing eth0:N=9000 eth0:W 1000 2 "$dialect N came here, where this board speaks W; .*EMX_BOARDS=eth0:W"
+expect "the drop is explained, and the numbers stay" explained
+expect "fragments of W at N" differing eth0:W eth0:N=9000 1000 2 "$dialect W came here, where this board speaks N=9000; .*EMX_BOARDS=eth0:N=9000"
+expect "a large message of N to W" differing eth0:N=9000 eth0:W 1000000 1 "$dialect W came here"
+expect "a large message of W to N" differing eth0:W eth0:N=9000 1000000 1 "$dialect N came here"
+sizes='MTU mismatch: [0-9]+ frames cut otherwise than here .* N=SIZE is not this board.s'
+expect "fragments of N=1500 at N=9000" differing eth0:N=1500 eth0:N=9000 4000 2 "$sizes N=9000"
+expect "fragments of N=9000 at N=1500" differing eth0:N=9000 eth0:N=1500 4000 2 "$sizes N=1500"
+expect "a large message of N=1500 to N=9000" differing eth0:N=1500 eth0:N=9000 1000000 1 "$sizes N=1500"
+expect "a large message of N=9000 to N=1500" differing eth0:N=9000 eth0:N=1500 1000000 2 "$sizes N=1500"
+expect "a bridge of a smaller MTU" narrow_bridge
+expect "a peer table that lacks a board" closed_table
+expect "a MAC address that two boards have" same_address
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" = 0 ]
