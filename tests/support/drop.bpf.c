@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Loses MXoE frames at random, at a rate that may be changed while it runs; other traffic passes.
+ * Loses MXoE frames at random, at a rate that may be changed while it runs, and if told so only
+ * those longer than a limit; other traffic passes.
  * Attached by netlab.sh to the ingress or egress of a host. At ingress it sits in front of packet
  * sockets bound to an EtherType, but behind those that take every protocol (captures).
  */
@@ -14,10 +15,11 @@
 
 #define KEY_PERMILLE 0
 #define KEY_LOST 1
+#define KEY_LONGER 2
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2);
+	__uint(max_entries, 3);
 	__type(key, __u32);
 	__type(value, __u64);
 } loss_map SEC(".maps");
@@ -25,11 +27,14 @@ struct {
 SEC("tc")
 int drop(struct __sk_buff *skb)
 {
-	__u32 permille_key = KEY_PERMILLE, lost_key = KEY_LOST;
+	__u32 permille_key = KEY_PERMILLE, lost_key = KEY_LOST, longer_key = KEY_LONGER;
 	__u64 *permille = bpf_map_lookup_elem(&loss_map, &permille_key);
 	__u64 *lost = bpf_map_lookup_elem(&loss_map, &lost_key);
+	__u64 *longer = bpf_map_lookup_elem(&loss_map, &longer_key);
 
-	if (!permille || !lost || skb->protocol != bpf_htons(ETHERTYPE_MXOE))
+	if (!permille || !lost || !longer || skb->protocol != bpf_htons(ETHERTYPE_MXOE))
+		return TC_ACT_OK;
+	if (skb->len <= *longer)
 		return TC_ACT_OK;
 	if (bpf_get_prandom_u32() % 1000 >= *permille)
 		return TC_ACT_OK;

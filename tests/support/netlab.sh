@@ -21,6 +21,7 @@
 #   netlab_link I up|down              interface of host I
 #   netlab_mtu MTU                     of every interface
 #   netlab_loss I PERMILLE [DIRECTION] random loss of MXoE frames (ingress, the default, or egress)
+#   netlab_loss_longer I BYTES [DIRECTION]  from now on only frames longer than that
 #   netlab_loss_off I
 #   netlab_names                       makes host names resolve inside the hosts
 #   netlab_end                         removes everything, background jobs too; runs by itself on exit
@@ -256,6 +257,12 @@ netlab_loss() {
     fi
     map=$(netlab_loss_map "$i" "$direction") || return
     bpftool map update id "$map" key 0 0 0 0 value $((rate % 256)) $((rate / 256)) 0 0 0 0 0 0
+}
+
+netlab_loss_longer() {
+    local map
+    map=$(netlab_loss_map "$1" "${3:-ingress}") || return
+    bpftool map update id "$map" key 2 0 0 0 value $(($2 % 256)) $(($2 / 256)) 0 0 0 0 0 0
 }
 
 netlab_loss_map() {

@@ -108,6 +108,29 @@ engine_against_module() {
 	wait "$server" && return $status
 }
 
+# What is wrong is said, by the counters and by a test of the path.
+other_dialect() {
+	in_host a /emx/tools/omx_attach eth0:N=9000 && in_host b /emx/tools/omx_attach eth0:W || return
+	/bin/ip netns exec b timeout 20 /emx/tools/omx_perf >/tmp/server 2>&1 &
+	server=$!
+	in_host a timeout 10 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -S 1000 -E 1001 -N 2 >/tmp/client 2>&1
+	kill "$server"
+	wait "$server"
+	says 'diagnosis: dialect mismatch: [0-9]+ frames of dialect N came here' in_host b /emx/tools/omx_counters &&
+		refuses 'WRONG: dialect mismatch: that host speaks W, this one N=9000' in_host a /emx/tools/omx_check 02:00:00:00:00:0b
+}
+
+path_is_good() {
+	/bin/ip netns exec b /emx/tools/omx_check -s >/tmp/server 2>&1 &
+	server=$!
+	until_ok 100 endpoint_is_open b 30 || return
+	says '^OK$' in_host a timeout 60 /emx/tools/omx_check -N 200 02:00:00:00:00:0b
+	status=$?
+	kill -9 "$(pid_of_endpoint b 30)"
+	wait "$server"
+	return $status
+}
+
 hostname emxguest
 export EMX_OMXD=/emx/tools/omxd/omxd
 check "veth loads" insmod /veth.ko
@@ -133,6 +156,7 @@ check "omx_info" says 'kernel module ethermx' in_host a /emx/tools/omx_info -v
 check "omx_info by itself" says 'eth0 addr 02:00:00:00:00:0b' in_host b env -u EMX_DEVICE /emx/tools/omx_info
 check "omx_info shows the peer's name" says '02:00:00:00:00:0b emxguest:0' in_host a /emx/tools/omx_info
 check "omx_counters" says 'tiny messages received' in_host a /emx/tools/omx_counters
+check "omx_check" path_is_good
 check "omx_hostname" says 'elsewhere:0' in_host a /emx/tools/omx_hostname -v -n elsewhere:0
 check "omx_init_peers" in_host a /emx/tools/omx_init_peers 02:00:00:00:00:0c third:0
 check "and its peer" says '02:00:00:00:00:0c third:0' in_host a /emx/tools/omx_info
@@ -151,6 +175,8 @@ check "detach the other" in_host b /emx/tools/omx_attach -d eth0
 check "attach, wide dialect" attach eth0:W
 check "messages, wide dialect" perf -T 300 -N 10 -M 16 -W 2
 check "detach again" detach
+check "two dialects" other_dialect
+check "detach once more" detach
 check "nothing pinned in the end" nothing_pinned
 cat /sys/kernel/debug/ethermx/memory
 echo 1 >/proc/sys/vm/stat_refresh

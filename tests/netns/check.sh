@@ -1,0 +1,209 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# omx_check over paths that are good, and over paths with one thing wrong: its verdict and its exit status.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/netlab.sh
+netlab_begin "$PWD/tests/netns/check.sh" "$@"
+tools=${EMX_BUILD:-$PWD/build}/plain/tools
+export EMX_OMXD=$tools/omxd/omxd
+passed=0 failed=0 AGENTS=()
+
+# checks STATUS PATTERN NAME [OPTION...]: host 1 tests the path to host 2, or to what -- is followed by. Each
+# line of PATTERN must be in the output.
+checks() {
+    local want=$1 patterns=$2 name=$3 status good=1 pattern
+    shift 3
+    [[ " $* " = *' -- '* ]] || set -- "$@" -- "$(netlab_mac 2)"
+    netlab_in 1 timeout 60 "${AS[@]}" "$tools/omx_check" "$@" >"$NETLAB_TMP/out" 2>&1
+    status=$?
+    [ $status = "$want" ] || good=0
+    while read -r pattern; do
+        grep -qE -- "$pattern" "$NETLAB_TMP/out" || { good=0 && echo "no /$pattern/"; }
+    done <<<"$patterns"
+    if [ $good = 1 ]; then
+        passed=$((passed + 1))
+        return
+    fi
+    failed=$((failed + 1))
+    echo "FAILED: $name: status $status, wanted $want"
+    sed 's/^/    /' "$NETLAB_TMP/out"
+}
+AS=()
+
+stop_agents() {
+    local pid
+    for pid in "${AGENTS[@]}"; do
+        netlab_stop "$pid"
+    done
+    AGENTS=()
+}
+
+agents() { # agents BOARD...: host I serves the I-th; none for "-"
+    local i
+    stop_agents
+    for ((i = 1; i <= $#; i++)); do
+        [ "${!i}" = - ] && continue
+        netlab_bg $i "$NETLAB_TMP/omxd$i" "$EMX_OMXD" --foreground --boards "${!i}" --group "${GROUP:-root}"
+        AGENTS+=("$NETLAB_PID")
+        until grep -qs ' serving ' "$NETLAB_TMP/omxd$i"; do
+            kill -0 "$NETLAB_PID" || { cat "$NETLAB_TMP/omxd$i"; return 1; }
+        done
+    done
+}
+
+partner() { # on host 2, as its last agent's user; ends with the next agents
+    : >"$NETLAB_TMP/partner"
+    netlab_bg 2 "$NETLAB_TMP/partner" "$tools/omx_check" -s
+    AGENTS=("$NETLAB_PID" "${AGENTS[@]}")
+    until grep -q 'serving' "$NETLAB_TMP/partner"; do
+        kill -0 "$NETLAB_PID" || { cat "$NETLAB_TMP/partner"; return 1; }
+    done
+}
+
+good_paths() {
+    local config
+    for config in eth0:N=9000 eth0:N=1500 eth0:W; do
+        agents $config $config
+        checks 0 "answers +yes\$
+dialect +${config#*:}, as here
+largest frames +arrive there
+loss +0 of 1000
+reordering +0 of 1000
+round trip +[0-9.]+ us
+Not tested: bandwidth, .*start omx_check -s there
+^OK, as far as tested" "a good path, $config, without a partner"
+        partner
+        checks 0 "answers +yes; omx_check -s serves
+dialect +${config#*:}, as here
+loss +0 of 300
+latency +[0-9.]+ us
+bandwidth +[1-9][0-9]* MB/s there, [1-9][0-9]* MB/s back
+^OK\$" "a good path, $config, with a partner" -N 300
+    done
+}
+
+other_settings() {
+    local wrong='^WRONG: dialect mismatch: that host speaks'
+    while read -r here there; do
+        agents "eth0:$here" "eth0:$there"
+        checks 1 "dialect +$there, but $here here
+$wrong $there, this one $here\\. Give both the same" "$here here, $there on the other side"
+        partner
+        checks 1 "$wrong $there, this one $here" "$here here, $there on the other side, with a partner" -N 100
+    done <<'LIST'
+N=9000 W
+W N=9000
+W N=1500
+N=9000 N=1500
+N=1500 N=9000
+N=9000 N=8999
+LIST
+}
+
+narrow_bridge() {
+    agents eth0:N=9000 eth0:N=9000
+    ip -n "$NETLAB_SWITCH" link set p2 mtu 1500
+    checks 1 'largest frames +of 9000 bytes vanish; at most 151[48] bytes arrive there
+^WRONG: MTU mismatch on the way: nothing arrives above 151[48] bytes .*, and N=9000 needs an MTU of 8986\. .*or give all hosts N=151[48]
+loss +0 of' "a bridge with a smaller MTU"
+    ip -n "$NETLAB_SWITCH" link set p2 mtu 9000
+}
+
+# Long frames are lost on their way to host 1 only.
+narrow_way_back() {
+    agents eth0:N=9000 eth0:N=9000
+    partner
+    netlab_loss 1 1000 && netlab_loss_longer 1 1600
+    checks 1 'largest frames +arrive there
+bandwidth +[1-9][0-9]* MB/s there, nothing comes back
+^WRONG: MTU mismatch on the way back' "a smaller MTU on the way back"
+    netlab_loss_off 1
+}
+
+narrow_interface() {
+    agents eth0:N=9000 eth0:N=9000
+    ip -n "${NETLAB_NS[1]}" link set eth0 mtu 4000
+    checks 1 'WRONG: MTU mismatch: eth0 here refuses frames above 4014 bytes' "an interface with a smaller MTU"
+    ip -n "${NETLAB_NS[1]}" link set eth0 mtu 9000
+}
+
+losses() {
+    agents eth0:N=9000 eth0:N=9000
+    netlab_loss 2 50 || return
+    checks 1 'loss +[1-9][0-9]* of 2000
+^WRONG: frames are lost: [1-9][0-9]* of 2000' "5 % of the frames lost" -N 2000
+    netlab_loss_off 2
+    checks 0 '^OK' "and none again"
+}
+
+nobody() {
+    local wrong='^WRONG: nothing answers at 02:45:4d:58:00:0'
+    agents eth0:N=9000 -
+    checks 1 "${wrong}2\\. Is the host up.*Does EtherMX serve" "a host without EtherMX" -p 1
+    checks 1 "answers +no
+${wrong}9\\." "an address that nobody has" -p 1 -- 02:45:4d:58:00:09
+    agents eth0:N=9000 eth0:N=9000
+    netlab_in 2 "$tools/omx_init_peers" -d
+    checks 1 "${wrong}2.*omx_init_peers 02:45:4d:58:00:01 node1:0 there adds it" "a closed peer table there" -p 1
+    agents eth0:N=9000 eth0:N=9000
+    netlab_in 1 "$tools/omx_init_peers" -d
+    checks 255 'that board is not in it: add it with omx_init_peers 02:45:4d:58:00:02' "a closed peer table here" -p 1
+    agents eth0:N=9000 eth0:N=9000
+    netlab_link 1 down
+    checks 1 '^WRONG: the link of eth0 is down here' "the link is down" -p 1
+    netlab_link 1 up
+    netlab_carrier
+}
+
+# Host 3 gets the address of host 2, and the bridge gives all frames to both.
+two_of_one_address() {
+    local ns=${NETLAB_NS[3]} port
+    ip -n "$ns" link set eth0 down && ip -n "$ns" link set eth0 address "$(netlab_mac 2)" && ip -n "$ns" link set eth0 up
+    for port in p1 p2 p3; do
+        ip -n "$NETLAB_SWITCH" link set "$port" type bridge_slave learning off
+    done
+    ip netns exec "$NETLAB_SWITCH" bridge fdb flush dev br0 2>/dev/null ||
+        for port in p1 p2 p3; do
+            ip -n "$NETLAB_SWITCH" link set "$port" type bridge_slave fdb_flush
+        done
+    netlab_carrier
+    agents eth0:N=9000 eth0:N=9000 eth0:N=9000
+    checks 1 '^WRONG: frames are answered twice .*two boards have the address 02:45:4d:58:00:02' "two boards of one address"
+}
+
+unprivileged() {
+    GROUP=nogroup agents eth0:N=9000 eth0:N=9000
+    AS=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
+    checks 0 'Not tested: .*only root can
+^OK, as far as tested' "an ordinary user"
+    AS=()
+}
+
+nonsense() {
+    checks 255 'wanted one HOST, or -s' "no host" --
+    checks 255 'wanted one HOST, or -s' "two hosts" -- a b
+    checks 255 '-s takes no HOST' "a server with a host" -s -- a
+    checks 255 'no board is called "zebra"' "an unknown name" -p 0 -- zebra
+    checks 255 'is this board itself' "itself" -- "$(netlab_mac 1)"
+    checks 255 'no board #7' "no such board" -b 7
+    checks 255 'not a number from 0 to 255' "an impossible endpoint" -e 256
+    checks 255 'not a number from 0 to 1000000' "an impossible number" -N -1
+    checks 255 'usage: ' "help" -h
+}
+
+# shellcheck disable=SC2034 # read by netlab_make
+NETLAB_NAMES="node1 node2 node3"
+netlab_make 3 9000 || exit 1
+good_paths
+nonsense
+other_settings
+narrow_bridge
+narrow_way_back
+narrow_interface
+losses
+nobody
+unprivileged
+two_of_one_address
+stop_agents
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" = 0 ]

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// From answers, and their absence, to sentences.
+#include "tools/omx_check/path.hpp"
+
+#include "tools/cli.hpp"
+#include "tools/omx_check/prober.hpp"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+namespace emx::check {
+
+namespace {
+
+constexpr uint32_t ethernet_header = 14;
+// Receivers take frames of exactly the greatest length for pull replies, whatever their type.
+constexpr uint32_t short_of_reply = 1;
+constexpr unsigned round_trips = 200;
+constexpr uint32_t skip_max = 65535 - FW_REPLY_HEADER; // of dialect N with the largest size
+constexpr const char *conf_file = "/etc/ethermx/ethermx.conf";
+
+class Path {
+public:
+    Path(const Options &options, const std::string &host);
+    /// Whether all is right.
+    bool test();
+
+private:
+    void test_here();
+    bool test_answers();
+    void test_frames();
+    bool test_dialect(Prober &prober);
+    void test_sizes(Prober &prober);
+    void test_losses(Prober &prober);
+    void test_latency(Prober &prober);
+    void test_messages();
+    void test_rates();
+    void compare(const Settings &theirs);
+    uint32_t reply_size(Prober &prober, const fw_sizes &sizes) const;
+    std::string verdict() const;
+
+    /// A line of the report.
+    [[gnu::format(printf, 2, 3)]] static void tell(const char *what, const char *format, ...);
+    void wrong(const std::string &sentence) { wrong_.push_back(sentence); }
+    void untested(const std::string &what) { untested_.push_back(what); }
+
+    const Options options_;
+    const std::string host_;
+    const BoardFacts board_;
+    const Settings own_;
+    Partner partner_;
+    const uint64_t peer_;
+    bool served_ = false;
+    bool comparable_ = true; ///< dialect and sizes agree, as far as known
+    uint32_t passes_; ///< longest frame that passes, as far as known
+    std::vector<std::string> wrong_;
+    std::vector<std::string> untested_;
+};
+
+std::string join(const std::vector<std::string> &parts, const char *between)
+{
+    std::string all;
+    for (const std::string &part : parts)
+        all += (all.empty() ? "" : between) + part;
+    return all;
+}
+
+Path::Path(const Options &options, const std::string &host)
+    : options_(options), host_(host), board_(BoardView::open()->board(options.board)),
+      own_(settings_of(board_)), partner_(options.board, MX_ANY_ENDPOINT),
+      peer_(Partner::resolve(host, options.patience_s * 1000)),
+      passes_(board_.sizes.payload_min + ethernet_header - short_of_reply)
+{
+    if (peer_ == board_.mac)
+        throw cli::Failure("\"" + host + "\" is this board itself: name a board of another host");
+}
+
+void Path::tell(const char *what, const char *format, ...)
+{
+    std::printf("  %-14s ", what);
+    va_list arguments;
+    va_start(arguments, format);
+    std::vprintf(format, arguments);
+    va_end(arguments);
+    std::putchar('\n');
+    std::fflush(stdout);
+}
+
+void Path::test_here()
+{
+    std::printf("from %s (%s, %s, %s) to %s\n", board_.name.c_str(), board_.interface.c_str(),
+                cli::mac_text(board_.mac).c_str(), own_.text().c_str(),
+                host_ == cli::mac_text(peer_) ? host_.c_str()
+                                              : (host_ + " (" + cli::mac_text(peer_) + ")").c_str());
+    if (board_.link != EMX_LINK_UP)
+        wrong("the link of " + board_.interface + " is down here: plug it in, or ip link set " +
+              board_.interface + " up");
+    if (board_.mtu < board_.sizes.payload_min)
+        wrong(board_.interface + " has an MTU of " + std::to_string(board_.mtu) + " here, and " +
+              own_.text() + " needs " + std::to_string(board_.sizes.payload_min) + ": ip link set " +
+              board_.interface + " mtu " + std::to_string(board_.sizes.payload_min));
+}
+
+bool Path::test_answers()
+{
+    const Contact contact = partner_.connect(peer_, options_.endpoint, options_.patience_s * 1000);
+    served_ = contact == Contact::served;
+    if (contact != Contact::nothing) {
+        tell("answers", served_ ? "yes; omx_check -s serves there" : "yes");
+        return true;
+    }
+    tell("answers", "no");
+    if (wrong_.empty())
+        wrong(
+            "nothing answers at " + cli::mac_text(peer_) +
+            ". Is the host up, its cable in, and the address right? Does EtherMX serve that board (omx_info "
+            "there)? Is this board in its peer table (if not, omx_counters there shows unknown peers; "
+            "omx_init_peers " +
+            cli::mac_text(board_.mac) + " " + board_.name + " there adds it)?");
+    return false;
+}
+
+/// Bytes of data in a frame of the other side's pull replies: the least skip that it refuses.
+uint32_t Path::reply_size(Prober &prober, const fw_sizes &sizes) const
+{
+    uint32_t taken = 0, refused = skip_max + 1;
+    while (refused - taken > 1) {
+        const uint32_t middle = taken + (refused - taken) / 2;
+        (prober.takes_pull(sizes, middle) ? taken : refused) = middle;
+    }
+    return refused;
+}
+
+/// False when the other side does not tell.
+bool Path::test_dialect(Prober &prober)
+{
+    fw_sizes w, n;
+    fw_sizes_w(&w);
+    fw_sizes_n(&n, 9000);
+    const fw_sizes &own = board_.sizes;
+    Settings theirs = own_;
+    if (prober.takes_pull(own, own.reply - 1) && !prober.takes_pull(own, own.reply)) {
+        compare(theirs);
+        return true;
+    }
+    if (prober.takes_pull(n, 0))
+        theirs = {'N', reply_size(prober, n) + FW_REPLY_HEADER, 0};
+    else if (prober.takes_pull(w, 0))
+        theirs = {'W', 0, 0};
+    else
+        return false;
+    compare(theirs);
+    return true;
+}
+
+void Path::compare(const Settings &theirs)
+{
+    comparable_ = theirs.text() == own_.text();
+    tell("dialect", "%s, %s", theirs.text().c_str(),
+         comparable_ ? "as here" : ("but " + own_.text() + " here").c_str());
+    if (!comparable_)
+        wrong("dialect mismatch: that host speaks " + theirs.text() + ", this one " + own_.text() +
+              ". Give both the same: boards = INTERFACE:" + own_.text() + " in " + conf_file +
+              ", or EMX_BOARDS, and restart EtherMX there");
+    if (theirs.mtu == 0 || !comparable_ || theirs.mtu >= board_.sizes.payload_min)
+        return;
+    wrong("that host's interface has an MTU of " + std::to_string(theirs.mtu) + ", and " + theirs.text() +
+          " needs " + std::to_string(board_.sizes.payload_min) +
+          ": raise it there with ip link set INTERFACE mtu " + std::to_string(board_.sizes.payload_min));
+}
+
+void Path::test_sizes(Prober &prober)
+{
+    const uint32_t full = passes_;
+    if (prober.round_trip(full)) {
+        tell("largest frames", "arrive there (MTU %u)", board_.sizes.payload_min);
+        return;
+    }
+    uint32_t lost = full;
+    for (passes_ = EMX_FRAME_MIN; lost - passes_ > 1;) {
+        const uint32_t middle = passes_ + (lost - passes_) / 2;
+        (prober.round_trip(middle) ? passes_ : lost) = middle;
+    }
+    tell("largest frames", "of %u bytes vanish; at most %u bytes arrive there", full + short_of_reply,
+         passes_);
+    wrong((prober.too_long_here() ? "MTU mismatch: " + board_.interface + " here refuses frames above "
+                                  : "MTU mismatch on the way: nothing arrives above ") +
+          std::to_string(passes_) + " bytes (MTU " + std::to_string(passes_ - ethernet_header) + "), and " +
+          own_.text() + " needs an MTU of " + std::to_string(board_.sizes.payload_min) +
+          ". Raise it on every switch, bridge and interface between the hosts, or give all hosts N=" +
+          std::to_string(passes_));
+}
+
+void Path::test_losses(Prober &prober)
+{
+    const Burst burst = prober.burst(options_.frames, {EMX_FRAME_MIN, passes_});
+    tell("loss", "%u of %u frames or their answers", burst.lost, burst.sent);
+    tell("reordering", "%u of %u", burst.late, burst.sent);
+    if (burst.lost > 0)
+        wrong("frames are lost: " + std::to_string(burst.lost) + " of " + std::to_string(burst.sent) +
+              " were not answered. Look at the errors of cables and switch ports (ip -s link, ethtool -S), "
+              "at flow "
+              "control, and at omx_counters on both hosts");
+    if (burst.late > 0)
+        wrong("frames are reordered: " + std::to_string(burst.late) + " of " + std::to_string(burst.sent) +
+              " answers came after later ones. Messages arrive all the same, but slower: look for links that "
+              "are "
+              "bundled packet by packet (round robin)");
+    if (burst.twice > 0)
+        wrong("frames are answered twice (" + std::to_string(burst.twice) + " of " +
+              std::to_string(burst.sent) + "): two boards have the address " + cli::mac_text(peer_) +
+              ", or the network has a loop. Give one of the boards another address");
+}
+
+void Path::test_latency(Prober &prober)
+{
+    std::vector<uint64_t> times;
+    for (unsigned i = 0; i < round_trips; i++)
+        if (const auto time = prober.round_trip(EMX_FRAME_MIN))
+            times.push_back(*time);
+    if (times.empty())
+        return;
+    std::sort(times.begin(), times.end());
+    tell("round trip", "%.1f us at best, %.1f us median, of frames that EtherMX refuses there",
+         static_cast<double>(times.front()) / 1000, static_cast<double>(times[times.size() / 2]) / 1000);
+}
+
+void Path::test_frames()
+{
+    const auto prober = Prober::open(board_, peer_, partner_.number());
+    if (!prober) {
+        untested("sizes, loss and reordering of frames (only root can: raw sockets)");
+        return;
+    }
+    if (!prober->round_trip(EMX_FRAME_MIN)) {
+        wrong("that host answers to a connect, but refuses no frame for an endpoint that nobody has open: it "
+              "is no "
+              "EtherMX host, or nearly every frame is lost");
+        return;
+    }
+    if (!served_ && !test_dialect(*prober))
+        untested("the dialect (that host does not tell)");
+    test_sizes(*prober);
+    test_losses(*prober);
+    test_latency(*prober);
+}
+
+void Path::test_messages()
+{
+    if (!served_) {
+        untested("bandwidth, and long frames from there to here (start omx_check -s there)");
+        return;
+    }
+    if (const auto theirs = partner_.exchange_settings(own_))
+        compare(*theirs);
+    else
+        throw cli::Failure("the omx_check -s there does not answer: use the same version on both hosts");
+}
+
+void Path::test_rates()
+{
+    if (const auto ns = partner_.latency())
+        tell("latency", "%.2f us, half a round trip of empty messages", *ns / 1000);
+    const auto there = partner_.send_rate();
+    if (!there) {
+        wrong("messages of 1 MiB do not get there, within seconds");
+        return;
+    }
+    const auto back = partner_.receive_rate();
+    tell("bandwidth", "%.0f MB/s there, %s", *there,
+         back ? (std::to_string(static_cast<int>(*back)) + " MB/s back").c_str() : "nothing comes back");
+    if (!back)
+        wrong(
+            "MTU mismatch on the way back: messages of 1 MiB come from there neither whole nor in part. Run "
+            "omx_check on that host to find the size that passes, and raise the MTU on the way, also of " +
+            board_.interface + " here");
+}
+
+std::string Path::verdict() const
+{
+    const std::string rest = untested_.empty() ? "" : "Not tested: " + join(untested_, "; ") + ".\n";
+    if (wrong_.empty())
+        return rest + "OK" + (untested_.empty() ? "" : ", as far as tested") + "\n";
+    return rest + "WRONG: " + join(wrong_, ".\nWRONG: ") + ".\n";
+}
+
+bool Path::test()
+{
+    test_here();
+    if (test_answers()) {
+        test_messages();
+        test_frames();
+        // Through what is known to be wrong long messages would only run into time limits.
+        if (served_ && wrong_.empty())
+            test_rates();
+    }
+    std::printf("%s", verdict().c_str());
+    return wrong_.empty();
+}
+
+} // namespace
+
+bool test_path(const Options &options, const std::string &host) { return Path(options, host).test(); }
+
+} // namespace emx::check

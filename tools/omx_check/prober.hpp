@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Frames made by hand for an endpoint that nobody has open: whoever serves the board there must refuse them,
+// and what it refuses, it has received and understood. So a path is measured without a partner.
+#pragma once
+
+#include "driver/engine/fd.hpp"
+#include "tools/board_view.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace emx::check {
+
+/// What became of a run of frames.
+struct Burst {
+    uint32_t sent = 0;
+    uint32_t lost = 0; ///< not answered in time
+    uint32_t late = 0; ///< answered after one that was sent later
+    uint32_t twice = 0; ///< further answers to the same frame
+};
+
+class Prober {
+public:
+    /// Null when this user may not open raw sockets. `from` is an endpoint that this process has open:
+    /// refusals go to it, and its library ignores them.
+    static std::unique_ptr<Prober> open(const BoardFacts &board, uint64_t peer, uint8_t from);
+
+    /// Round trip in ns of a frame of that length, tried a few times; nothing when it is never answered.
+    std::optional<uint64_t> round_trip(uint32_t bytes);
+    /// Whether the other side takes a pull request of that dialect, which begins `skip` bytes into a frame:
+    /// so it does as long as its own frames carry more than that.
+    bool takes_pull(const fw_sizes &sizes, uint32_t skip);
+    /// That many frames, of the lengths in turn, a few in flight at a time.
+    Burst burst(uint32_t frames, const std::vector<uint32_t> &lengths);
+    /// True when the interface here refused a frame as too long.
+    bool too_long_here() const { return too_long_here_; }
+
+private:
+    Prober(const BoardFacts &board, uint64_t peer, uint8_t from, Fd socket);
+    struct Flight;
+
+    fw_pkt packet(uint8_t type);
+    bool send(const fw_sizes &sizes, const fw_pkt &pkt, uint32_t bytes);
+    /// Next refusal of our frames: the low 16 bits of its number; nothing at the deadline.
+    std::optional<uint16_t> next_refusal(uint64_t deadline);
+    std::optional<uint64_t> ask(const fw_sizes &sizes, const fw_pkt &pkt, uint32_t bytes);
+    void take_refusals(Flight &flight, uint64_t deadline, Burst &burst);
+
+    const BoardFacts board_;
+    const uint64_t peer_;
+    const uint8_t from_;
+    const Fd socket_;
+    uint16_t number_ = 0;
+    bool too_long_here_ = false;
+};
+
+} // namespace emx::check
