@@ -21,13 +21,14 @@ same() {
 }
 
 app_netpipe() {
-    local top=1048577
-    [ "${EMX_FULL:-0}" != 1 ] || top=8388609
+    local top=${EMX_NETPIPE_TOP:-1048577}
+    [ "${EMX_FULL:-0}" != 1 ] || top=${EMX_NETPIPE_TOP:-8388609}
     mpilab_run timeout -k 10 300 mpirun --hostfile "$NETLAB_TMP/shape" -n 2 --map-by node NPopenmpi -i -u $top -o np.out >log 2>&1
     local status=$? good
     cat log
     good=$(grep -c 'Integrity check passed' log)
-    [ $status = 0 ] && ! grep -qi 'integrity check failed' log && [ "$good" -ge 30 ]
+    [ $status = 0 ] && ! grep -qi 'integrity check failed' log && [ "$good" -ge 25 ] &&
+        grep -q " $top bytes .*Integrity check passed" log
 }
 
 # The shipped input with a small matrix and a grid of all ranks.

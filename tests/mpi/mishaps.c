@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Jobs that end badly: mishaps NAME. One rank aborts, is killed, or leaves without finalising, while the others wait for
- * it or are in the middle of long messages. tests/mpi/run looks at how the job ends.
+ * Jobs that end badly: mishaps NAME. One rank aborts, is killed, or leaves without finalising, while the
+ * others wait for it or are in the middle of long messages. tests/mpi/run looks at how the job ends. In
+ * "outlived" nobody ends the survivors: each must learn from its own messages that they go nowhere.
  */
 #include "check.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,9 +17,20 @@ static void go_wrong(const char *how)
 {
     if (strncmp(how, "abort", 5) == 0)
         MPI_Abort(MPI_COMM_WORLD, ABORT_STATUS);
-    if (strncmp(how, "killed", 6) == 0)
+    if (strncmp(how, "killed", 6) == 0 || strncmp(how, "outlived", 8) == 0)
         raise(SIGKILL);
     _exit(0);
+}
+
+static void leave(int error)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_string(error, text, &length);
+    printf("rank %d outlives it: %s\n", rank, text);
+    fflush(stdout);
+    /* After an exit of another kind mpirun, told to recover, may wait for ever. */
+    MPI_Abort(MPI_COMM_SELF, ABORT_STATUS);
 }
 
 /* Long messages round the ring until one rank has had enough, with its own on the way. */
@@ -30,7 +43,9 @@ static void traffic(const char *how)
         MPI_Isend(out, BYTES, MPI_BYTE, next, 1, MPI_COMM_WORLD, &requests[1]);
         if (i == 20 && rank == ranks - 1)
             go_wrong(how);
-        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        int error = MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        if (error != MPI_SUCCESS)
+            leave(error);
     }
 }
 
@@ -43,6 +58,8 @@ int main(int argc, char **argv)
     next = (rank + 1) % ranks;
     before = (rank + ranks - 1) % ranks;
     MPI_Barrier(MPI_COMM_WORLD);
+    if (strncmp(how, "outlived", 8) == 0)
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (strstr(how, "traffic"))
         traffic(how);
     if (rank == ranks - 1)

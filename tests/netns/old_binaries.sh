@@ -77,9 +77,7 @@ needs() { # needs NAME SONAME [plain]
 }
 
 make_hosts() {
-    export EMX_BOARDS=eth0:N=9000 EMX_OMXD=$build/tools/omxd/omxd EMX_PEERS=$tmp/peers
-    NETLAB_NAMES="olda oldb" netlab_make 2 9000 || return
-    printf '%s olda:0\n%s oldb:0\n' "$(netlab_mac 1)" "$(netlab_mac 2)" >"$EMX_PEERS"
+    NETLAB_NAMES="olda oldb" netlab_make 2 9000 && netlab_boards N=9000 "$build"
 }
 
 # on HOST PROGRAM ARGUMENT: on our library, with every symbol looked up at the start.

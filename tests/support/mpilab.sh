@@ -6,6 +6,7 @@
 #   mpilab_make N SLOTS MTU DIALECT BUILD
 #                                      N hosts node1 to nodeN, all set up in the environment: mpirun with its
 #                                      hosts, its agent and interfaces; EtherMX with boards, names and programs
+#   mpilab_hosts HOSTSxRANKS...        prints how many hosts these shapes of jobs need
 #   mpilab_transport mx|tcp BUILD      what MPI shall use
 #   mpilab_run COMMAND...              runs it (mpirun ...) in host 1, without input
 #   mpilab_end                         removes the hosts; mpilab_make may make others
@@ -31,6 +32,10 @@ mpilab_check() {
         mpilab_fail "dialect $2 needs an interface MTU of $size at least, not $1: give --mtu $size, or a smaller dialect"
 }
 
+mpilab_hosts() {
+    printf '%s\n' "${@%%x*}" | sort -n | tail -n 1
+}
+
 mpilab_make() {
     local n=$1 slots=$2 mtu=$3 dialect=$4 build=$5 i
     for ((i = 1; i <= n; i++)); do
@@ -38,13 +43,12 @@ mpilab_make() {
     done
     netlab_make "$n" "$mtu" && netlab_names || return
     for ((i = 1; i <= n; i++)); do
-        echo "node$i slots=$slots" >>"$NETLAB_TMP/hostfile" && echo "$(netlab_mac "$i") node$i:0" >>"$NETLAB_TMP/peers" || return
+        echo "node$i slots=$slots" >>"$NETLAB_TMP/hostfile" || return
     done
     mkdir "$NETLAB_TMP/bin" "$NETLAB_TMP/jobs" && ln -s "$NETLAB_DIR/on_host" "$NETLAB_TMP/bin/on" || return
     export PATH=$NETLAB_TMP/bin:$build/tools:$build/tools/omxd:$PATH
     export LD_LIBRARY_PATH=$build/libmx${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    export EMX_BOARDS=eth0:$dialect EMX_OMXD=$build/tools/omxd/omxd EMX_PEERS=$NETLAB_TMP/peers
-    mpilab_launch $((n * slots))
+    netlab_boards "$dialect" "$build" && mpilab_launch $((n * slots))
 }
 
 mpilab_end() {

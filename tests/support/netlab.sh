@@ -24,6 +24,8 @@
 #   netlab_loss_longer I BYTES [DIRECTION]  from now on only frames longer than that
 #   netlab_loss_off I
 #   netlab_names                       makes host names resolve inside the hosts
+#   netlab_boards DIALECT BUILD        eth0 of every host is a board, and all know all names: of the engine, by
+#                                      what is in the environment then; with EMX_DEVICE=kernel, of the module
 #   netlab_end                         removes everything, background jobs too; runs by itself on exit
 #                                      and on signals
 #
@@ -170,6 +172,22 @@ netlab_names() {
     echo "127.0.0.1 localhost" >"$NETLAB_HOSTS" || return
     for i in "${!NETLAB_NS[@]}"; do
         echo "$(netlab_ip "$i") ${NETLAB_NAME[i]} ${NETLAB_NS[i]}" >>"$NETLAB_HOSTS" || return
+    done
+}
+
+netlab_boards() {
+    local i tools=$2/tools
+    export EMX_PEERS=$NETLAB_TMP/peers
+    : >"$EMX_PEERS" || return
+    for i in "${!NETLAB_NS[@]}"; do
+        echo "$(netlab_mac "$i") ${NETLAB_NAME[i]}:0" >>"$EMX_PEERS" || return
+    done
+    if [ "${EMX_DEVICE:-}" != kernel ]; then
+        export EMX_BOARDS=eth0:$1 EMX_OMXD=$tools/omxd/omxd
+        return
+    fi
+    for i in "${!NETLAB_NS[@]}"; do
+        netlab_in "$i" "$tools/omx_attach" "eth0:$1" && netlab_in "$i" "$tools/omx_init_peers" "$EMX_PEERS" || return
     done
 }
 
