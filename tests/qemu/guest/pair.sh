@@ -29,7 +29,7 @@ asks_tcp() { nc -w 2 $others 7 </dev/null 2>/dev/null; }
 
 meet() { # until the other has come so far; by TCP, which shares the card
 	case $me in
-	a) until_ok 600 asks_tcp ;;
+	a) until_ok 1200 asks_tcp ;;
 	b) serves_tcp ;;
 	esac
 }
