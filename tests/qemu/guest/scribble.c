@@ -293,7 +293,7 @@ static void noise(struct file *f)
 	static const unsigned long requests[] = {
 		EMX_IOC_VERSION, EMX_IOC_BOARD,	   EMX_IOC_CLAIM,  EMX_IOC_COMMAND,
 		EMX_IOC_SUBMIT,	 EMX_IOC_PEER,	   EMX_IOC_NAMES,  EMX_IOC_COUNTERS,
-		EMX_IOC_ATTACH,	 EMX_IOC_ENDPOINT, EMX_IOC_DETACH,
+		EMX_IOC_ATTACH,	 EMX_IOC_ENDPOINT, EMX_IOC_DETACH, EMX_IOC_POLL,
 	};
 	uint8_t memory[512];
 
