@@ -21,9 +21,9 @@ namespace {
 
 constexpr uint8_t nobody = EMX_ENDPOINTS_MAX - 1;
 constexpr unsigned tries = 4;
-constexpr uint64_t answer_ns = 60'000'000;
-// Long enough for an agent on a busy machine: a late answer is no lost one.
-constexpr uint64_t lost_ns = 500'000'000;
+// Long enough for an agent on a busy machine: a late answer is no lost one. Each try waits twice as long.
+constexpr uint64_t answer_ns = 40'000'000;
+constexpr uint64_t lost_ns = 1'000'000'000;
 constexpr std::size_t in_flight = 16;
 constexpr int receive_buffer = 1 << 20;
 // A pull request of dialect N with it is malformed in dialect W, whose 16 bits of skip lie there.
@@ -114,7 +114,7 @@ std::optional<uint64_t> Prober::ask(const fw_sizes &sizes, const fw_pkt &pkt, ui
         const uint64_t began = monotonic_ns();
         if (!send(sizes, pkt, bytes))
             return {};
-        while (const auto answer = next_refusal(began + answer_ns))
+        while (const auto answer = next_refusal(began + (answer_ns << i)))
             if (*answer == number_)
                 return monotonic_ns() - began;
     }
