@@ -13,6 +13,8 @@ Endpoint::Endpoint(Context &context, EndpointSlot &slot, uint32_t slot_index, co
 {
     auto threshold = static_cast<uint32_t>(context.conf().rndv_threshold);
     eager_max_ = std::min(threshold, board.medium_max);
+    // A late NOTIFY for what an older life announced must not fit the first windows of this one (10.1).
+    window_tag_.fill(static_cast<uint8_t>(session));
 }
 
 void Endpoint::attach(std::unique_ptr<Port> port)

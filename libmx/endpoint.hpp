@@ -179,7 +179,7 @@ private:
     void connect_back(Partner *partner);
     void on_connect_request(const emx_msg &msg);
     void on_connect_reply(const emx_msg &msg);
-    void take_session(Partner *partner, uint32_t session, uint16_t start);
+    void take_session(Partner *partner, uint32_t session, uint16_t start, bool is_reply);
     void complete_connect(Partner *partner, PendingConnect *connect, int code);
     void drop_connect(Partner *partner, PendingConnect *connect);
     Partner *renew_partner(Partner *old);

@@ -159,8 +159,9 @@ void Endpoint::connect_back(Partner *partner)
         start_connect(partner, key_, nullptr);
 }
 
-void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start)
+void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, bool is_reply)
 {
+    // What a request of the peer says may be older than its reply to ours, which resets it (7.3, 7.6).
     bool fresh = partner->session != session;
     unsigned ahead = ((start >> 14) - (partner->tx_next >> 14)) & 3;
     if (!fresh && ahead == 3)
@@ -172,7 +173,7 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start)
         fail_incoming(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
         drop_early(partner);
     }
-    if (fresh || reset || !partner->sent_any) {
+    if (fresh || reset || (!partner->sent_any && (is_reply || !partner->answered))) {
         partner->tx_next = partner->tx_oldest = partner->ack_seen = start;
         partner->sent_any = false;
     }
@@ -192,7 +193,7 @@ void Endpoint::on_connect_request(const emx_msg &msg)
     if (partner && partner->session != EMX_SESSION_NONE && partner->session != session)
         partner = replace_partner(partner, MX_STATUS_BAD_SESSION);
     if (partner)
-        take_session(partner, session, msg.u.connect.start);
+        take_session(partner, session, msg.u.connect.start, false);
     emx_msg reply{};
     reply.type = EMX_CONNECT;
     reply.remote_ep = msg.remote_ep;
@@ -229,7 +230,7 @@ void Endpoint::on_connect_reply(const emx_msg &msg)
     }
     if (partner->session != EMX_SESSION_NONE && partner->session != msg.u.connect.session)
         partner = replace_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE);
-    take_session(partner, msg.u.connect.session, msg.u.connect.start);
+    take_session(partner, msg.u.connect.session, msg.u.connect.start, true);
     partner->answered = true;
     complete_connect(partner, connect, MX_STATUS_SUCCESS);
     pump(partner);

@@ -124,7 +124,17 @@ void Endpoint::send_notify(Partner *to, const emx_msg &rndv, uint32_t length)
     msg.peer = to->peer;
     msg.msg_len = length;
     msg.u.window = rndv.u.window;
-    number_and_send(tx); // overtakes messages that wait for the window: it is what frees things
+    if (to->answered)
+        return number_and_send(tx); // overtakes messages that wait for the window: it is what frees things
+    // A peer that has our numbers before our connect counts from 1 again when that comes (7.5).
+    TxMessage **at = &to->waiting;
+    while (*at && (*at)->header.type == EMX_NOTIFY)
+        at = &(*at)->next;
+    tx->next = *at;
+    *at = tx;
+    if (!tx->next)
+        to->waiting_tail = tx;
+    activate(to);
 }
 
 void Endpoint::start_pull(Incoming *in)

@@ -10,6 +10,7 @@ namespace {
 // Receivers keep 255 numbers beyond the next one; more in flight would be dropped after one loss (8.5).
 constexpr uint16_t numbers_out_max = 250;
 constexpr unsigned resend_burst = 4;
+constexpr unsigned resends_to_doubt = 16; // about 8 s
 
 bool takes_window(const TxMessage *tx) { return tx->header.type != EMX_NOTIFY; }
 
@@ -180,6 +181,7 @@ void Endpoint::serve_resends(Partner *partner, uint64_t time)
 {
     uint64_t limit = uint64_t(context_.conf().resends_max) * 500000000;
     TxMessage *tx = partner->unacked;
+    const uint32_t before = tx ? tx->resends : 0;
     auto repeat = [&](TxMessage *message) {
         ++message->resends;
         count(EMX_CNT_RESEND_MESSAGE);
@@ -192,11 +194,27 @@ void Endpoint::serve_resends(Partner *partner, uint64_t time)
             break;
         repeat(tx);
     }
-    // If all arrived and only the ack was lost, Open-MX acknowledges again for the newest alone (8.2).
+    // Open-MX acknowledges again for the last number before its gap alone (8.2): the newest, if only the ack
+    // was lost, or any other, so that each gets its turn.
     if (tx && time >= resend_due(partner->unacked_tail))
         repeat(partner->unacked_tail);
-    if (partner->unacked)
-        timer_ns_ = std::min(timer_ns_, resend_due(partner->unacked));
+    for (unsigned burst = 0; tx && burst < resend_burst; ++burst) {
+        TxMessage *longest = tx;
+        for (TxMessage *t = tx; t; t = t->next)
+            if (t->sent_ns < longest->sent_ns)
+                longest = t;
+        if (time < resend_due(longest))
+            break;
+        repeat(longest);
+    }
+    if (!partner->unacked)
+        return;
+    // Whoever keeps us at another index than we heard last drops all in silence; a connect's answer names
+    // the right one (6.1).
+    if (before != partner->unacked->resends && partner->unacked->resends % resends_to_doubt == 0 &&
+        !partner->connects)
+        start_connect(partner, key_, nullptr);
+    timer_ns_ = std::min(timer_ns_, resend_due(partner->unacked));
 }
 
 } // namespace emx
