@@ -184,8 +184,8 @@ std::string run_case(const Case &c, const Config &config)
         for (int i = 0; i < c.ranks; i++)
             if (!stage.processes[static_cast<size_t>(i)]->done())
                 stage.ranks[static_cast<size_t>(i)]->fail("", 0, "hangs");
-    if (!stage.network.checker.violation().empty())
-        stage.failures += "  on the wire: " + stage.network.checker.violation();
+    if (!stage.network.violation().empty())
+        stage.failures += "  on the wire: " + stage.network.violation();
     alarm(0);
     std::string failures = stage.failures;
     if (stage.abandoned && failures.empty())

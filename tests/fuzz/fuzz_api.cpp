@@ -544,9 +544,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     bool ended =
         world.run([&] { return processes[0]->done() && processes[1]->done(); }, world.now() + time_limit);
-    if (!network.checker.violation().empty())
-        std::fprintf(stderr, "forbidden frame: %s\n", network.checker.violation().c_str());
-    must(network.checker.violation().empty());
+    if (!network.violation().empty())
+        std::fprintf(stderr, "forbidden frame: %s\n", network.violation().c_str());
+    must(network.violation().empty());
     for (uint32_t i = 0; i < 2 && !ended; i++)
         std::fprintf(stderr, "player %u %s, last step %u\n", i, processes[i]->done() ? "ended" : "hangs",
                      players[i]->last());

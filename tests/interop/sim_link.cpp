@@ -17,6 +17,7 @@ public:
         board().add_peer(names.mac, names.name);
         board().add_peer(names.peer_mac, names.peer_name);
         fw_peer(board().fw().peers, 1)->tag = 1; // told in the host reply, before the capture began
+        network_.watcher.distrust(); // it does not see what the peer tells
         network_.tap = [this](const Frame &f) { on_frame(f); };
     }
 
@@ -34,7 +35,7 @@ public:
     bool has_agent() const override { return false; }
     uint64_t longest_pause() const override { return sim::never; }
     uint64_t linger() const override { return sec; }
-    std::string violation() const override { return network_.checker.violation(); }
+    std::string violation() const override { return network_.violation(); }
 
 private:
     sim::Board &board() { return *host_.boards[0]; }

@@ -55,6 +55,8 @@ Board::Board(Host &host, uint32_t number, uint64_t mac)
 
 Board::~Board() = default;
 
+uint32_t Board::host_number() const { return host_.number(); }
+
 void Board::rename(const std::string &name)
 {
     name_ = name.substr(0, EMX_NAME_MAX - 1);

@@ -33,19 +33,20 @@ struct HostOptions {
 };
 
 /// One board and its firmware.
-class Board {
+class Board final : public Station {
 public:
     Board(Host &host, uint32_t number, uint64_t mac);
-    ~Board();
+    ~Board() override;
 
     Host &host() const { return host_; }
+    uint64_t station_mac() const override { return fw_.mac; }
+    uint32_t host_number() const override;
     fw_board &fw() { return fw_; }
     uint32_t number() const { return number_; }
-    const std::string &name() const { return name_; }
+    const std::string &name() const override { return name_; }
     void rename(const std::string &name);
 
-    /// A frame from the switch.
-    void arrive(Frame frame);
+    void arrive(Frame frame) override;
     /// Runs the firmware on one frame.
     void serve(const Frame &frame);
     /// Runs an endpoint's due timers and carries out what it has to do.

@@ -5,38 +5,14 @@
 //
 // --full-seeds counts instead of --seeds when EMX_FULL=1.
 #include "actor.hpp"
+#include "seeds.hpp"
 
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace emx::sim {
 namespace {
-
-constexpr uint64_t batch = 100; ///< seeds of one child: a crash costs no more, and memory is given back
-constexpr unsigned real_limit = 60; ///< seconds of real time for one seed
-
-struct Options {
-    uint64_t seed = 1;
-    uint64_t seeds = 1;
-    Mode mode = Mode::delivery;
-    bool verbose = false;
-    bool trace = false; ///< every frame
-};
-
-/// What children tell their parent.
-struct Shared {
-    uint64_t current; ///< the seed under way
-    uint64_t passed;
-    uint64_t failed;
-};
-
-Shared *shared;
 
 const char *mode_name(Mode m) { return m == Mode::delivery ? "delivery" : "hostile"; }
 
@@ -108,7 +84,7 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
 
     bool ended = world.run(
         [&] { // complete, or already lost
-            if (!troupe.book.complaint().empty() || !network.checker.violation().empty())
+            if (!troupe.book.complaint().empty() || !network.violation().empty())
                 return true;
             for (auto &p : processes)
                 if (!p->done())
@@ -121,8 +97,8 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
                     static_cast<unsigned long long>(seed), static_cast<double>(world.now() - sec) / sec,
                     static_cast<unsigned long long>(world.steps()),
                     static_cast<unsigned long long>(network.frames));
-    if (!network.checker.violation().empty())
-        return "bad frame sent: " + network.checker.violation();
+    if (!network.violation().empty())
+        return "bad frame sent: " + network.violation();
     if (!ended)
         troupe.book.complain("the run does not end");
     else if (troupe.book.complaint().empty())
@@ -133,110 +109,25 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
     return why;
 }
 
-void replay_hint(uint64_t seed, Mode mode, const char *program)
-{
-    std::printf("FAILED seed %llu; run it again with: %s --mode %s --seed %llu --verbose\n",
-                static_cast<unsigned long long>(seed), program, mode_name(mode),
-                static_cast<unsigned long long>(seed));
-}
-
-void run_batch(uint64_t first, uint64_t count, const Options &o, const char *program)
-{
-    for (uint64_t seed = first; seed < first + count; seed++) {
-        shared->current = seed;
-        alarm(real_limit);
-        std::string why = run_seed(seed, o.mode, o.verbose, o.trace);
-        if (why.empty()) {
-            shared->passed++;
-            continue;
-        }
-        shared->failed++;
-        replay_hint(seed, o.mode, program);
-        std::printf("  %s\n", why.c_str());
-        std::fflush(stdout);
-    }
-}
-
-/// Runs a batch in a child; one that dies counts as the failure of its present seed.
-void run_child(uint64_t first, uint64_t end, const Options &o, const char *program)
-{
-    while (first < end) {
-        std::fflush(stdout);
-        pid_t pid = fork();
-        if (pid == 0) {
-            run_batch(first, end - first, o, program);
-            std::fflush(stdout);
-            std::exit(0); // with the leak check of a sanitizer
-        }
-        int status = 0;
-        waitpid(pid, &status, 0);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-            return;
-        shared->failed++;
-        replay_hint(shared->current, o.mode, program);
-        if (WIFSIGNALED(status))
-            std::printf("  ended by signal %d%s\n", WTERMSIG(status),
-                        WTERMSIG(status) == SIGALRM ? ": hangs" : "");
-        else
-            std::printf("  exit status %d (of this seed or, for a leak, one of the %llu before it)\n",
-                        WEXITSTATUS(status), static_cast<unsigned long long>(shared->current - first));
-        first = shared->current + 1;
-    }
-}
-
-Options parse(int argc, char **argv)
-{
-    Options o;
-    uint64_t full_seeds = 0;
-    const char *full = std::getenv("EMX_FULL");
-    for (int i = 1; i < argc; i++) {
-        std::string a = argv[i];
-        if (a == "--seed" && i + 1 < argc)
-            o.seed = std::strtoull(argv[++i], nullptr, 0);
-        else if (a == "--seeds" && i + 1 < argc)
-            o.seeds = std::strtoull(argv[++i], nullptr, 0);
-        else if (a == "--full-seeds" && i + 1 < argc)
-            full_seeds = std::strtoull(argv[++i], nullptr, 0);
-        else if (a == "--mode" && i + 1 < argc &&
-                 (!std::strcmp(argv[i + 1], "delivery") || !std::strcmp(argv[i + 1], "hostile")))
-            o.mode = std::strcmp(argv[++i], "hostile") ? Mode::delivery : Mode::hostile;
-        else if (a == "--verbose")
-            o.verbose = true;
-        else if (a == "--trace")
-            o.trace = true;
-        else {
-            std::fprintf(stderr,
-                         "usage: %s [--seed N] [--seeds COUNT] [--full-seeds COUNT]\n"
-                         "       [--mode delivery|hostile] [--verbose] [--trace]\n",
-                         argv[0]);
-            std::exit(2);
-        }
-    }
-    if (full_seeds && full && !std::strcmp(full, "1"))
-        o.seeds = full_seeds;
-    return o;
-}
-
 } // namespace
 } // namespace emx::sim
 
 int main(int argc, char **argv)
 {
     using namespace emx::sim;
-    Options o = parse(argc, argv);
-    shared = static_cast<Shared *>(
-        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    if (shared == MAP_FAILED) {
-        std::perror("mmap");
-        return 2;
+    SeedOptions o;
+    Mode mode = Mode::delivery;
+    for (int i = 1; i < argc; i++) {
+        if (o.take(argc, argv, i))
+            continue;
+        if (std::strcmp(argv[i], "--mode") != 0 || i + 1 == argc ||
+            (std::strcmp(argv[i + 1], "delivery") != 0 && std::strcmp(argv[i + 1], "hostile") != 0)) {
+            std::fprintf(stderr, "usage: %s [--mode delivery|hostile] %s\n", argv[0], seed_usage);
+            return 2;
+        }
+        mode = std::strcmp(argv[++i], "hostile") ? Mode::delivery : Mode::hostile;
     }
-    if (o.seeds == 1) { // in this process: for a debugger
-        run_batch(o.seed, 1, o, argv[0]);
-    } else {
-        for (uint64_t first = o.seed; first < o.seed + o.seeds; first += batch)
-            run_child(first, std::min(first + batch, o.seed + o.seeds), o, argv[0]);
-    }
-    std::printf("%llu passed, %llu failed, 0 skipped\n", static_cast<unsigned long long>(shared->passed),
-                static_cast<unsigned long long>(shared->failed));
-    return shared->failed ? 1 : 0;
+    return run_seeds(
+        o, std::string(argv[0]) + " --mode " + mode_name(mode),
+        [mode](uint64_t seed, const SeedOptions &s) { return run_seed(seed, mode, s.verbose, s.trace); });
 }

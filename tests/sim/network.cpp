@@ -15,14 +15,37 @@ bool Network::send(Board &from, Frame frame)
         return false;
     frames++;
     checker.check(from.fw().sizes, frame);
+    const HostOptions &o = from.host().options();
+    try {
+        watcher.sent(o.dialect == 'W' ? model::dialect_w() : model::dialect_n(o.dialect_mtu), frame);
+    } catch (const model::Violation &v) {
+        if (forbidden_.empty())
+            forbidden_ = v.what();
+    }
     if (tap)
         tap(frame);
-    uint64_t to = board_mac(frame.data());
-    for (Board *b : boards_) {
-        if (b->fw().mac == to || (to == broadcast_mac && b != &from))
-            carry(from, *b, frame);
-    }
+    switch_frame(from, frame);
     return true;
+}
+
+void Network::send_foreign(Station &from, const Frame &frame)
+{
+    frames++;
+    switch_frame(from, frame);
+}
+
+void Network::switch_frame(Station &from, const Frame &frame)
+{
+    uint64_t to = board_mac(frame.data());
+    for (Station *s : stations_) {
+        if (s->station_mac() == to || (to == broadcast_mac && s != &from))
+            carry(from, *s, frame);
+    }
+}
+
+const std::string &Network::violation() const
+{
+    return checker.violation().empty() ? forbidden_ : checker.violation();
 }
 
 void Network::cut(uint32_t a, uint32_t b, uint64_t until) { cuts_[std::minmax(a, b)] = until; }
@@ -33,10 +56,10 @@ bool Network::is_cut(uint32_t a, uint32_t b)
     return a != b && it != cuts_.end() && it->second > world_.now();
 }
 
-void Network::carry(Board &from, Board &to, const Frame &frame)
+void Network::carry(Station &from, Station &to, const Frame &frame)
 {
     bool looped = &from == &to; // never leaves the host: nothing can happen to it
-    bool lost = !looped && (is_cut(from.host().number(), to.host().number()) || rng_.chance(faults.loss));
+    bool lost = !looped && (is_cut(from.host_number(), to.host_number()) || rng_.chance(faults.loss));
     if (trace)
         print(from, to, frame, lost ? "lost" : "");
     if (lost)
@@ -52,7 +75,7 @@ void Network::carry(Board &from, Board &to, const Frame &frame)
     deliver(to, std::move(copy), delay);
 }
 
-void Network::print(const Board &from, const Board &to, const Frame &f, const char *fate)
+void Network::print(const Station &from, const Station &to, const Frame &f, const char *fate)
 {
     auto u16 = [&](size_t at) { return static_cast<unsigned>(f[at] << 8 | f[at + 1]); };
     auto u32 = [&](size_t at) { return u16(at) << 16 | u16(at + 2); };
@@ -77,7 +100,7 @@ void Network::print(const Board &from, const Board &to, const Frame &f, const ch
     std::printf("  [%zu] %s\n", f.size(), fate);
 }
 
-void Network::deliver(Board &to, Frame frame, uint64_t delay)
+void Network::deliver(Station &to, Frame frame, uint64_t delay)
 {
     world_.after(delay, [&to, f = std::move(frame)]() mutable { to.arrive(std::move(f)); });
 }
@@ -85,6 +108,7 @@ void Network::deliver(Board &to, Frame frame, uint64_t delay)
 void Network::alter(Frame &frame)
 {
     altered++;
+    watcher.distrust();
     uint32_t changes = rng_.coin() ? 1 : static_cast<uint32_t>(rng_.range(1, 6));
     for (uint32_t i = 0; i < changes; i++) {
         // Mostly in the headers, where it matters.

@@ -6,9 +6,12 @@
 #include "wirecheck.hpp"
 #include "world.hpp"
 
+#include <tests/model/checker.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,33 +33,51 @@ struct Faults {
 
 class Board;
 
+/// Whatever has a cable to the switch.
+class Station {
+public:
+    virtual ~Station() = default;
+    virtual uint64_t station_mac() const = 0;
+    virtual uint32_t host_number() const = 0;
+    virtual const std::string &name() const = 0;
+    /// A frame from the switch.
+    virtual void arrive(Frame frame) = 0;
+};
+
 class Network {
 public:
     explicit Network(World &world) : world_(world), rng_(world.rng.fork()) {}
 
-    void attach(Board &board) { boards_.push_back(&board); }
+    void attach(Station &station) { stations_.push_back(&station); }
     /// Takes a complete frame from a board. False: the interface refused it.
     bool send(Board &from, Frame frame);
+    /// Takes a frame that is not judged: of a foreign host.
+    void send_foreign(Station &from, const Frame &frame);
+    /// A frame of ours that the wire specification forbids, or nothing.
+    const std::string &violation() const;
     /// Cuts hosts a and b (numbers) off from each other until that time.
     void cut(uint32_t a, uint32_t b, uint64_t until);
 
     Faults faults;
-    WireChecker checker;
+    WireChecker checker; ///< by the core's own declarations
+    model::Checker watcher; ///< by the wire specification alone
     bool trace = false; ///< prints every frame and its fate
     std::function<void(const Frame &)> tap; ///< sees every frame that a board sends
     uint64_t frames = 0;
     uint64_t altered = 0;
 
 private:
-    void carry(Board &from, Board &to, const Frame &frame);
-    void deliver(Board &to, Frame frame, uint64_t delay);
+    void switch_frame(Station &from, const Frame &frame);
+    void carry(Station &from, Station &to, const Frame &frame);
+    void deliver(Station &to, Frame frame, uint64_t delay);
     void alter(Frame &frame);
-    void print(const Board &from, const Board &to, const Frame &frame, const char *fate);
+    void print(const Station &from, const Station &to, const Frame &frame, const char *fate);
     bool is_cut(uint32_t a, uint32_t b);
 
     World &world_;
     test::Rng rng_;
-    std::vector<Board *> boards_;
+    std::vector<Station *> stations_;
+    std::string forbidden_;
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> cuts_;
 };
 

@@ -84,7 +84,7 @@ def file_length(tree):
 PACKET_PATHS = ('driver/core/', 'driver/engine/', 'driver/linux/rx.c', 'driver/linux/tx.c',
                 'libmx/match/', 'libmx/proto/', 'libmx/reliab/', 'libmx/shm/', 'libmx/progress/')
 # There a sleep only moves the simulator's clock.
-VIRTUAL_TIME = re.compile(r'^tests/sim/|/run_sim\.cpp$|^tests/interop/sim_link|^tests/fuzz/fuzz_(api|endpoint)\.cpp$')
+VIRTUAL_TIME = re.compile(r'^tests/(sim|model)/|/run_sim\.cpp$|^tests/interop/sim_link|^tests/fuzz/fuzz_(api|endpoint)\.cpp$')
 BANNED = (
     ('unbounded', ('',), C_SUFFIXES, r'\b(strcpy|strcat|sprintf|vsprintf|gets)\s*\(',
      'writes without a bound: use snprintf or memcpy with a length'),

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// What one seed draws for a run between our stack and the model peer, and the ledger of the run.
+#pragma once
+
+#include "host.hpp"
+
+#include <tests/sim/book.hpp>
+#include <tests/sim/host.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace emx::model {
+
+inline constexpr uint32_t program_key = 0x5150;
+
+/// Who of a pair connects.
+enum class Style { both, ours, theirs };
+
+struct Plan {
+    explicit Plan(uint64_t seed);
+
+    uint64_t seed;
+    char letter; ///< of the dialect
+    uint32_t size; ///< configured, dialect N
+    Dialect dialect;
+    Quirks quirks;
+    sim::HostOptions host; ///< ours
+    sim::Faults faults;
+    Style style = Style::both;
+    uint32_t ours = 1, theirs = 1; ///< endpoints
+    uint32_t messages; ///< of each flow
+    uint64_t budget; ///< bytes of the whole run
+    uint32_t length_max;
+    uint32_t outstanding; ///< sends at once, of an endpoint
+    uint32_t receives; ///< at once, of an endpoint
+    uint32_t cut_permille = 0; ///< receives that are too short
+    uint32_t synchronous_permille;
+    uint32_t away_permille = 0; ///< of the steps of either side
+    uint64_t away_max = 0;
+    uint32_t restarts_ours = 0, restarts_theirs = 0;
+    uint32_t reloads = 0; ///< of the model's peer table
+    uint16_t index; ///< of our board in the model's table
+    bool named = true; ///< the model knows our name from the start
+    std::map<std::string, std::string> environment;
+
+    bool restarts() const { return restarts_ours + restarts_theirs > 0; }
+    std::string describe() const;
+    /// The length of the next message; uses up the budget.
+    uint32_t draw_length(test::Rng &rng);
+
+private:
+    void draw_quirks(test::Rng &rng);
+    void draw_faults(test::Rng &rng);
+    void draw_failures(test::Rng &rng);
+    uint32_t drawn_ = 0;
+};
+
+/// Every endpoint that there is or was; a reopened one is another.
+struct Cast {
+    explicit Cast(uint64_t seed) : plan(seed) {}
+
+    struct Entry {
+        bool ours = false;
+        uint8_t number = 0;
+        bool open = false, gone = false;
+        bool sent = false; ///< all that it has to send now, with success
+        bool settled = false;
+    };
+    Plan plan;
+    sim::Book book;
+    std::vector<Entry> entries;
+    uint32_t restarts_left = 0;
+    uint64_t our_mac = 0, their_mac = 0;
+
+    uint32_t enter(bool ours, uint8_t number)
+    {
+        entries.push_back({ours, number});
+        return static_cast<uint32_t>(entries.size() - 1);
+    }
+    void leave(uint32_t id)
+    {
+        entries[id].gone = true;
+        book.break_flows(id);
+    }
+    /// Endpoints of the other side that are not gone.
+    std::vector<uint32_t> others(bool ours) const;
+    /// Nothing is missing anywhere.
+    bool over() const;
+    bool all_settled() const;
+    uint64_t mac_of(uint32_t id) const { return entries[id].ours ? our_mac : their_mac; }
+};
+
+} // namespace emx::model
