@@ -3,7 +3,9 @@
  * What a user of /dev/ethermx without privileges must not be able to do, one case each, beside the
  * same thing done by who may:
  *
- *   trespass CASE IFNAME     CASE: send, slots, pin or memory
+ *   trespass CASE IFNAME [uring]     CASE: send, slots, pin, memory or uring
+ *
+ * With "uring" all commands are given by io_uring instead of the ioctl.
  *
  * Started by root. It opens a raw socket on IFNAME, the far end of the board, which sees
  * what leaves; forks a neighbour, another ordinary user with endpoint 0, who does as he is asked;
@@ -534,6 +536,86 @@ static void case_memory(struct endpoint *own, int file)
 	hostile_ring(own);
 }
 
+/* ---- io_uring ---- */
+
+/* Nothing but commands, and nothing but what is defined. */
+static void malformed(const struct endpoint *own, struct emx_dev_command *c)
+{
+	static const unsigned long others[] = {
+		EMX_IOC_VERSION, EMX_IOC_BOARD,	   EMX_IOC_CLAIM,    EMX_IOC_SUBMIT, EMX_IOC_PEER,
+		EMX_IOC_NAMES,	 EMX_IOC_COUNTERS, EMX_IOC_ENDPOINT, EMX_IOC_ATTACH, EMX_IOC_DETACH,
+	};
+	struct emx_dev_uring given = { .command = (uintptr_t)c, .reserved = 1ull << 63 };
+	struct iovec buffer = { .iov_base = pages(PAGE), .iov_len = PAGE };
+	struct io_uring_sqe *sqe;
+	int wrong = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		uring_entry(own->fd, c)->cmd_op = (uint32_t)others[i];
+		wrong += uring_answer() != ENOTTY;
+	}
+	check(!wrong, "no other request");
+	sqe = uring_entry(own->fd, c);
+	memcpy(sqe->cmd, &given, sizeof(given));
+	check(uring_answer() == EINVAL, "no command with a reserved bit");
+	need(!io_uring_register_buffers(&uring, &buffer, 1), "io_uring_register_buffers");
+	sqe = uring_entry(own->fd, c);
+	sqe->uring_cmd_flags = IORING_URING_CMD_FIXED;
+	check(uring_answer() == EINVAL, "nor one with a registered buffer");
+	uring_entry(own->fd, (void *)KERNEL);
+	check(uring_answer() == EFAULT, "nor one out of the kernel's memory");
+}
+
+/* The ring and the file are the parent's, and so are the addresses in commands. */
+static void inherited_ring(const struct endpoint *own, struct emx_dev_command *c)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		uring_of = getpid();
+		uring_entry(own->fd, c);
+		_exit(uring_answer());
+	}
+	waitpid(child, &status, 0);
+	check(WIFEXITED(status) && WEXITSTATUS(status) == EPERM, "no command of a child by it");
+	uring_of = 0; /* the queue is beyond what this process knows of it */
+}
+
+/* The ring holds the file; its endpoint ends all the same. */
+static void closed_file(struct endpoint *own, struct emx_dev_command *c)
+{
+	struct endpoint other;
+
+	need(!io_uring_register_files(&uring, &own->fd, 1), "io_uring_register_files");
+	uring_entry(0, c)->flags = IOSQE_FIXED_FILE;
+	check(!uring_answer(), "a message by a registered file");
+	sees(1, "mine", "leaves");
+	release(own);
+	uring_entry(0, c)->flags = IOSQE_FIXED_FILE;
+	check(uring_answer() == EINVAL, "none when the file was closed");
+	check(!claim(&other, 1), "whose endpoint can be claimed");
+	release(&other);
+}
+
+static void case_uring(struct endpoint *own)
+{
+	struct emx_dev_command c = message(EMX_SMALL, peer_of(own, stranger), 2, "mine", 4);
+	struct endpoint unclaimed = { .fd = open(EMX_DEV_PATH, O_RDWR) };
+
+	by_uring = true;
+	check(command(&unclaimed, &c) == EBADFD, "no command by a file that is no endpoint");
+	malformed(own, &c);
+	inherited_ring(own, &c);
+	check(!send_to(own, c.msg.peer, 2, "mine again"), "an own message after all that");
+	sees(1, "mine again", "is the next on the wire");
+	uring_entry(own->fd, &c)->flags = IOSQE_ASYNC;
+	check(!uring_answer(), "a message by a thread of io_uring");
+	sees(1, "mine", "leaves as one of the endpoint");
+	closed_file(own, &c);
+}
+
 /* ---- start ---- */
 
 static int file_of_root(void)
@@ -552,8 +634,9 @@ int main(int argc, char **argv)
 	struct endpoint own;
 	int file;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
+	by_uring = argc == 4;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	open_wire(argv[2]);
 	account = open("/sys/kernel/debug/ethermx/memory", O_RDONLY);
@@ -572,6 +655,8 @@ int main(int argc, char **argv)
 		case_pin(&own);
 	else if (!strcmp(argv[1], "memory"))
 		case_memory(&own, file);
+	else if (!strcmp(argv[1], "uring"))
+		case_uring(&own);
 	else
 		return 2;
 	return failures ? 1 : 0;

@@ -5,6 +5,7 @@
 #     trespass (raw socket) -- emx1 ======= emx0 -- ethermx
 failed=0
 . /check.sh
+. /hosts.sh
 
 make_pair() {
 	/bin/ip link add emx0 mtu 9000 address 02:00:00:00:00:0b type veth \
@@ -22,6 +23,11 @@ check "no frames from an endpoint of others" /trespass send emx1
 check "no look into the slots of others" /trespass slots emx1
 check "no more pinned than the limit" /trespass pin emx1
 check "no memory outside of the own" /trespass memory emx1
-check "nothing pinned" grep -qx '0 pages pinned' /sys/kernel/debug/ethermx/memory
-check "unload" rmmod ethermx
+check "no frames from an endpoint of others, by io_uring" /trespass send emx1 uring
+check "no more pinned than the limit, by io_uring" /trespass pin emx1 uring
+check "no memory outside of the own, by io_uring" /trespass memory emx1 uring
+check "nothing but commands by io_uring" /trespass uring emx1
+check "nothing pinned" nothing_is_pinned
+# A file that io_uring held is given back by a thread of the kernel.
+check "unload" until_ok 100 rmmod ethermx
 exit $failed

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <liburing.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <poll.h>
@@ -47,6 +48,9 @@ struct endpoint {
 	uint32_t tail;
 };
 
+static bool by_uring; /* command() does not use the ioctl */
+static struct io_uring uring;
+static pid_t uring_of; /* who made it */
 static int failures;
 static int wire; /* raw socket */
 static int neighbour; /* socket to him */
@@ -103,9 +107,43 @@ static void release(struct endpoint *ep)
 	close(ep->fd);
 }
 
+/* An entry for that command; the caller may change it. */
+static struct io_uring_sqe *uring_entry(int fd, const void *command)
+{
+	struct emx_dev_uring given = { .command = (uintptr_t)command };
+	struct io_uring_sqe *sqe;
+
+	if (uring_of != getpid())
+		need(!io_uring_queue_init(4, &uring, 0), "io_uring");
+	uring_of = getpid();
+	sqe = io_uring_get_sqe(&uring);
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
+	sqe->cmd_op = EMX_IOC_COMMAND;
+	memcpy(sqe->cmd, &given, sizeof(given));
+	return sqe;
+}
+
+/* 0 or an errno: what became of the entry. */
+static int uring_answer(void)
+{
+	struct io_uring_cqe *cqe;
+	int result;
+
+	need(io_uring_submit(&uring) == 1, "io_uring_enter");
+	need(!io_uring_wait_cqe(&uring, &cqe), "io_uring");
+	result = cqe->res;
+	io_uring_cqe_seen(&uring, cqe);
+	return -result;
+}
+
+/* 0 or what errno is then. */
 static int command(const struct endpoint *ep, struct emx_dev_command *c)
 {
-	return ioctl(ep->fd, EMX_IOC_COMMAND, c) ? errno : 0;
+	if (!by_uring)
+		return ioctl(ep->fd, EMX_IOC_COMMAND, c) ? errno : 0;
+	uring_entry(ep->fd, c);
+	errno = uring_answer();
+	return errno;
 }
 
 /* Index of a board in the peer table. */
