@@ -461,15 +461,19 @@ static void *flip(void *data)
 static void changing_list(struct endpoint *own)
 {
 	uint8_t *memory = pages(PAGE);
-	struct flipping f = { .segment = { .length = PAGE }, .own = (uintptr_t)memory };
+	uint8_t *target = pages(PAGE);
+	struct flipping f = { .segment = { .address = (uintptr_t)memory, .length = PAGE },
+			      .own = (uintptr_t)memory };
 	struct emx_dev_command c = { .op = EMX_DEV_WINDOW_OPEN,
 				     .segment_count = 1,
 				     .length = PAGE };
 	pthread_t thread;
 	int opened = 0;
 	int refused = 0;
+	int wrong = 0;
 	int i;
 
+	memset(memory, 'y', PAGE);
 	c.msg.remote_ep = 1;
 	c.msg.u.window.id = 6;
 	c.segments = (uintptr_t)&f.segment;
@@ -479,12 +483,18 @@ static void changing_list(struct endpoint *own)
 
 		opened += !err;
 		refused += err == EFAULT;
+		if (err || opened % 64)
+			continue;
+		memset(target, 0, PAGE);
+		wrong += pull(own, 1, 6, target, PAGE) != EMX_PULL_OK ||
+			 memcmp(target, memory, PAGE) != 0;
 	}
 	__atomic_store_n(&f.over, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	if (!check(opened && refused && opened + refused == i,
+	if (!check(opened && refused && opened + refused == i && !wrong,
 		   "a list that changes under the module's eyes"))
-		printf("          %d opened, %d refused of %d\n", opened, refused, i);
+		printf("          %d opened, %d refused of %d, %d not what was opened\n", opened,
+		       refused, i, wrong);
 }
 
 /* An event with the neighbour's text, where the module's own count says. */
