@@ -382,6 +382,12 @@ __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int 
 void fw_window_open(struct fw_endpoint *ep, __u8 id, __u8 tag, __u32 peer, __u8 remote_ep,
 		    __u64 length);
 void fw_window_close(struct fw_endpoint *ep, __u8 id, __u8 tag);
+/*
+ * Instead of a run of replies: tells the puller that there is no such window, for a host that
+ * cannot read its memory. Fills *fx with one effect.
+ */
+void fw_replies_refuse(const struct fw_endpoint *ep, const struct fw_replies *run,
+		       struct fw_fx *fx);
 
 /*
  * Fetches total > 0 bytes of the message that rndv announced: its u.window, and peer, remote_ep and

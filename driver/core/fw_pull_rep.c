@@ -65,6 +65,7 @@ static void describe_replies(const struct fw_endpoint *ep, const struct fw_pkt *
 	r->len_first = pkt->length < room ? pkt->length : room;
 	r->length = pkt->length;
 	r->reply.msg.type = EMX_PULL_REPLY;
+	r->reply.msg.local_ep = pkt->msg.remote_ep;
 	r->reply.msg.peer = pkt->msg.peer;
 	r->reply.dst_mac = pkt->src_mac;
 	r->reply.src_mac = b->mac;
@@ -90,4 +91,16 @@ void fw_pull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct
 	fx->kind = FW_FX_REPLIES;
 	fx->counter = EMX_CNT_TX_PULL_REPLY;
 	describe_replies(ep, pkt, position, &fx->u.replies);
+}
+
+void fw_replies_refuse(const struct fw_endpoint *ep, const struct fw_replies *run, struct fw_fx *fx)
+{
+	struct fw_pkt request;
+
+	fw_clear(&request);
+	request.msg.remote_ep = run->reply.msg.local_ep;
+	request.msg.peer = run->reply.msg.peer;
+	request.handle = run->reply.handle;
+	request.magic = run->reply.magic;
+	fw_nack_mcp(ep->board, &request, EMX_NACK_BAD_WINDOW, fx);
 }

@@ -184,6 +184,22 @@ static void count(struct emx_endpoint *ep, unsigned int counter)
 	spin_unlock_bh(&ep->lock);
 }
 
+/* There is no such memory: what is pulled from it fails, at both ends. */
+static void refuse(struct emx_endpoint *ep, const struct fw_replies *run)
+{
+	struct fw_fx fx = { .kind = FW_FX_NONE };
+	struct sk_buff_head out;
+
+	__skb_queue_head_init(&out);
+	spin_lock_bh(&ep->lock);
+	if (ep->open) {
+		fw_replies_refuse(ep->fw, run, &fx);
+		emx_effects(ep, &fx, 0, NULL, &out);
+	}
+	spin_unlock_bh(&ep->lock);
+	emx_tx_all(ep->board, &out);
+}
+
 /* As emx_window_reply(), one frame at a time, since each copy may sleep. */
 static void send_run(struct emx_endpoint *ep, struct fw_replies *run,
 		     const struct emx_region *region)
@@ -202,6 +218,10 @@ static void send_run(struct emx_endpoint *ep, struct fw_replies *run,
 		length = min(length, run->length);
 		fw_reply_place(header, run->first++, run->position, length);
 		skb = emx_tx_loose(board, header, FW_REPLY_HEADER, region, from, length);
+		if (skb == ERR_PTR(-EFAULT)) {
+			refuse(ep, run);
+			return;
+		}
 		count(ep, IS_ERR(skb) ? EMX_CNT_TX_FAILED : EMX_CNT_TX_PULL_REPLY);
 		if (!IS_ERR(skb))
 			emx_tx(board, skb);
@@ -237,7 +257,8 @@ static void loose_work(struct work_struct *work)
 	copy_frames(ep, usable);
 	if (usable) {
 		kthread_unuse_mm(ep->mm);
-		mmput(ep->mm);
+		/* If that was its last use, its endpoints are closed, which waits for this work. */
+		mmput_async(ep->mm);
 	}
 }
 

@@ -233,14 +233,13 @@ TEST_CASE("fw_pull__without_progress_it_fails")
     REQUIRE(pair.puller.fw->outstanding == 0);
 }
 
-TEST_CASE("fw_pull__a_closed_window_refuses")
+namespace {
+
+/// The sender's answer to a request for the first byte of that pull. It is given here, not by the pair, for a
+/// look at the effect.
+fw_fx answer_to_request(PullPair &pair, const PullJob &job)
 {
-    PullPair pair(sizes_w());
-    PullJob &job = pair.start(100000);
-    fw_window_close(pair.sender.fw.get(), 1, 42);
-    fw_fx fx{};
     pair.requests.clear();
-    // the NACK is a TX of the sender, so look at it here instead of in the pair
     fw_pkt pull = zeroed<fw_pkt>();
     pull.msg.type = EMX_PULL;
     pull.msg.local_ep = 2;
@@ -253,7 +252,13 @@ TEST_CASE("fw_pull__a_closed_window_refuses")
     pull.handle = pair.puller.fw->pull[job.slot].handle;
     pull.magic = pair.puller.fw->magic;
     pull.src_mac = mac_b;
+    fw_fx fx{};
     fw_rx(pair.sender.fw.get(), &pull, 0, &fx);
+    return fx;
+}
+
+void require_refusal(PullPair &pair, const PullJob &job, const fw_fx &fx)
+{
     REQUIRE(int(fx.kind) == FW_FX_TX);
     REQUIRE(fx.counter == EMX_CNT_TX_NACK_MCP);
     pair.give(pair.b, tx_frame(fx));
@@ -261,6 +266,27 @@ TEST_CASE("fw_pull__a_closed_window_refuses")
     REQUIRE(int(job.status) == EMX_PULL_BAD_WINDOW);
     pair.give(pair.b, tx_frame(fx)); // a second one refuses nothing
     REQUIRE(pair.drops[EMX_CNT_DROP_NACK] == 1);
+}
+
+} // namespace
+
+TEST_CASE("fw_pull__a_closed_window_refuses")
+{
+    PullPair pair(sizes_w());
+    PullJob &job = pair.start(100000);
+    fw_window_close(pair.sender.fw.get(), 1, 42);
+    require_refusal(pair, job, answer_to_request(pair, job));
+}
+
+TEST_CASE("fw_replies_refuse__memory_that_cannot_be_read_refuses")
+{
+    PullPair pair(sizes_w());
+    PullJob &job = pair.start(100000);
+    fw_fx replies = answer_to_request(pair, job);
+    REQUIRE(int(replies.kind) == FW_FX_REPLIES);
+    fw_fx fx{};
+    fw_replies_refuse(pair.sender.fw.get(), &replies.u.replies, &fx);
+    require_refusal(pair, job, fx);
 }
 
 TEST_CASE("fw_pull__cancel_and_fail")
