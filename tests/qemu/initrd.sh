@@ -6,6 +6,7 @@
 #
 # EMX_USER_BUILD    a Meson build: its library, tools and conformance suite go to /emx, where they lie
 #                   as in the build, without debugging information
+# EMX_GUEST_ROOT    1: what guest/root.sh needs
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -63,6 +64,16 @@ add_card() {
 	[ ! -e "$(kernel_modules "$kver")/$1" ] || add_module "$1"
 }
 
+# The modules for the file system of this machine, and where things are in it.
+add_outside() {
+	local module
+	for module in drivers/virtio/virtio{,_ring,_pci_modern_dev,_pci_legacy_dev,_pci} fs/fscache/fscache \
+		fs/netfs/netfs net/9p/9pnet{,_virtio} fs/9p/9p fs/overlayfs/overlay; do
+		add_module "$module.ko"
+	done
+	printf 'TOP=%q BUILD=%q\n' "$TOP" "$1" >"$root/paths"
+}
+
 rm -rf "$root"
 mkdir -p "$root"/{bin,sbin,proc,sys,dev}
 cp /bin/busybox "$root/bin/busybox"
@@ -89,6 +100,10 @@ done
 add_card net/core/failover.ko
 [ -z "$(command -v ethtool)" ] || add_program ethtool
 [ -z "${EMX_USER_BUILD:-}" ] || add_user_build "$(cd "$EMX_USER_BUILD" && pwd)"
+if [ "${EMX_GUEST_ROOT:-0}" = 1 ]; then
+	[ -n "${EMX_USER_BUILD:-}" ] || fail "guest/root.sh needs a build: EMX_USER_BUILD"
+	add_outside "$(cd "$EMX_USER_BUILD" && pwd)"
+fi
 cp "$dir/ethermx.ko" "$dir/softdma.ko" "$root/"
 cp "$here"/guest/*.sh "$root/"
 install -m 755 "$here/guest/init" "$root/init"

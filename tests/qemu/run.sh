@@ -25,12 +25,20 @@ need qemu-system-x86_64 timeout
 EMX_KVER=$(stock_kernel /boot/vmlinuz-%V /lib/modules/%V/build /lib/modules/%V/kernel)
 export EMX_KVER
 
+# A test that includes root.sh sees the files of this machine, and has memory for what it reads of them.
+EMX_GUEST_ROOT=0 outside=()
+if grep -qx '\. /root\.sh' "$here/guest/$test.sh" 2>/dev/null; then
+	EMX_GUEST_ROOT=1
+	outside=(-m 2048 -virtfs "local,path=/,mount_tag=outside,security_model=none,readonly=on,multidevs=remap")
+fi
+export EMX_GUEST_ROOT
+
 [ -e "$here/guest/$test.sh" ] || fail "no test $test in $here/guest"
 "$here/build-module.sh" "$dir"
 "$here/initrd.sh" "$dir" "$EMX_KVER"
 accel=$(choose_accel)
 echo "booting $EMX_KVER with $accel, at most $limit s"
 status=0
-boot "$accel" "$limit" "$dir" "$test" "${EMX_GUEST_ARGS:-}" || status=$?
+boot "$accel" "$limit" "$dir" "$test" "${EMX_GUEST_ARGS:-}" "${outside[@]}" || status=$?
 judge $status "$dir" "$test" "$limit"
 cat "$dir/result.log"

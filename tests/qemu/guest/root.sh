@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=sh
+# For the tests of this folder that run what is installed on the machine around the guest: its file
+# system, read-only over 9p (run.sh shares it with tests that include this), beneath one in memory that takes
+# what is written. Builds are found under the paths that they have outside.
+
+. /paths # TOP, BUILD
+root=/run/root
+
+mount_root() {
+	for module in virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci \
+		netfs fscache 9pnet 9pnet_virtio 9p overlay; do
+		insmod /$module.ko || return 1
+	done
+	mkdir -p $root /run/outside /run/written && mount -t tmpfs tmpfs /run/written &&
+		mkdir /run/written/files /run/written/work &&
+		mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose,msize=262144 outside /run/outside &&
+		mount -t overlay -o lowerdir=/run/outside,upperdir=/run/written/files,workdir=/run/written/work overlay $root &&
+		mount -t proc proc $root/proc && mount -t sysfs sysfs $root/sys && mount -o bind /dev $root/dev &&
+		mount -t tmpfs tmpfs $root/run && mount -t tmpfs tmpfs $root/dev/shm &&
+		mount -t debugfs debugfs $root/sys/kernel/debug && ln -s /proc/self/fd /dev/fd
+}
+
+in_root() { # COMMAND...: in the top folder of the source; of variables, only ours go along
+	# shellcheck disable=SC2046 # words
+	chroot $root /usr/bin/env -i -C "$TOP" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+		HOME=/tmp LANG=C $(env | grep '^EMX_[A-Z_]*=[^ ]*$') EMX_DEVICE=kernel "$@"
+}
