@@ -47,17 +47,40 @@ refuses() { # PATTERN COMMAND...: it fails and prints that
 
 # A server in b and a client in a, with its options; messages are verified. $as is put in front of both.
 as=
-perf() {
+perf() { perf_between a "${EMX_DEVICE:-kernel}" b "${EMX_DEVICE:-kernel}" "$@"; }
+
+# perf_between HOST DEVICE HOST DEVICE OPTION...: client and server; no longer than $perf_limit seconds.
+perf_limit=90
+perf_between() {
+	client_host=$1 client_device=$2 server_host=$3 server_device=$4
+	shift 4
 	# shellcheck disable=SC2086 # words
-	/bin/ip netns exec b timeout 100 $as /emx/tools/omx_perf >/tmp/server 2>&1 &
+	/bin/ip netns exec "$server_host" env EMX_DEVICE="$server_device" timeout $((perf_limit + 10)) \
+		$as /emx/tools/omx_perf >/tmp/server 2>&1 &
 	server=$!
 	# shellcheck disable=SC2086 # words
-	in_host a timeout 90 $as /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -V -P 0 "$@" || {
+	/bin/ip netns exec "$client_host" env EMX_DEVICE="$client_device" timeout $perf_limit \
+		$as /emx/tools/omx_perf -d "02:00:00:00:00:0$server_host" --patience 30 -V -P 0 "$@" || {
 		cat /tmp/server
 		kill "$server"
 		return 1
 	}
 	wait "$server"
+}
+
+# The agent serves host a; $agent is its process.
+start_agent() {
+	/bin/ip netns exec a env EMX_DEVICE=engine /emx/tools/omxd/omxd --foreground --boards eth0:N=9000 >/tmp/agent 2>&1 &
+	agent=$!
+	until_ok 100 grep -q serving /tmp/agent && return
+	cat /tmp/agent
+	return 1
+}
+
+stop_agent() {
+	kill "$agent" || return 1
+	wait "$agent"
+	return 0
 }
 
 until_ok() { # TENTHS-OF-A-SECOND COMMAND...: until it succeeds, so long at most

@@ -37,25 +37,6 @@ rmmod_while_open() {
 	return 0
 }
 
-# The agent serves host a; $agent is its process.
-start_agent() {
-	/bin/ip netns exec a env EMX_DEVICE=engine /emx/tools/omxd/omxd --foreground --boards eth0:N=9000 >/tmp/agent 2>&1 &
-	agent=$!
-	tries=0
-	until grep -q serving /tmp/agent; do
-		tries=$((tries + 1))
-		[ $tries -lt 100 ] || { cat /tmp/agent; return 1; }
-		# tidy-allow(sleep): between two looks at what another process does
-		usleep 100000
-	done
-}
-
-stop_agent() {
-	kill "$agent" || return 1
-	wait "$agent"
-	return 0
-}
-
 loose_regions() { sed -n 's/ regions that could not be pinned//p' /sys/kernel/debug/ethermx/memory; }
 
 # An ordinary user who may lock no more than 1 MiB: what is longer travels another way.
@@ -96,16 +77,6 @@ uring_forbidden() {
 	status=$?
 	unset as
 	return $status
-}
-
-engine_against_module() {
-	EMX_DEVICE=engine
-	/bin/ip netns exec b env EMX_DEVICE=kernel timeout 100 /emx/tools/omx_perf >/tmp/server 2>&1 &
-	server=$!
-	in_host a timeout 90 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -V -P 0 -T 300 -N 10 -M 16 -W 2
-	status=$?
-	EMX_DEVICE=kernel
-	wait "$server" && return $status
 }
 
 # What is wrong is said, by the counters and by a test of the path.
@@ -169,7 +140,8 @@ check "detach" detach
 check "board agent" start_agent
 check "module refused what the agent has" refuses 'in use by omxd' in_host a /emx/tools/omx_attach eth0:N=9000
 check "module on the other host" in_host b /emx/tools/omx_attach eth0:N=9000
-check "engine against module" engine_against_module
+check "engine against module" perf_between a engine b kernel -T 300 -N 10 -M 16 -W 2
+check "module against engine" perf_between b kernel a engine -T 300 -N 10 -M 16 -W 2
 check "agent ends" stop_agent
 check "detach the other" in_host b /emx/tools/omx_attach -d eth0
 check "attach, wide dialect" attach eth0:W

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=sh
+# Programs over the module with messages of up to 64 MiB, each byte checked: omx_perf between the two hosts of
+# hosts.sh, also with the engine on one of them, and NetPIPE's MX module.
+#
+#   programs FOLDER OPTION...     where netpipe_build.sh has built, and options of netpipe.sh
+failed=0
+. /check.sh
+. /hosts.sh
+. /root.sh
+
+# Every class of message has come through the module, and it has dropped nothing but what its peer had repeated, or
+# what came when it was not wanted any more: two emulated processors are slow to answer. So late a pull reply that
+# its number of eight bits means another frame counts as misplaced; the second reply to a repeated connect, as bad.
+counters_are_good() { # HOST
+	counters=/sys/kernel/debug/ethermx/$(directory_of "$1")/counters
+	for class in 'tiny messages' 'small messages' 'medium fragments' rendezvous 'pull requests' 'pull replies' notifies; do
+		grep -q "^[1-9][0-9]* $class received$" "$counters" || {
+			echo "no $class"
+			return 1
+		}
+	done
+	! grep '^[1-9][0-9]* drop: ' "$counters" |
+		grep -vE 'pull reply (of no pull|repeated|misplaced)|bad connect|outside the window|event queue full|stale session'
+}
+
+netpipe() {
+	built=$1
+	shift
+	in_root env EMX_NETPIPE_LIMIT=600 tests/netns/netpipe.sh -b "$built" -u $((64 << 20)) -s 8 "$@" "$BUILD"
+}
+
+perf_to_64_mib() { # as perf_between
+	perf_between "$@" -M 4 -E $(((64 << 20) + 1)) -T 300 -N 3 -W 1
+}
+
+hostname emxguest
+export EMX_OMXD=/emx/tools/omxd/omxd EMX_DEVICE=kernel
+# shellcheck disable=SC2034 # hosts.sh reads it
+perf_limit=300
+for module in llc stp bridge veth ethermx; do
+	insmod /$module.ko || exit 1
+done
+check "hosts" make_hosts
+check "attach" attach eth0:N=9000
+[ $failed = 0 ] || exit 1
+check "omx_perf, 0 B to 64 MiB" perf_to_64_mib a kernel b kernel
+check "omx_perf, both ways at once" perf -x -S 67 -M 10 -E 6700001 -T 300 -N 6 -W 1
+check "counters of a" counters_are_good a
+check "counters of b" counters_are_good b
+check "nothing pinned" nothing_pinned
+check "detach one" in_host a /emx/tools/omx_attach -d eth0
+check "board agent" start_agent
+check "engine against module, 0 B to 64 MiB" perf_to_64_mib a engine b kernel
+check "module against engine, 0 B to 64 MiB" perf_to_64_mib b kernel a engine
+check "agent ends" stop_agent
+check "detach the other" in_host b /emx/tools/omx_attach -d eth0
+check "the files of the machine around" mount_root
+check "NetPIPE" netpipe "$@"
+check "nothing pinned in the end" nothing_pinned
+check "unload" rmmod ethermx
+exit $failed
