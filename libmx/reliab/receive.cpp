@@ -20,9 +20,11 @@ void Endpoint::accept(const emx_msg &msg)
     case EMX_NOTIFY: return on_sequenced(msg);
     case EMX_TRUC: return on_truc(msg);
     case EMX_CONNECT:
-        if (lingering_)
-            return;
-        return msg.u.connect.is_reply ? on_connect_reply(msg) : on_connect_request(msg);
+        if (msg.u.connect.is_reply)
+            return on_connect_reply(msg); // while lingering, too: a NOTIFY may wait for it
+        if (!lingering_)
+            on_connect_request(msg);
+        return;
     case EMX_NACK_LIB: return on_nack(msg);
     case EMX_EV_PULL_DONE: return on_pull_done(msg);
     case EMX_EV_LINK: return on_link(msg);
