@@ -29,6 +29,31 @@ static inline void emx_vma_set_flags(struct vm_area_struct *vma, vm_flags_t flag
 }
 #endif
 
+/*
+ * Without notifiers in the kernel nobody tells that a process executes another program: its
+ * endpoints stay, of no use to anybody, until it closes their files.
+ */
+#ifdef CONFIG_MMU_NOTIFIER
+#include <linux/mmu_notifier.h>
+#else
+struct mmu_notifier {
+	const struct mmu_notifier_ops *ops;
+};
+
+struct mmu_notifier_ops {
+	void (*release)(struct mmu_notifier *notifier, struct mm_struct *mm);
+};
+
+static inline int mmu_notifier_register(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+	return 0;
+}
+
+static inline void mmu_notifier_unregister(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+}
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 #define emx_timer_of(var, timer, field) from_timer(var, timer, field)
 #else

@@ -54,6 +54,8 @@ static void shape_ring(struct emx_endpoint *ep)
 
 static void free_memory(struct emx_endpoint *ep)
 {
+	if (ep->watched)
+		mmu_notifier_unregister(&ep->notifier, ep->mm);
 	vfree(ep->ring);
 	vfree(ep->slots);
 	vfree(ep->counters);
@@ -61,8 +63,7 @@ static void free_memory(struct emx_endpoint *ep)
 	kvfree(ep->pull);
 	kvfree(ep->fw);
 	emx_board_put(ep->board);
-	if (ep->mm)
-		mmdrop(ep->mm);
+	mmdrop(ep->mm);
 	kfree(ep);
 }
 
@@ -101,14 +102,36 @@ static void note_owner(struct emx_endpoint *ep)
 	get_task_comm(ep->command, current->group_leader);
 }
 
-/* Takes over the caller's reference on the board. */
+/* The addresses of the process are no more: it has ended, or executes another program. */
+static void addresses_gone(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+	emx_endpoint_close(container_of(notifier, struct emx_endpoint, notifier));
+}
+
+static const struct mmu_notifier_ops notifier_ops = {
+	.release = addresses_gone,
+};
+
+static int watch(struct emx_endpoint *ep)
+{
+	int err;
+
+	ep->notifier.ops = &notifier_ops;
+	err = mmu_notifier_register(&ep->notifier, ep->mm);
+	ep->watched = !err;
+	/* Signals that wait keep it from taking its locks. */
+	return err == -EINTR ? -ERESTARTNOINTR : err;
+}
+
+/* Takes over the caller's reference on the board. An ERR_PTR when it cannot. */
 static struct emx_endpoint *alloc_endpoint(struct emx_board *board)
 {
 	struct emx_endpoint *ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
+	int err;
 
 	if (!ep) {
 		emx_board_put(board);
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	}
 	ep->board = board;
 	spin_lock_init(&ep->lock);
@@ -119,12 +142,13 @@ static struct emx_endpoint *alloc_endpoint(struct emx_board *board)
 	emx_loose_init(ep);
 	timer_setup(&ep->timer, emx_pull_timer, 0);
 	shape_ring(ep);
-	if (!alloc_memory(ep)) {
+	note_owner(ep);
+	err = alloc_memory(ep) ? watch(ep) : -ENOMEM;
+	if (err) {
 		free_memory(ep);
-		return NULL;
+		return ERR_PTR(err);
 	}
 	ep->ring->mask = ep->ring_mask;
-	note_owner(ep);
 	return ep;
 }
 
@@ -186,8 +210,8 @@ struct emx_endpoint *emx_endpoint_claim(struct net *net, struct emx_dev_claim *c
 	if (!board)
 		return ERR_PTR(-ENODEV);
 	ep = alloc_endpoint(board);
-	if (!ep)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(ep))
+		return ep;
 	spin_lock_bh(&ep->lock);
 	spin_lock(&board->lock);
 	number = publish(ep, claim);

@@ -27,6 +27,7 @@
 
 #include <emx/dev.h>
 
+#include "compat.h"
 #include "fw.h"
 
 struct emx_endpoint;
@@ -128,6 +129,8 @@ struct emx_endpoint {
 	struct rcu_work free;
 	/* Who. */
 	struct mm_struct *mm; /* whose addresses the commands contain; only its structure is held */
+	struct mmu_notifier notifier; /* tells when those are gone */
+	bool watched;
 	pid_t tgid;
 	u32 uid;
 	char command[TASK_COMM_LEN];
@@ -227,7 +230,10 @@ void emx_tx_all(struct emx_board *board, struct sk_buff_head *frames);
  * EMX_IOC_CLAIM says. Sleeps.
  */
 struct emx_endpoint *emx_endpoint_claim(struct net *net, struct emx_dev_claim *claim);
-/* Nothing comes in or goes out any more, pages are unpinned. Repeated calls do nothing. Sleeps. */
+/*
+ * Nothing comes in or goes out any more, pages are unpinned. Repeated calls do nothing. Sleeps.
+ * Whoever ends the last use of the process's address space calls it, too.
+ */
 void emx_endpoint_close(struct emx_endpoint *ep);
 /* Frees a closed endpoint, later. */
 void emx_endpoint_free(struct emx_endpoint *ep);

@@ -6,7 +6,7 @@
  * Anybody may open the device and ask about the boards of his network namespace. EMX_IOC_CLAIM
  * makes the file an endpoint: then it takes commands, can be mapped, and polls readable while its
  * event ring holds an event. The endpoint ends when the process that claimed it closes any copy of
- * the file, or ends; a forked child does not keep it.
+ * the file, executes another program, or ends; a forked child does not keep it.
  *
  * Versions: the number of an ioctl contains the size of its structure, so what has grown since
  * fails with ENOTTY. Before anything else a program asks EMX_IOC_VERSION, whose structure never
