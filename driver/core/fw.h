@@ -104,19 +104,27 @@ struct fw_pkt {
 	__u64 dst_mac;
 	__u16 tag;
 	__u16 advert; /* CONNECT, HOST QUERY, HOST REPLY */
-	__u32 handle; /* PULL, PULL REPLY, NACK MCP */
+	__u32 handle; /* PULL, PULL REPLY, NACK MCP, X PULL, X DATA */
 	__u32 magic; /* the same, and HOST QUERY, HOST REPLY */
-	__u32 total; /* PULL */
+	__u32 total; /* PULL, X PULL */
 	__u32 window; /* PULL: 32 bits in dialect N; msg.u.window.id is its low byte */
 	__u32 skip; /* PULL */
-	__u32 length; /* PULL: block length; PULL REPLY: data bytes = msg.data_len */
-	__u32 frame; /* PULL: frame index; PULL REPLY: frame number modulo 256 */
+	__u32 length; /* PULL: block length; PULL REPLY, X DATA: data bytes = msg.data_len */
+	__u32 frame; /* frame index; PULL REPLY: modulo 256 */
 	__u32 position; /* PULL REPLY; NOTE bytes from the start of the message */
 	__u32 serial; /* RAW */
 	__u64 board; /* RAW: address told in the beacon */
 	__u8 exponent; /* MEDIUM of dialect W */
 	/* HOST REPLY: the string with its NUL; else empty. What is behind it is undefined. */
 	char name[EMX_NAME_MAX];
+	/* Packets of the extension; else undefined, so that no other pays for it. */
+	struct {
+		__u32 checksum; /* X MEDIUM, X DATA: 0 = none */
+		__u16 request; /* X PULL, X DATA */
+		__u16 unit; /* X PULL: bytes in a full frame */
+		__u8 sum; /* X PULL: data with checksums */
+		__u8 want[EMX_X_WANT_LEN]; /* X PULL: bit i: frame `frame` + i */
+	} x;
 };
 
 /* fw_check reads no byte of the frame beyond this many. */
@@ -146,6 +154,20 @@ int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt);
  * header. Payload follows it on the wire; the host pads to EMX_FRAME_MIN.
  */
 __u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr);
+
+/*
+ * Check value of the offer behind the CONNECT in that frame, of at least EMX_OUTER_LEN + 48 bytes;
+ * the one that stands there does not matter.
+ */
+__u64 fw_offer_check(const void *frame);
+
+/* CRC-32C of n more bytes, behind those that gave crc; 0 before the first. */
+__u32 fw_crc32c(__u32 crc, const void *bytes, __u64 n);
+/*
+ * Checksum of an X MEDIUM or X DATA whose header (outer part included) is hdr and whose payload
+ * has that CRC-32C. Never 0, and independent of the checksum that stands in hdr.
+ */
+__u32 fw_checksum(const void *hdr, __u32 payload_crc);
 
 /* Turns the header that fw_encode wrote for a PULL REPLY into that of another frame of its run. */
 void fw_reply_place(void *hdr, __u32 frame, __u32 position, __u32 length);

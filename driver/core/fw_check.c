@@ -46,10 +46,18 @@ static int check_pull(const struct fw_sizes *s, const struct fw_pkt *pkt)
 	return 0;
 }
 
+static int is_offer(__u64 offer)
+{
+	return emx_offer_oldest(offer) > 0 && emx_offer_oldest(offer) <= emx_offer_newest(offer) &&
+	       emx_offer_frame(offer) >= EMX_X_FRAME_MIN && emx_offer_frames(offer) > 0;
+}
+
 static int check_connect(const struct emx_msg *m)
 {
 	if (m->u.connect.session == EMX_SESSION_NONE)
 		return EMX_CNT_DROP_CONNECT;
+	if (m->match && !is_offer(m->match))
+		return EMX_CNT_DROP_CONNECT; /* a command's: of a frame, it is no offer */
 	if (!m->u.connect.is_reply)
 		return 0;
 	if (m->u.connect.status != EMX_CONNECT_OK && m->u.connect.status != EMX_CONNECT_BAD_KEY)
@@ -65,6 +73,40 @@ static int check_nack(const struct emx_msg *m, __u8 last)
 static int check_board(__u64 board)
 {
 	return board == 0 || board >> 48 || fw_mac_is_group(board) ? EMX_CNT_DROP_RAW : 0;
+}
+
+/* ---- of the EtherMX extension ---- */
+
+/* The sender cuts as it likes, but evenly, and into no more fragments than there are bits for. */
+static int check_x_medium(const struct emx_msg *m)
+{
+	const __u32 frag = m->u.medium.frag, position = m->u.medium.position;
+	const __u64 end = (__u64)position + m->data_len;
+	const __u32 unit = frag ? position / frag : m->data_len;
+
+	if (m->msg_len > EMX_X_EAGER_MAX || frag >= EMX_FRAGS_MAX || end > m->msg_len)
+		return EMX_CNT_DROP_FRAGMENT;
+	if (position != frag * unit || m->data_len > unit)
+		return EMX_CNT_DROP_FRAGMENT;
+	if (m->msg_len == 0)
+		return frag ? EMX_CNT_DROP_FRAGMENT : 0;
+	if (m->data_len == 0 || (__u64)unit * EMX_FRAGS_MAX < m->msg_len)
+		return EMX_CNT_DROP_FRAGMENT;
+	return end < m->msg_len && m->data_len != unit ? EMX_CNT_DROP_FRAGMENT : 0;
+}
+
+static int check_x_pull(const struct fw_pkt *pkt)
+{
+	__u32 last = 8 * EMX_X_WANT_LEN;
+
+	if (pkt->total == 0 || pkt->x.unit < EMX_X_UNIT_MIN || pkt->x.unit > EMX_X_UNIT_MAX)
+		return EMX_CNT_DROP_PULL_SHAPE;
+	if (!(pkt->x.want[0] & 1))
+		return EMX_CNT_DROP_PULL_SHAPE;
+	do
+		last--;
+	while (!(pkt->x.want[last / 8] & 1u << last % 8));
+	return ((__u64)pkt->frame + last) * pkt->x.unit < pkt->total ? 0 : EMX_CNT_DROP_PULL_SHAPE;
 }
 
 int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt)
@@ -85,6 +127,12 @@ int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt)
 		return check_nack(&pkt->msg, EMX_NACK_BAD_WINDOW);
 	case EMX_RAW:
 		return check_board(pkt->board);
+	case EMX_X_MEDIUM:
+		return check_x_medium(&pkt->msg);
+	case EMX_X_PULL:
+		return check_x_pull(pkt);
+	case EMX_X_DATA:
+		return pkt->msg.data_len ? 0 : EMX_CNT_DROP_REPLY_SHAPE;
 	default:
 		return 0;
 	}
@@ -230,6 +278,23 @@ static int get_truc(const struct frame *f, struct fw_pkt *pkt)
 	return 0;
 }
 
+/*
+ * The offer behind a CONNECT, or 0. Strangers and older hosts send none, and what stands there
+ * instead may be a copy of ours: only one that was computed for this very frame counts.
+ */
+static __u64 get_offer(const struct frame *f)
+{
+	const struct emx_w_offer *b = (const void *)(f->bytes + f->header);
+	emx_be64 fields;
+	__u64 offer;
+
+	if (f->header + sizeof(*b) > f->len)
+		return 0;
+	__builtin_memcpy(&fields, b, sizeof(fields));
+	offer = emx_get64(fields);
+	return is_offer(offer) && emx_get64(b->check) == fw_offer_check(f->bytes) ? offer : 0;
+}
+
 static int get_connect(const struct frame *f, struct fw_pkt *pkt)
 {
 	const struct emx_w_connect *b = f->body;
@@ -245,6 +310,7 @@ static int get_connect(const struct frame *f, struct fw_pkt *pkt)
 	m->u.connect.start = emx_get16(b->start);
 	m->u.connect.number = b->number;
 	m->u.connect.is_reply = b->is_reply != 0;
+	m->match = get_offer(f);
 	if (m->u.connect.is_reply) {
 		m->session = first;
 		m->u.connect.session = second;
@@ -393,6 +459,78 @@ static int get_nack_mcp(const struct frame *f, struct fw_pkt *pkt)
 	return 0;
 }
 
+/* ---- of the EtherMX extension ---- */
+
+static int get_x_medium(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_x_medium *b = f->body;
+
+	fw_zero(&pkt->x, sizeof(pkt->x));
+	get_eager_header(f, pkt);
+	pkt->msg.msg_len = emx_get32(b->eager.length32);
+	pkt->msg.u.medium.position = emx_get32(b->position);
+	pkt->msg.u.medium.frag = b->frag;
+	pkt->x.checksum = emx_get32(b->checksum);
+	return get_payload(f, emx_get16(b->frag_len), pkt);
+}
+
+static int get_x_report(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_x_report *b = f->body;
+	struct emx_msg *m = &pkt->msg;
+	const int why = get_payload(f, emx_get16(b->state_len), pkt);
+
+	fw_zero(&pkt->x, sizeof(pkt->x));
+	if (m->data_len > EMX_X_STATE_LEN)
+		m->data_len = EMX_X_STATE_LEN; /* a newer sender says more */
+	get_endpoints(f, pkt);
+	m->session = emx_get32(b->session);
+	m->ack = emx_get16(b->ack);
+	m->seq = emx_get16(b->next);
+	m->u.report.counter = emx_get32(b->counter);
+	m->u.report.echo = emx_get32(b->echo);
+	m->u.report.room = emx_get16(b->room);
+	m->u.report.ask = b->flags & EMX_X_REPORT_ASK;
+	return why;
+}
+
+static int get_x_pull(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_x_pull *b = f->body;
+
+	get_endpoints(f, pkt);
+	fw_zero(&pkt->x, sizeof(pkt->x));
+	pkt->msg.session = emx_get32(b->session);
+	pkt->total = emx_get32(b->total);
+	pkt->window = b->window;
+	pkt->msg.u.window.id = b->window;
+	pkt->msg.u.window.tag = b->window_tag;
+	pkt->msg.u.window.offset = emx_get16(b->window_offset);
+	pkt->handle = emx_get32(b->handle);
+	pkt->magic = emx_get32(b->magic);
+	pkt->frame = emx_get32(b->first);
+	pkt->x.unit = emx_get16(b->unit);
+	pkt->x.request = emx_get16(b->request);
+	pkt->x.sum = b->flags & EMX_X_PULL_SUM;
+	__builtin_memcpy(pkt->x.want, b->want, sizeof(b->want));
+	return 0;
+}
+
+static int get_x_data(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_x_data *b = f->body;
+
+	get_endpoints(f, pkt);
+	fw_zero(&pkt->x, sizeof(pkt->x));
+	pkt->handle = emx_get32(b->handle);
+	pkt->magic = emx_get32(b->magic);
+	pkt->frame = emx_get32(b->frame);
+	pkt->length = emx_get16(b->length);
+	pkt->x.request = emx_get16(b->request);
+	pkt->x.checksum = emx_get32(b->checksum);
+	return get_payload(f, pkt->length, pkt);
+}
+
 static int (*const readers[])(const struct frame *f, struct fw_pkt *pkt) = {
 	[EMX_RAW] = get_raw,
 	[EMX_HOST_QUERY] = get_query,
@@ -408,6 +546,10 @@ static int (*const readers[])(const struct frame *f, struct fw_pkt *pkt) = {
 	[EMX_NOTIFY] = get_notify,
 	[EMX_NACK_LIB] = get_nack_lib,
 	[EMX_NACK_MCP] = get_nack_mcp,
+	[EMX_X_MEDIUM] = get_x_medium,
+	[EMX_X_REPORT] = get_x_report,
+	[EMX_X_PULL] = get_x_pull,
+	[EMX_X_DATA] = get_x_data,
 };
 
 /* Rules 1 and 2, and the start of 3: the outer header. */

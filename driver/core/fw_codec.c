@@ -20,6 +20,10 @@ union body {
 	struct emx_w_nack_lib nack_lib;
 	struct emx_w_nack_mcp nack_mcp;
 	struct emx_w_beacon beacon;
+	struct emx_w_x_medium x_medium;
+	struct emx_w_x_report x_report;
+	struct emx_w_x_pull x_pull;
+	struct emx_w_x_data x_data;
 };
 
 struct row {
@@ -95,6 +99,17 @@ static void put_connect(const struct fw_sizes *s, const struct fw_pkt *pkt, unio
 	b->connect.is_reply = (__u8)reply;
 	b->connect.number = m->u.connect.number;
 	b->connect.status = reply ? m->u.connect.status : 0;
+}
+
+/* Behind the body: the frame is complete but for it. */
+static void put_offer(__u64 offer, void *frame)
+{
+	struct emx_w_offer *to =
+		(void *)((__u8 *)frame + EMX_OUTER_LEN + sizeof(struct emx_w_connect));
+	const emx_be64 fields = emx_put64(offer);
+
+	__builtin_memcpy(to, &fields, sizeof(fields));
+	to->check = emx_put64(fw_offer_check(frame));
 }
 
 static inline void put_numbers(const struct emx_msg *m, struct emx_w_eager *b)
@@ -232,6 +247,68 @@ static void put_nack_mcp(const struct fw_sizes *s, const struct fw_pkt *pkt, uni
 	b->nack_mcp.magic = emx_put32(pkt->magic);
 }
 
+/* ---- the EtherMX extension ---- */
+
+static void put_x_medium(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	const struct emx_msg *m = &pkt->msg;
+
+	(void)s;
+	put_endpoints(pkt, b);
+	put_numbers(m, &b->eager);
+	b->eager.length32 = emx_put32(m->msg_len);
+	b->x_medium.position = emx_put32(m->u.medium.position);
+	b->x_medium.frag_len = emx_put16((__u16)m->data_len);
+	b->x_medium.frag = m->u.medium.frag;
+	b->x_medium.checksum = emx_put32(pkt->x.checksum);
+}
+
+static void put_x_report(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	const struct emx_msg *m = &pkt->msg;
+
+	(void)s;
+	put_endpoints(pkt, b);
+	b->x_report.flags = m->u.report.ask ? EMX_X_REPORT_ASK : 0;
+	b->x_report.session = emx_put32(m->session);
+	b->x_report.ack = emx_put16(m->ack);
+	b->x_report.next = emx_put16(m->seq);
+	b->x_report.counter = emx_put32(m->u.report.counter);
+	b->x_report.echo = emx_put32(m->u.report.echo);
+	b->x_report.room = emx_put16(m->u.report.room);
+	b->x_report.state_len = emx_put16((__u16)m->data_len);
+}
+
+static void put_x_pull(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	(void)s;
+	put_endpoints(pkt, b);
+	b->x_pull.flags = pkt->x.sum ? EMX_X_PULL_SUM : 0;
+	b->x_pull.session = emx_put32(pkt->msg.session);
+	b->x_pull.total = emx_put32(pkt->total);
+	b->x_pull.window = (__u8)pkt->window;
+	b->x_pull.window_tag = pkt->msg.u.window.tag;
+	b->x_pull.window_offset = emx_put16((__u16)pkt->msg.u.window.offset);
+	b->x_pull.handle = emx_put32(pkt->handle);
+	b->x_pull.magic = emx_put32(pkt->magic);
+	b->x_pull.unit = emx_put16(pkt->x.unit);
+	b->x_pull.request = emx_put16(pkt->x.request);
+	b->x_pull.first = emx_put32(pkt->frame);
+	__builtin_memcpy(b->x_pull.want, pkt->x.want, sizeof(pkt->x.want));
+}
+
+static void put_x_data(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+{
+	(void)s;
+	put_endpoints(pkt, b);
+	b->x_data.handle = emx_put32(pkt->handle);
+	b->x_data.magic = emx_put32(pkt->magic);
+	b->x_data.frame = emx_put32(pkt->frame);
+	b->x_data.request = emx_put16(pkt->x.request);
+	b->x_data.length = emx_put16((__u16)pkt->msg.data_len);
+	b->x_data.checksum = emx_put32(pkt->x.checksum);
+}
+
 /* clang-format off */
 #define ROW(type, w, n, put) \
 	[type] = { sizeof(struct w), sizeof(struct n), put }
@@ -252,6 +329,10 @@ static const struct row rows[] = {
 	ROW(EMX_NOTIFY, emx_w_notify, emx_w_notify, put_notify),
 	ROW(EMX_NACK_LIB, emx_w_nack_lib, emx_w_nack_lib, put_nack_lib),
 	ROW(EMX_NACK_MCP, emx_w_nack_mcp, emx_w_nack_mcp, put_nack_mcp),
+	ROW(EMX_X_MEDIUM, emx_w_x_medium, emx_w_x_medium, put_x_medium),
+	ROW(EMX_X_REPORT, emx_w_x_report, emx_w_x_report, put_x_report),
+	ROW(EMX_X_PULL, emx_w_x_pull, emx_w_x_pull, put_x_pull),
+	ROW(EMX_X_DATA, emx_w_x_data, emx_w_x_data, put_x_data),
 };
 
 __u32 fw_body_len(const struct fw_sizes *s, __u8 type)
@@ -302,6 +383,10 @@ __u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr)
 		__builtin_memcpy(to + len, pkt->name, name_len(pkt));
 		to[len + name_len(pkt) - 1] = 0;
 		len += name_len(pkt);
+	}
+	if (pkt->msg.type == EMX_CONNECT && pkt->msg.match) {
+		put_offer(pkt->msg.match, hdr);
+		len += sizeof(struct emx_w_offer);
 	}
 	return len;
 }

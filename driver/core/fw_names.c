@@ -19,6 +19,10 @@ static const char *const type_names[] = {
 	[EMX_NOTIFY] = "NOTIFY",
 	[EMX_NACK_LIB] = "NACK_LIB",
 	[EMX_NACK_MCP] = "NACK_MCP",
+	[EMX_X_MEDIUM] = "X_MEDIUM",
+	[EMX_X_REPORT] = "X_REPORT",
+	[EMX_X_PULL] = "X_PULL",
+	[EMX_X_DATA] = "X_DATA",
 };
 
 const char *fw_type_name(unsigned int type)

@@ -23,6 +23,15 @@ static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, st
 		rx_event(pkt, fx);
 }
 
+/* Packets of the extension, which nothing of ours sends yet. */
+static void rx_unused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
+{
+	(void)ep;
+	(void)pkt;
+	(void)now;
+	fw_drop(fx, EMX_CNT_DROP_EXTENSION);
+}
+
 static const struct {
 	/* FW_NULL: the packet is an event for the library as it is */
 	void (*receive)(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
@@ -39,6 +48,10 @@ static const struct {
 	[EMX_NOTIFY] = { FW_NULL, REFUSE_LIB },
 	[EMX_NACK_LIB] = { FW_NULL, UNCHECKED },
 	[EMX_NACK_MCP] = { fw_pull_refused, UNCHECKED },
+	[EMX_X_MEDIUM] = { rx_unused, REFUSE_LIB },
+	[EMX_X_REPORT] = { rx_unused, IGNORE },
+	[EMX_X_PULL] = { rx_unused, REFUSE_MCP },
+	[EMX_X_DATA] = { rx_unused, UNCHECKED },
 };
 
 /* Nonzero when the packet belongs to another instance of the endpoint; then *fx is filled. */

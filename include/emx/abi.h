@@ -76,10 +76,16 @@ struct emx_msg {
 			__u8 is_reply;
 			__u8 number;
 			__u8 status; /* reply only */
-		} connect; /* .session above: reply: the echo; request: unused */
+		} connect; /* .session above: reply: the echo; request: unused. .match: emx_offer() */
 		struct {
 			__u32 counter;
 		} truc; /* the ack is in .ack */
+		struct {
+			__u32 counter;
+			__u32 echo;
+			__u16 room;
+			__u8 ask;
+		} report; /* X REPORT; .seq: the number used next; payload: struct emx_w_x_state */
 		struct {
 			__u8 reason;
 		} nack;
@@ -93,6 +99,42 @@ struct emx_msg {
 		} link;
 	} u;
 };
+
+/*
+ * The offer of the EtherMX extension that a CONNECT carries, in one number: its fields as they
+ * stand in the frame; 0: none. The check value is the firmware's: an event has an offer only if
+ * it was right.
+ */
+static inline __u64 emx_offer(__u8 newest, __u8 oldest, __u16 wishes, __u16 frame, __u16 frames)
+{
+	return (__u64)newest << 56 | (__u64)oldest << 48 | (__u64)wishes << 32 |
+	       (__u64)frame << 16 | frames;
+}
+
+static inline __u8 emx_offer_newest(__u64 offer)
+{
+	return (__u8)(offer >> 56);
+}
+
+static inline __u8 emx_offer_oldest(__u64 offer)
+{
+	return (__u8)(offer >> 48);
+}
+
+static inline __u16 emx_offer_wishes(__u64 offer)
+{
+	return (__u16)(offer >> 32);
+}
+
+static inline __u16 emx_offer_frame(__u64 offer)
+{
+	return (__u16)(offer >> 16);
+}
+
+static inline __u16 emx_offer_frames(__u64 offer)
+{
+	return (__u16)offer;
+}
 
 /*
  * Counters, one list for the core, the hosts, omx_counters and the documentation:
@@ -169,7 +211,17 @@ struct emx_msg {
 	X(DROP_DIALECT_MEDIUM, "drop: medium of the other dialect", "its sender is set to the other of W and N")  \
 	X(DROP_DIALECT_PULL, "drop: pull of the other dialect", "its sender is set to the other of W and N") \
 	X(DROP_ECHO, "drop: answer to a stranger", "a reply to a question that this board or endpoint never asked") \
-	X(DROP_OVERSIZE, "drop: frame too long", "longer than any of our dialect and size")
+	X(DROP_OVERSIZE, "drop: frame too long", "longer than any of our dialect and size")   \
+	X(RX_X_MEDIUM, "x medium fragments received", "the same by the EtherMX extension")    \
+	X(RX_X_REPORT, "x reports received", "what an EtherMX peer has received and sent")    \
+	X(RX_X_PULL, "x pull requests received", "an EtherMX receiver asks for frames of a large message") \
+	X(RX_X_DATA, "x data frames received", "frames of large messages, by the EtherMX extension") \
+	X(TX_X_MEDIUM, "x medium fragments sent", "repeats included")                         \
+	X(TX_X_REPORT, "x reports sent", "what we have received and sent")                    \
+	X(TX_X_PULL, "x pull requests sent", "repeats included")                              \
+	X(TX_X_DATA, "x data frames sent", "frames of large messages, by the EtherMX extension") \
+	X(DROP_EXTENSION, "drop: extension not in use", "a packet of the EtherMX extension for an endpoint that does not use it") \
+	X(EXTENSION_AGREED, "extension agreed", "sessions of partners that speak the EtherMX extension, too")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

@@ -44,6 +44,11 @@ enum emx_type {
 	EMX_NOTIFY = 43,
 	EMX_NACK_LIB = 44,
 	EMX_NACK_MCP = 45,
+	/* the EtherMX extension, docs/protocol.md */
+	EMX_X_MEDIUM = 112,
+	EMX_X_REPORT = 113,
+	EMX_X_PULL = 114,
+	EMX_X_DATA = 115,
 };
 
 /* Reasons of NACK LIB (1 to 3) and NACK MCP (1 to 4): section 4.13. Nothing else may be sent. */
@@ -61,6 +66,17 @@ enum emx_nack {
 #define EMX_TRUC_ACK 0x55
 #define EMX_RNDV_DATA_LEN 8
 #define EMX_MEDIUM_EXPONENT_W 12
+
+#define EMX_X_VERSION 1 /* newest version of the extension that we speak, and the oldest */
+#define EMX_X_WISH_CHECKSUM 1 /* offer: payload checksums in what is sent to us */
+#define EMX_X_FRAME_MIN 256 /* least that an offer may name as longest frame */
+#define EMX_X_EAGER_MAX 262144 /* bytes of an X MEDIUM message */
+#define EMX_X_STATE_LEN 28 /* of X REPORT that we know */
+#define EMX_X_REPORT_ASK 1 /* X REPORT: answer at once */
+#define EMX_X_PULL_SUM 1 /* X PULL: data with checksums */
+#define EMX_X_UNIT_MIN 64 /* X PULL: bytes in a full frame */
+#define EMX_X_UNIT_MAX (65535 - EMX_OUTER_LEN - 24)
+#define EMX_X_WANT_LEN 16 /* X PULL: bytes of the bitmap */
 
 typedef struct {
 	__u8 b[2];
@@ -299,6 +315,82 @@ struct emx_w_nack_mcp {
 	emx_be32 magic;
 };
 
+/* ---- the EtherMX extension: docs/protocol.md has the layouts ---- */
+
+/* Behind the body of a CONNECT. */
+struct emx_w_offer {
+	__u8 newest;
+	__u8 oldest;
+	emx_be16 wishes;
+	emx_be16 frame; /* longest frame received */
+	emx_be16 frames; /* eager frames held unacknowledged */
+	emx_be64 check;
+};
+
+struct emx_w_x_medium {
+	struct emx_w_eager eager; /* with length32 */
+	emx_be32 position;
+	emx_be16 frag_len;
+	__u8 frag;
+	__u8 reserved31;
+	emx_be32 checksum;
+	__u8 reserved36[4];
+};
+
+/* At most EMX_X_STATE_LEN bytes of struct emx_w_x_state follow. */
+struct emx_w_x_report {
+	__u8 type;
+	__u8 dst_ep;
+	__u8 src_ep;
+	__u8 flags;
+	emx_be32 session;
+	emx_be16 ack;
+	emx_be16 next; /* number that the sender of the report uses next */
+	emx_be32 counter;
+	emx_be32 echo;
+	emx_be16 room; /* eager frames */
+	emx_be16 state_len;
+};
+
+struct emx_w_x_state {
+	__u8 here[16]; /* bit i: number ack + 1 + i */
+	emx_be32 frags; /* of number ack */
+	emx_be16 other; /* number of one more message that lacks fragments */
+	__u8 reserved22[2];
+	emx_be32 other_frags;
+};
+
+struct emx_w_x_pull {
+	__u8 type;
+	__u8 dst_ep;
+	__u8 src_ep;
+	__u8 flags;
+	emx_be32 session;
+	emx_be32 total;
+	__u8 window;
+	__u8 window_tag;
+	emx_be16 window_offset;
+	emx_be32 handle;
+	emx_be32 magic;
+	emx_be16 unit;
+	emx_be16 request;
+	emx_be32 first;
+	__u8 want[EMX_X_WANT_LEN]; /* bit i: frame first + i */
+};
+
+struct emx_w_x_data {
+	__u8 type;
+	__u8 dst_ep;
+	__u8 src_ep;
+	__u8 reserved3;
+	emx_be32 handle;
+	emx_be32 magic;
+	emx_be32 frame;
+	emx_be16 request;
+	emx_be16 length;
+	emx_be32 checksum;
+};
+
 /* Section 6.4: the body of a beacon, 48 bytes. */
 struct emx_w_beacon {
 	__u8 type;
@@ -328,6 +420,12 @@ EMX_WIRE_SIZE(emx_w_truc, 28);
 EMX_WIRE_SIZE(emx_w_nack_lib, 16);
 EMX_WIRE_SIZE(emx_w_nack_mcp, 16);
 EMX_WIRE_SIZE(emx_w_beacon, 48);
+EMX_WIRE_SIZE(emx_w_offer, 16);
+EMX_WIRE_SIZE(emx_w_x_medium, 40);
+EMX_WIRE_SIZE(emx_w_x_report, 24);
+EMX_WIRE_SIZE(emx_w_x_state, EMX_X_STATE_LEN);
+EMX_WIRE_SIZE(emx_w_x_pull, 48);
+EMX_WIRE_SIZE(emx_w_x_data, 24);
 #undef EMX_WIRE_SIZE
 
 #endif

@@ -36,6 +36,27 @@ void judge_medium(const fw_sizes &s, const emx_msg &m)
     must(fw_reasm_add(&r, m.msg_len, m.u.medium.frag, m.u.medium.position, m.data_len) == 1);
 }
 
+void judge_x_medium(const emx_msg &m)
+{
+    must(m.msg_len <= EMX_X_EAGER_MAX && m.u.medium.frag < EMX_FRAGS_MAX);
+    fw_reasm r{};
+    must(fw_reasm_add(&r, m.msg_len, m.u.medium.frag, m.u.medium.position, m.data_len) == 1);
+    must(uint64_t{r.unit} * EMX_FRAGS_MAX >= m.msg_len);
+}
+
+void judge_x_pull(const fw_pkt &p)
+{
+    must(p.x.unit >= EMX_X_UNIT_MIN && p.x.unit <= EMX_X_UNIT_MAX && (p.x.want[0] & 1));
+    for (uint64_t i = 0; i < 8 * EMX_X_WANT_LEN; i++)
+        must(!(p.x.want[i / 8] >> i % 8 & 1) || (p.frame + i) * p.x.unit < p.total);
+}
+
+void judge_offer(uint64_t offer)
+{
+    must(!offer || (emx_offer_oldest(offer) >= 1 && emx_offer_newest(offer) >= emx_offer_oldest(offer) &&
+                    emx_offer_frame(offer) >= EMX_X_FRAME_MIN && emx_offer_frames(offer) >= 1));
+}
+
 void judge(const fw_sizes &s, const fw_pkt &p, uint32_t len)
 {
     const emx_msg &m = p.msg;
@@ -52,7 +73,11 @@ void judge(const fw_sizes &s, const fw_pkt &p, uint32_t len)
     case EMX_HOST_REPLY: return must(std::memchr(p.name, 0, sizeof p.name) != nullptr);
     case EMX_NACK_LIB: return must(m.u.nack.reason >= 1 && m.u.nack.reason <= 3);
     case EMX_NACK_MCP: return must(m.u.nack.reason >= 1 && m.u.nack.reason <= 4);
-    case EMX_CONNECT: return must(m.u.connect.session != EMX_SESSION_NONE);
+    case EMX_CONNECT: judge_offer(m.match); return must(m.u.connect.session != EMX_SESSION_NONE);
+    case EMX_X_MEDIUM: return judge_x_medium(m);
+    case EMX_X_REPORT: return must(m.data_len <= EMX_X_STATE_LEN);
+    case EMX_X_PULL: return judge_x_pull(p);
+    case EMX_X_DATA: return must(m.data_len > 0 && m.data_len == p.length);
     case EMX_RAW: return must(p.board != 0 && p.board >> 40 == (p.board >> 40 & 0xfe));
     }
 }
@@ -81,5 +106,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, std::size_t size)
     must(fw_check(&s, self, again, std::max<uint32_t>(header + p.msg.data_len, EMX_FRAME_MIN), &back) == 0);
     p.msg.data = back.msg.data = 0;
     must(std::memcmp(&p, &back, offsetof(fw_pkt, name)) == 0 && std::strcmp(p.name, back.name) == 0);
+    must(p.msg.type < EMX_X_MEDIUM || std::memcmp(&p.x, &back.x, sizeof p.x) == 0);
     return 0;
 }

@@ -92,6 +92,12 @@ void connect(Line &line, const fw_pkt &p)
             .number("connect.status", c.status);
     else
         line.number("connect.requester", c.session).number("connect.key", c.key);
+    if (const uint64_t offer = p.msg.match)
+        line.number("offer.newest", emx_offer_newest(offer))
+            .number("offer.oldest", emx_offer_oldest(offer))
+            .number("offer.wishes", emx_offer_wishes(offer))
+            .number("offer.frame", emx_offer_frame(offer))
+            .number("offer.frames", emx_offer_frames(offer));
 }
 
 void pull(Line &line, const fw_pkt &p)
@@ -154,6 +160,36 @@ void describe(Line &line, const fw_pkt &p)
     }
 }
 
+/// Packets of the EtherMX extension. Payload of X REPORT is its state, of which nothing is printed.
+void describe_extension(Line &line, const fw_pkt &p)
+{
+    const emx_msg &m = p.msg;
+    endpoints(line, p);
+    if (m.type != EMX_X_DATA)
+        line.number("session", m.session);
+    switch (m.type) {
+    case EMX_X_MEDIUM:
+        line.number("seq", m.seq).number("ack", m.ack).number("match", m.match).number("length", m.msg_len);
+        line.number("frag.size", m.data_len).number("frag", m.u.medium.frag);
+        line.number("position", m.u.medium.position).number("x.checksum", p.x.checksum);
+        break;
+    case EMX_X_REPORT:
+        line.number("ack", m.ack).number("x.next", m.seq).number("x.counter", m.u.report.counter);
+        line.number("x.echo", m.u.report.echo).number("x.room", m.u.report.room);
+        break;
+    case EMX_X_PULL:
+        window(line, p);
+        pull_names(line, p);
+        line.number("pull.total", p.total).number("x.unit", p.x.unit);
+        line.number("x.request", p.x.request).number("x.frame", p.frame);
+        break;
+    default:
+        pull_names(line, p);
+        line.number("x.frame", p.frame).number("x.request", p.x.request).number("x.size", p.length);
+        line.number("x.checksum", p.x.checksum);
+    }
+}
+
 void print_all(const fw_sizes &sizes, const char *path)
 {
     for (const auto &f : emx::test::read_pcap(path)) {
@@ -165,8 +201,12 @@ void print_all(const fw_sizes &sizes, const char *path)
         }
         Line line;
         line.number("type", p.msg.type).number("tag", p.tag);
-        describe(line, p);
-        payload(line, p, f.bytes);
+        if (p.msg.type >= EMX_X_MEDIUM)
+            describe_extension(line, p);
+        else
+            describe(line, p);
+        if (p.msg.type != EMX_X_REPORT)
+            payload(line, p, f.bytes);
         line.print();
     }
 }

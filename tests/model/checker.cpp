@@ -12,6 +12,8 @@ void Checker::sent(const Dialect &dialect, const Bytes &frame)
     if (trusting_) {
         judge_tag(p, frame);
         judge_session(p, frame);
+        judge_offer(p, frame);
+        judge_agreement(p, frame);
     }
     told(p);
 }
@@ -22,6 +24,10 @@ void Checker::told(const Packet &p)
         adverts_[{p.src, p.dst}].insert(p.index);
     if (p.type == connect)
         sessions_[{p.src, p.from}].insert(p.own_session);
+    if (p.type == connect && p.offers && !p.is_reply)
+        offers_[{p.src, p.from, p.dst, p.to}].insert(p.own_session);
+    if (p.type == connect && p.offers && p.is_reply)
+        agreements_[{p.dst, p.to, p.src, p.from}].insert(p.own_session);
 }
 
 /// A receiver drops what bears a tag that it never told, in silence; a release build may take the sender
@@ -32,18 +38,40 @@ void Checker::judge_tag(const Packet &p, const Bytes &frame)
         return;
     auto told = adverts_.find({p.dst, p.src});
     bool known = told != adverts_.end() && told->second.count(p.tag);
-    bool silent = is_sequenced(p.type) || p.type == pull || p.type == truc;
+    bool silent = is_sequenced(p.type) || p.type == pull || p.type == truc || p.type >= x_medium;
     if (p.tag == no_index ? silent && !known : told != adverts_.end() && !known)
         violate("2.2: a tag that the receiver never told", frame);
 }
 
 void Checker::judge_session(const Packet &p, const Bytes &frame)
 {
-    if (!is_sequenced(p.type) && p.type != pull && p.type != truc && !(p.type == connect && p.is_reply))
+    if (!is_sequenced(p.type) && p.type != pull && p.type != truc && !(p.type == connect && p.is_reply) &&
+        (p.type < x_medium || p.type == x_data))
         return;
     auto told = sessions_.find({p.dst, p.to});
     if (told != sessions_.end() && !told->second.count(p.session))
         violate("3: a session that the destination never had", frame);
+}
+
+/// An answer offers only what the request did, so that who made none is not answered with bytes unknown to
+/// it.
+void Checker::judge_offer(const Packet &p, const Bytes &frame) const
+{
+    if (p.type != connect || !p.is_reply || !p.offers)
+        return;
+    auto asked = offers_.find({p.dst, p.to, p.src, p.from});
+    if (asked == offers_.end() || !asked->second.count(p.session))
+        violate("extension: a reply with an offer to a request without", frame);
+}
+
+/// Packets of the extension go to sessions that agreed to it only; data to whoever asked for it by one.
+void Checker::judge_agreement(const Packet &p, const Bytes &frame) const
+{
+    if (p.type < x_medium || p.type == x_data)
+        return;
+    auto agreed = agreements_.find({p.src, p.from, p.dst, p.to});
+    if (agreed == agreements_.end() || !agreed->second.count(p.session))
+        violate("extension: a packet of it without an agreement", frame);
 }
 
 } // namespace emx::model

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace emx::model {
@@ -23,10 +24,15 @@ public:
 private:
     void judge_tag(const Packet &packet, const Bytes &frame);
     void judge_session(const Packet &packet, const Bytes &frame);
+    void judge_offer(const Packet &packet, const Bytes &frame) const;
+    void judge_agreement(const Packet &packet, const Bytes &frame) const;
 
     bool trusting_ = true;
     std::map<std::pair<uint64_t, uint64_t>, std::set<uint16_t>> adverts_; ///< by teller and told
     std::map<std::pair<uint64_t, uint8_t>, std::set<uint32_t>> sessions_; ///< by board and endpoint
+    using Way = std::tuple<uint64_t, uint8_t, uint64_t, uint8_t>; ///< boards and endpoints: from, to
+    std::map<Way, std::set<uint32_t>> offers_; ///< sessions whose requests offered the extension, from asker
+    std::map<Way, std::set<uint32_t>> agreements_; ///< sessions that may be sent packets of it, to replier
 };
 
 } // namespace emx::model

@@ -3,6 +3,8 @@
 // that the wire specification forbids.
 #include "checker.hpp"
 
+#include <tests/support/golden.hpp>
+
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -203,4 +205,80 @@ TEST_CASE("tags and sessions are those that the receiver told")
     CHECK_THROWS_AS(c.sent(dialect_w(), frame_of(connect, [](Packet &p) { p.index = no_index; })), Violation);
     c.distrust();
     CHECK_NOTHROW(c.sent(dialect_w(), frame_of(tiny, [](Packet &p) { p.session = 1; })));
+}
+
+TEST_CASE("an offer of the extension is whole and right")
+{
+    for (const char *name : {"connect_request_offer", "connect_reply_offer"}) {
+        INFO(name);
+        const Bytes f = emx::test::golden(EMX_WIRE_FOLDER, name);
+        CHECK(read_strictly(dialect_w(), f).offers);
+        for (size_t i = 48; i < f.size(); i++) {
+            Bytes other = f;
+            other[i] ^= 0x10;
+            refused(other, "a byte of the offer");
+        }
+        Bytes other = f;
+        other[39] ^= 1;
+        refused(other, "of another session");
+        other = f;
+        other.pop_back();
+        refused(other, "cut");
+    }
+    CHECK_FALSE(read_strictly(dialect_w(), frame_of(connect)).offers);
+}
+
+TEST_CASE("packets of the extension are taken as laid down, and no other")
+{
+    const struct {
+        const char *name;
+        std::vector<std::pair<size_t, uint8_t>> wrong; ///< byte and value
+    } rows[] = {
+        {"x_medium", {{19, 1}, {23, 0x29}, {45, 41}, {46, 32}, {46, 4}, {47, 1}, {52, 1}}},
+        {"x_report", {{19, 2}, {39, 29}, {39, 27}}},
+        {"x_pull", {{19, 2}, {47, 4}, {48, 0x80}, {40, 0}, {63, 1}}},
+        {"x_data", {{19, 1}, {35, 0}, {35, 63}, {35, 65}}},
+    };
+    for (auto &row : rows) {
+        INFO(row.name);
+        const Bytes f = emx::test::golden(EMX_WIRE_FOLDER, row.name);
+        CHECK_NOTHROW(read_strictly(dialect_w(), f));
+        for (auto [at, value] : row.wrong) {
+            INFO(at << " " << int(value));
+            Bytes other = f;
+            other[at] = value;
+            refused(other, row.name);
+        }
+    }
+}
+
+TEST_CASE("who did not agree to the extension is not sent it")
+{
+    const Bytes request = emx::test::golden(EMX_WIRE_FOLDER, "connect_request_offer");
+    const Bytes reply = emx::test::golden(EMX_WIRE_FOLDER, "connect_reply_offer");
+    const Bytes fragment = emx::test::golden(EMX_WIRE_FOLDER, "x_medium"); // to the replier
+    const Bytes data = emx::test::golden(EMX_WIRE_FOLDER, "x_data");
+    Packet told; // the index that B gives A, and A's for B
+    told.type = host_query;
+    auto meet = [&](Checker &c) {
+        told.src = us_mac;
+        told.dst = peer_mac;
+        told.index = 1;
+        c.told(told);
+        std::swap(told.src, told.dst);
+        told.index = 3;
+        c.told(told);
+    };
+    Checker c;
+    meet(c);
+    CHECK_THROWS_AS(c.sent(dialect_w(), reply), Violation); // to a request without an offer
+    CHECK_THROWS_AS(c.sent(dialect_w(), fragment), Violation);
+    CHECK_NOTHROW(c.sent(dialect_w(), data));
+    CHECK_NOTHROW(c.sent(dialect_w(), request));
+    CHECK_THROWS_AS(c.sent(dialect_w(), fragment), Violation); // not answered yet
+    CHECK_NOTHROW(c.sent(dialect_w(), reply));
+    CHECK_NOTHROW(c.sent(dialect_w(), fragment));
+    Bytes other = fragment;
+    other[36] ^= 1;
+    CHECK_THROWS_AS(c.sent(dialect_w(), other), Violation); // another session
 }

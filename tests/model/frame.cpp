@@ -234,6 +234,10 @@ const char *type_name(uint8_t type)
     case notify: return "NOTIFY";
     case nack_lib: return "NACK LIB";
     case nack_mcp: return "NACK MCP";
+    case x_medium: return "X MEDIUM";
+    case x_report: return "X REPORT";
+    case x_pull: return "X PULL";
+    case x_data: return "X DATA";
     default: return "unassigned type";
     }
 }

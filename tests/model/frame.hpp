@@ -33,6 +33,11 @@ enum Type : uint8_t {
     notify = 43,
     nack_lib = 44,
     nack_mcp = 45,
+    // the EtherMX extension (docs/protocol.md), which the model does not speak
+    x_medium = 112,
+    x_report = 113,
+    x_pull = 114,
+    x_data = 115,
 };
 
 /// The sizes that both ends share (section 5.2).
@@ -76,6 +81,7 @@ struct Packet {
     uint8_t reason = 0;
     std::string name;
     Bytes data;
+    bool offers = false; ///< a connect with an offer of the extension
 };
 
 /// A frame that nobody may send; what() holds the rule and the frame.
@@ -85,7 +91,8 @@ struct Violation : std::runtime_error {
 [[noreturn]] void violate(const std::string &rule, const Bytes &frame);
 
 /// Reads a frame of a sender that keeps every rule: section 13, the recommendations of 2.3 and 2.4 for
-/// senders, and what makes an Open-MX host abort or crash (4.13, 6.3, 6.4, 10.2). Throws Violation.
+/// senders, and what makes an Open-MX host abort or crash (4.13, 6.3, 6.4, 10.2); of the extension's
+/// packets and offers, what docs/protocol.md says. Throws Violation.
 Packet read_strictly(const Dialect &dialect, const Bytes &frame);
 
 /// How a frame is written.

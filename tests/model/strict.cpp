@@ -64,6 +64,12 @@ private:
     void read_nack_mcp();
     void read_host();
     void read_raw() const;
+    void read_offer();
+    void read_x_medium();
+    void read_x_report();
+    void read_x_pull();
+    void read_x_data();
+    bool bit(size_t at, unsigned number) const { return u8(at + number / 8) >> number % 8 & 1; }
 
     const Dialect &d_;
     const Bytes &f_;
@@ -238,7 +244,105 @@ void Reader::read_connect()
         reserved(28, 29);
     }
     must(p_.own_session != no_session, "7.1: a session that nobody may draw");
+    p_.offers = f_.size() > 60;
+    if (p_.offers)
+        return read_offer();
     ends(32, 0);
+}
+
+void Reader::read_offer()
+{
+    ends(32, 16);
+    must(u8(32) == 1 && u8(33) == 1, "extension, offer: version");
+    must(u16(34) <= 1, "extension, offer: wishes that nobody knows");
+    must(u16(36) >= 256 && u16(38) >= 1, "extension, offer: sizes");
+    uint64_t sum = 0xcbf29ce484222325;
+    auto add = [&](size_t from, size_t to) {
+        for (size_t i = from; i < to; i++) {
+            sum ^= f_[i];
+            sum *= 0x100000001b3;
+        }
+    };
+    add(0, 12);
+    add(16, 19);
+    add(32, 44);
+    add(48, 56);
+    must(get(40, 8) == sum, "extension, offer: check value");
+}
+
+void Reader::read_x_medium()
+{
+    ends_of();
+    session_at(20);
+    p_.length = u32(4);
+    p_.seq = u16(8);
+    p_.ack = u16(10);
+    p_.match = get(12, 8);
+    p_.position = u32(24);
+    const uint32_t n = u16(28);
+    p_.fragment = u8(30);
+    reserved(31, 32);
+    reserved(36, 40);
+    must(p_.length <= 262144 && p_.fragment <= 31, "extension, X MEDIUM: length or fragment number");
+    must(n > 0 || p_.length == 0, "extension, X MEDIUM: empty fragment");
+    must(uint64_t{p_.position} + n <= p_.length, "extension, X MEDIUM: beyond its message");
+    const bool last = p_.position + n == p_.length;
+    if (p_.fragment == 0)
+        must(p_.position == 0 && (last || n * uint64_t{32} >= p_.length),
+             "extension, X MEDIUM: first fragment");
+    else
+        must(p_.position % p_.fragment == 0 && n <= p_.position / p_.fragment &&
+                 (last || n == p_.position / p_.fragment) &&
+                 p_.position / p_.fragment * uint64_t{32} >= p_.length,
+             "extension, X MEDIUM: fragments are even");
+    ends(40, n);
+    take_data(40, n);
+}
+
+void Reader::read_x_report()
+{
+    p_.to = u8(1);
+    p_.from = u8(2);
+    must(u8(3) <= 1, "extension, X REPORT: flags that nobody knows");
+    session_at(4);
+    p_.ack = u16(8);
+    p_.counter = u32(12);
+    must(u16(22) <= 28, "extension, X REPORT: more state than is laid down");
+    ends(24, u16(22));
+}
+
+void Reader::read_x_pull()
+{
+    p_.to = u8(1);
+    p_.from = u8(2);
+    must(u8(3) <= 1, "extension, X PULL: flags that nobody knows");
+    session_at(4);
+    p_.length = u32(8);
+    p_.window = u8(12);
+    p_.window_tag = u8(13);
+    p_.window_offset = u16(14);
+    p_.handle = u32(16);
+    p_.magic = u32(20);
+    p_.frame_index = u32(28);
+    const uint64_t unit = u16(24);
+    must(p_.length > 0 && unit >= 64 && unit <= 65495, "extension, X PULL: sizes");
+    must(bit(32, 0), "extension, X PULL: the first frame is wanted");
+    for (unsigned i = 0; i < 128; i++)
+        must(!bit(32, i) || (uint64_t{p_.frame_index} + i) * unit < p_.length,
+             "extension, X PULL: a frame behind the end");
+    ends(48, 0);
+}
+
+void Reader::read_x_data()
+{
+    ends_of();
+    p_.handle = u32(4);
+    p_.magic = u32(8);
+    p_.frame_index = u32(12);
+    const uint32_t n = u16(18);
+    must(n > 0, "extension, X DATA: no data");
+    ends(24, n);
+    take_data(24, n);
 }
 
 void Reader::read_notify()
@@ -341,6 +445,10 @@ Packet Reader::read()
     case notify: read_notify(); break;
     case nack_lib: read_nack_lib(); break;
     case nack_mcp: read_nack_mcp(); break;
+    case x_medium: read_x_medium(); break;
+    case x_report: read_x_report(); break;
+    case x_pull: read_x_pull(); break;
+    case x_data: read_x_data(); break;
     default: must(false, "3: a type that nobody sends");
     }
     return p_;

@@ -95,7 +95,18 @@ std::string judge_connect(const Bytes &f)
         return "connect session";
     if (c.status && (!c.is_reply || c.status != EMX_CONNECT_BAD_KEY))
         return "connect status";
-    return ends(f, sizeof c, 0);
+    return ends(f, sizeof c, f.size() > EMX_FRAME_MIN ? sizeof(emx_w_offer) : 0);
+}
+
+/// The extension's packets are judged by tests/model; here, that they end where they say.
+std::string judge_extension(const Bytes &f)
+{
+    switch (f[16]) {
+    case EMX_X_MEDIUM: return ends(f, sizeof(emx_w_x_medium), emx_get16(body<emx_w_x_medium>(f).frag_len));
+    case EMX_X_REPORT: return ends(f, sizeof(emx_w_x_report), emx_get16(body<emx_w_x_report>(f).state_len));
+    case EMX_X_PULL: return ends(f, sizeof(emx_w_x_pull), 0);
+    default: return ends(f, sizeof(emx_w_x_data), emx_get16(body<emx_w_x_data>(f).length));
+    }
 }
 
 /// A board address and an endpoint in one number.
@@ -158,6 +169,10 @@ std::string WireChecker::judge(const fw_sizes &s, const Bytes &f)
     case EMX_HOST_QUERY:
     case EMX_HOST_REPLY:
     case EMX_RAW: return judge_host(f);
+    case EMX_X_MEDIUM:
+    case EMX_X_REPORT:
+    case EMX_X_PULL:
+    case EMX_X_DATA: return judge_extension(f);
     default: return judge_control(f);
     }
 }

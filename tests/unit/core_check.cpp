@@ -85,9 +85,11 @@ TEST_CASE("fw_check__outer_header")
 
 TEST_CASE("fw_check__short_frames_of_every_type")
 {
-    for (const char *name :
-         {"beacon", "host_query", "host_reply", "connect_request", "connect_reply", "tiny", "small",
-          "medium_w", "rndv", "pull_w", "pull_reply_w", "notify", "truc", "nack_lib", "nack_mcp"})
+    for (const char *name : {"beacon",        "host_query", "host_reply",   "connect_request",
+                             "connect_reply", "tiny",       "small",        "medium_w",
+                             "rndv",          "pull_w",     "pull_reply_w", "notify",
+                             "truc",          "nack_lib",   "nack_mcp",     "x_medium",
+                             "x_report",      "x_pull",     "x_data",       "connect_request_offer"})
         for (std::size_t length = 0; length < 60; length++) {
             Bytes frame = golden(EMX_WIRE_FOLDER, name);
             frame.resize(length);
@@ -261,4 +263,163 @@ TEST_CASE("fw_check__host_rows")
     REQUIRE(check(sizes_w(), longest) == ok);
     longest.resize(111);
     REQUIRE(check(sizes_w(), longest) == bad);
+}
+
+TEST_CASE("fw_check__extension_rows")
+{
+    int bad = EMX_CNT_DROP_FRAGMENT;
+    run(sizes_n(1500),
+        {
+            {"as it is", "x_medium", {}, ok},
+            {"beyond the frame", "x_medium", {}, EMX_CNT_DROP_LENGTH, 97},
+            {"beyond the message", "x_medium", {{22, {0x23, 0x27}}}, bad},
+            {"before its end, not full", "x_medium", {{22, {0x23, 0x29}}}, bad},
+            {"empty", "x_medium", {{44, {0, 0}}}, bad},
+            {"empty message", "x_medium", {{20, {0, 0, 0, 0}}, {40, {0, 0, 0, 0}}, {44, {0, 0, 0}}}, ok},
+            {"empty message, fragment 1",
+             "x_medium",
+             {{20, {0, 0, 0, 0}}, {40, {0, 0, 0, 0}}, {44, {0, 0}}},
+             bad},
+            {"position 0 of fragment 1", "x_medium", {{40, {0, 0, 0, 0}}}, bad},
+            {"position of fragment 0", "x_medium", {{46, {0}}}, bad},
+            {"uneven", "x_medium", {{46, {4}}}, bad},
+            {"number 32", "x_medium", {{46, {32}}}, bad},
+            {"too many fragments", "x_medium", {{40, {0, 0, 0, 42}}}, bad},
+            {"longest", "x_medium", {{20, {0, 4, 0, 0}}, {40, {0, 3, 0xff, 0xd6}}, {46, {31}}}, bad},
+            {"one byte longer", "x_medium", {{20, {0, 4, 0, 1}}, {40, {0, 3, 0xff, 0xd7}}}, bad},
+            {"garbage in reserved bytes", "x_medium", {{19, {9}}, {47, {9}}, {52, {9, 9, 9, 9}}}, ok},
+            {"report as it is", "x_report", {}, ok},
+            {"report beyond the frame", "x_report", {}, EMX_CNT_DROP_LENGTH, 67},
+            {"report without state", "x_report", {{38, {0, 0}}}, ok, 60},
+            {"report of a newer version", "x_report", {{38, {0, 60}}}, ok, 100},
+            {"report with unknown flags", "x_report", {{19, {0xfe}}}, ok},
+        });
+    bad = EMX_CNT_DROP_PULL_SHAPE;
+    run(sizes_w(), {
+                       {"as it is", "x_pull", {}, ok},
+                       {"total 0", "x_pull", {{24, {0, 0, 0, 0}}}, bad},
+                       {"just so long", "x_pull", {{24, {0, 1, 0x81, 0x9b}}}, ok},
+                       {"last frame behind the end", "x_pull", {{24, {0, 1, 0x81, 0x9a}}}, bad},
+                       {"first frame not wanted", "x_pull", {{48, {0x80}}}, bad},
+                       {"nothing wanted", "x_pull", {{48, {0, 0}}}, bad},
+                       {"frame 2^32 - 1", "x_pull", {{44, {255, 255, 255, 255}}}, bad},
+                       {"unit 63", "x_pull", {{40, {0, 63}}}, bad},
+                       {"unit 64", "x_pull", {{40, {0, 64}}}, ok},
+                       {"unit 65496", "x_pull", {{40, {255, 0xd8}}, {24, {255}}}, bad},
+                       {"unit 65495", "x_pull", {{40, {255, 0xd7}}, {24, {255}}}, ok},
+                       {"data as it is", "x_data", {}, ok},
+                       {"data beyond the frame", "x_data", {}, EMX_CNT_DROP_LENGTH, 103},
+                       {"no data", "x_data", {{34, {0, 0}}}, EMX_CNT_DROP_REPLY_SHAPE},
+                       {"data with garbage in its reserved byte", "x_data", {{19, {9}}}, ok},
+                   });
+}
+
+namespace {
+
+/// The offer that fw_check sees in a frame, which must be a sound CONNECT.
+uint64_t offer_of(const Bytes &frame)
+{
+    std::unique_ptr<uint8_t[]> exact(new uint8_t[frame.size()]);
+    std::copy(frame.begin(), frame.end(), exact.get());
+    const fw_sizes w = sizes_w();
+    fw_pkt pkt;
+    REQUIRE(fw_check(&w, 0, exact.get(), static_cast<uint32_t>(frame.size()), &pkt) == 0);
+    return pkt.msg.match;
+}
+
+/// Gives a CONNECT that offer and the check value that belongs to it.
+void put_offer(Bytes &frame, uint64_t offer)
+{
+    const emx_be64 fields = emx_put64(offer);
+    std::memcpy(&frame[48], &fields, sizeof fields);
+    const emx_be64 right = emx_put64(fw_offer_check(frame.data()));
+    std::memcpy(&frame[56], &right, sizeof right);
+}
+
+} // namespace
+
+TEST_CASE("fw_check__offer_is_taken_only_from_the_frame_it_was_made_for")
+{
+    for (const char *name : {"connect_request_offer", "connect_reply_offer"}) {
+        CAPTURE(name);
+        const Bytes frame = golden(EMX_WIRE_FOLDER, name);
+        const uint64_t offer = offer_of(frame);
+        REQUIRE(offer != 0);
+        Bytes longer = frame;
+        longer.resize(200, 0x5a);
+        REQUIRE(offer_of(longer) == offer);
+        Bytes shorter = frame;
+        shorter.resize(63);
+        REQUIRE(offer_of(shorter) == 0);
+        for (std::size_t i = 0; i < frame.size(); i++) {
+            // What no offer depends on: EtherType, tag, data length, number, advert, status, reserved bytes.
+            const bool covered = i < 12 || (i >= 17 && i < 19) || (i >= 32 && i < 44) || i >= 48;
+            Bytes other = frame;
+            other[i] ^= i == 42 ? 2 : 0x40; // a kind of 2 instead of 0 or 3 instead of 1 stays a kind
+            CAPTURE(i);
+            if (covered && i != 0 && i != 6 && !(i == 42 && frame[42] == 0))
+                REQUIRE(offer_of(other) == 0);
+            else if (i > 18 && i < 48 && i != 20 && i != 42 && i != 44)
+                REQUIRE(offer_of(other) == offer);
+        }
+    }
+}
+
+TEST_CASE("fw_check__offer_with_impossible_fields_is_none")
+{
+    Bytes frame = golden(EMX_WIRE_FOLDER, "connect_request_offer");
+    auto with = [&](uint64_t offer) {
+        put_offer(frame, offer);
+        return offer_of(frame) == offer;
+    };
+    REQUIRE(with(emx_offer(1, 1, 0, 256, 1)));
+    REQUIRE(with(emx_offer(255, 255, 0xffff, 65535, 65535)));
+    REQUIRE(with(emx_offer(7, 3, 0, 9014, 32)));
+    REQUIRE_FALSE(with(emx_offer(1, 0, 0, 9014, 32)));
+    REQUIRE_FALSE(with(emx_offer(1, 2, 0, 9014, 32)));
+    REQUIRE_FALSE(with(emx_offer(1, 1, 0, 255, 32)));
+    REQUIRE_FALSE(with(emx_offer(1, 1, 0, 9014, 0)));
+}
+
+// A stranger's CONNECT, as Open-MX makes it: its own fields, and in all other bytes whatever lay there, which
+// is a frame of ours at any distance. Such a frame may hold the very offer that we made to it, or it to us.
+TEST_CASE("fw_check__stale_copies_of_our_frames_offer_nothing")
+{
+    std::vector<Bytes> ours;
+    for (const char *name :
+         {"connect_request_offer", "connect_reply_offer", "tiny", "x_medium", "x_report", "x_pull", "x_data"})
+        ours.push_back(golden(EMX_WIRE_FOLDER, name));
+    const std::pair<std::size_t, std::size_t> kept[] = {{0, 14}, {16, 19}, {20, 21}, {24, 28}, {32, 44}};
+    std::size_t tried = 0;
+    for (const char *name : {"connect_request", "connect_reply"})
+        for (const bool turned : {false, true}) {
+            Bytes stranger = golden(EMX_WIRE_FOLDER, name);
+            if (turned) { // from whom our offer went to
+                std::swap_ranges(stranger.begin(), stranger.begin() + 6, stranger.begin() + 6);
+                std::swap(stranger[17], stranger[18]);
+            }
+            // Another session than the one that offered: the same would be the same host.
+            stranger[std::string(name) == "connect_reply" ? 39 : 35] ^= 1;
+            for (const Bytes &stale : ours)
+                for (int shift = -63; shift < 64; shift++)
+                    for (std::size_t size : {60u, 64u, 80u, 200u}) {
+                        Bytes frame(size);
+                        for (std::size_t i = 0; i < size; i++) {
+                            const auto from = static_cast<std::ptrdiff_t>(i) + shift;
+                            frame[i] = stale[static_cast<std::size_t>(from + 64 * 256) % stale.size()];
+                        }
+                        for (auto [from, to] : kept)
+                            std::copy(stranger.begin() + static_cast<std::ptrdiff_t>(from),
+                                      stranger.begin() + static_cast<std::ptrdiff_t>(to),
+                                      frame.begin() + static_cast<std::ptrdiff_t>(from));
+                        if (stranger[42])
+                            frame[44] = 0; // status
+                        if (offer_of(frame) != 0) {
+                            CAPTURE(name, turned, shift, size);
+                            REQUIRE(offer_of(frame) == 0);
+                        }
+                        tried++;
+                    }
+        }
+    REQUIRE(tried == 2 * 2 * ours.size() * 127 * 4);
 }

@@ -85,12 +85,57 @@ fw_pkt window_packet(fw_pkt p)
     return p;
 }
 
+std::vector<fw_pkt> extension_packets()
+{
+    fw_pkt m = sequenced(EMX_X_MEDIUM, 3, 9000, 42);
+    m.msg.u.medium.frag = 1;
+    m.msg.u.medium.position = 8958;
+    m.x.checksum = 0xed30ebe9;
+    fw_pkt r = packet(EMX_X_REPORT, false, 1);
+    r.msg.ack = 3;
+    r.msg.seq = 1;
+    r.msg.data_len = EMX_X_STATE_LEN;
+    r.msg.u.report.counter = 7;
+    r.msg.u.report.echo = 2;
+    r.msg.u.report.room = 30;
+    r.msg.u.report.ask = 1;
+    fw_pkt p = pull(0, 3);
+    p.msg.type = EMX_X_PULL;
+    p.x.unit = 8974;
+    p.x.request = 2;
+    p.x.want[0] = 0x81; // frames 3 and 10
+    p.x.want[1] = 1; // and 11
+    fw_pkt d = packet(EMX_X_DATA, true, 3);
+    d.msg.session = 0;
+    d.msg.data_len = d.length = 64;
+    d.handle = handle;
+    d.magic = magic;
+    d.frame = 1;
+    d.x.request = 5;
+    d.x.checksum = 0x33ced38a;
+    return {m, r, p, d};
+}
+
 struct Golden {
     const char *name;
     fw_sizes sizes;
     fw_pkt pkt;
     uint32_t payload; ///< bytes behind the header
 };
+
+void add_extension(std::vector<Golden> &all)
+{
+    const fw_sizes w = sizes_w();
+    fw_pkt c = connect(false);
+    c.msg.match = emx_offer(1, 1, 0, 9014, 32);
+    all.push_back({"connect_request_offer", w, c, 0});
+    c = connect(true);
+    c.msg.match = emx_offer(1, 1, EMX_X_WISH_CHECKSUM, 4144, 16);
+    all.push_back({"connect_reply_offer", w, c, 0});
+    const char *names[] = {"x_medium", "x_report", "x_pull", "x_data"};
+    for (const fw_pkt &p : extension_packets())
+        all.push_back({names[p.msg.type - EMX_X_MEDIUM], w, p, p.msg.data_len});
+}
 
 std::vector<Golden> goldens()
 {
@@ -153,6 +198,7 @@ std::vector<Golden> goldens()
     p.handle = handle;
     p.magic = magic;
     add("nack_mcp", w, p);
+    add_extension(all);
     return all;
 }
 
@@ -160,6 +206,8 @@ std::vector<Golden> goldens()
 bool same(fw_pkt x, fw_pkt y)
 {
     x.msg.data = y.msg.data = 0;
+    if (x.msg.type >= EMX_X_MEDIUM && std::memcmp(&x.x, &y.x, sizeof x.x) != 0)
+        return false;
     auto bytes = [](const fw_pkt &p) { return reinterpret_cast<const uint8_t *>(&p); };
     return std::equal(bytes(x), bytes(x) + offsetof(fw_pkt, name), bytes(y)) &&
            std::string(x.name) == std::string(y.name);
@@ -188,6 +236,7 @@ TEST_CASE("fw_check__golden_frames")
         CAPTURE(g.name);
         Bytes frame = golden(EMX_WIRE_FOLDER, g.name);
         std::size_t header = EMX_OUTER_LEN + (g.payload ? (g.pkt.msg.type == EMX_MEDIUM       ? 32
+                                                           : g.pkt.msg.type == EMX_X_MEDIUM   ? 40
                                                            : g.pkt.msg.type == EMX_PULL_REPLY ? 16
                                                                                               : 24)
                                                         : 0);
@@ -264,6 +313,62 @@ struct Maker {
             p.msg.u.window.offset = r(65536);
     }
 
+    void x_medium(fw_pkt &p)
+    {
+        p.msg.match = random();
+        p.msg.msg_len = r(EMX_X_EAGER_MAX + 1);
+        const uint32_t least = std::max<uint32_t>(1, (p.msg.msg_len + 31) / 32);
+        const uint32_t unit = std::min<uint32_t>(65535, least + r(9000));
+        p.msg.u.medium.frag = static_cast<uint8_t>(r((p.msg.msg_len + unit - 1) / unit + !p.msg.msg_len));
+        p.msg.u.medium.position = p.msg.u.medium.frag * unit;
+        p.msg.data_len = std::min(unit, p.msg.msg_len - p.msg.u.medium.position);
+        p.x.checksum = r(1ull << 32);
+    }
+
+    void x_pull(fw_pkt &p)
+    {
+        p.window = r(256);
+        p.msg.u.window = {r(65536), static_cast<uint8_t>(p.window), static_cast<uint8_t>(r(256))};
+        p.handle = r(1ull << 32);
+        p.magic = r(1ull << 32);
+        p.x.unit = static_cast<uint16_t>(EMX_X_UNIT_MIN + r(EMX_X_UNIT_MAX - EMX_X_UNIT_MIN + 1));
+        p.x.request = static_cast<uint16_t>(r(65536));
+        p.x.sum = static_cast<uint8_t>(r(2));
+        p.x.want[0] = 1;
+        const uint32_t last = r(8 * EMX_X_WANT_LEN);
+        for (uint32_t i = 0; i <= last; i += 1 + r(5))
+            p.x.want[i / 8] |= static_cast<uint8_t>(1u << i % 8);
+        p.x.want[last / 8] |= static_cast<uint8_t>(1u << last % 8);
+        p.frame = r((0xffffffff - 1) / p.x.unit - last);
+        p.total = (p.frame + last) * p.x.unit + 1 + r(p.x.unit);
+    }
+
+    void x_data(fw_pkt &p)
+    {
+        p.msg.session = 0;
+        p.handle = r(1ull << 32);
+        p.magic = r(1ull << 32);
+        p.frame = r(1ull << 32);
+        p.msg.data_len = p.length = 1 + r(EMX_X_UNIT_MAX);
+        p.x.request = static_cast<uint16_t>(r(65536));
+        p.x.checksum = r(1ull << 32);
+    }
+
+    void x_report(fw_pkt &p)
+    {
+        p.msg.data_len = r(EMX_X_STATE_LEN + 1);
+        p.msg.u.report = {r(1ull << 32), r(1ull << 32), static_cast<uint16_t>(r(65536)),
+                          static_cast<uint8_t>(r(2))};
+    }
+
+    uint64_t offer()
+    {
+        const auto newest = static_cast<uint8_t>(1 + r(255));
+        return emx_offer(newest, static_cast<uint8_t>(1 + r(newest)), static_cast<uint16_t>(r(65536)),
+                         static_cast<uint16_t>(EMX_X_FRAME_MIN + r(65536 - EMX_X_FRAME_MIN)),
+                         static_cast<uint16_t>(1 + r(65535)));
+    }
+
     fw_pkt make(uint8_t type)
     {
         fw_pkt p = packet(type, true, static_cast<uint16_t>(r(65536)));
@@ -276,7 +381,7 @@ struct Maker {
             !host_packet && type != EMX_PULL_REPLY && type != EMX_NACK_MCP && type != EMX_NACK_LIB;
         p.msg.session = has_session ? r(0xffffffff) : 0;
         bool has_seq = type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM || type == EMX_RNDV ||
-                       type == EMX_NOTIFY;
+                       type == EMX_NOTIFY || type == EMX_X_MEDIUM || type == EMX_X_REPORT;
         if (has_seq || type == EMX_CONNECT || type == EMX_NACK_LIB)
             p.msg.seq = static_cast<uint16_t>(r(65536));
         if (has_seq || type == EMX_TRUC)
@@ -303,6 +408,7 @@ struct Maker {
         case EMX_TRUC: p.msg.u.truc.counter = r(1ull << 32); break;
         case EMX_CONNECT:
             p.advert = static_cast<uint16_t>(r(65536));
+            p.msg.match = r(2) ? offer() : 0;
             p.msg.u.connect.session = r(0xffffffff);
             p.msg.u.connect.start = static_cast<uint16_t>(r(65536));
             p.msg.u.connect.number = static_cast<uint8_t>(r(256));
@@ -331,6 +437,10 @@ struct Maker {
             p.magic = r(1ull << 32);
             [[fallthrough]];
         case EMX_NACK_LIB: p.msg.u.nack.reason = static_cast<uint8_t>(1 + r(3)); break;
+        case EMX_X_MEDIUM: return x_medium(p);
+        case EMX_X_REPORT: return x_report(p);
+        case EMX_X_PULL: return x_pull(p);
+        case EMX_X_DATA: return x_data(p);
         }
     }
 };
@@ -339,12 +449,14 @@ struct Maker {
 
 TEST_CASE("fw_encode__random_packets_survive_the_round_trip")
 {
+    std::vector<uint8_t> types;
+    for (unsigned type = 0; type < 256; type++)
+        if (fw_type_name(type))
+            types.push_back(static_cast<uint8_t>(type));
     for (fw_sizes s : {sizes_w(), sizes_n(9000), sizes_n(1500), sizes_n(65535)}) {
         Maker maker{std::mt19937_64(7), s};
-        for (int i = 0; i < 20000; i++) {
-            uint8_t type = static_cast<uint8_t>(maker.r(46));
-            if (!fw_type_name(type))
-                continue;
+        for (int i = 0; i < 10000; i++) {
+            const uint8_t type = types[maker.r(types.size())];
             fw_pkt pkt = maker.make(type);
             Frame frame = make_frame(s, pkt, std::vector<uint8_t>(pkt.msg.data_len, 0xa5));
             fw_pkt back;
@@ -405,6 +517,31 @@ TEST_CASE("fw_sizes__of_section_5_2")
     }
     REQUIRE(fw_sizes_n(&w, 255) == -1);
     REQUIRE(fw_sizes_n(&w, 65536) == -1);
+}
+
+TEST_CASE("fw_checksum__known_sums_and_any_change_shows")
+{
+    REQUIRE(fw_crc32c(0, "123456789", 9) == 0xe3069283);
+    REQUIRE(fw_crc32c(fw_crc32c(0, "1234", 4), "56789", 5) == 0xe3069283);
+    for (auto [name, at, header] : {std::tuple{"x_medium", 48, 56}, std::tuple{"x_data", 36, 40}}) {
+        CAPTURE(name);
+        Bytes frame = golden(EMX_WIRE_FOLDER, name);
+        auto sum = [&, header = header] {
+            return fw_checksum(frame.data(), fw_crc32c(0, &frame[static_cast<std::size_t>(header)],
+                                                       frame.size() - static_cast<std::size_t>(header)));
+        };
+        emx_be32 there;
+        std::memcpy(&there, &frame[static_cast<std::size_t>(at)], sizeof there);
+        const uint32_t right = sum();
+        REQUIRE(emx_get32(there) == right);
+        for (std::size_t i = 16 + 1; i < frame.size(); i++) {
+            CAPTURE(i);
+            const bool its_own = i >= static_cast<std::size_t>(at) && i < static_cast<std::size_t>(at) + 4;
+            frame[i] ^= 0x20;
+            REQUIRE((sum() == right) == its_own);
+            frame[i] ^= 0x20;
+        }
+    }
 }
 
 TEST_CASE("fw_names__types_and_counters")

@@ -114,6 +114,30 @@ TEST_CASE("fw_demux__closed_endpoints_refuse")
     REQUIRE(b.endpoint.counters.v[EMX_CNT_RX_TINY] == 0);
 }
 
+TEST_CASE("fw_demux__packets_of_the_extension")
+{
+    Bench b;
+    auto outcome = [&](uint8_t type, uint8_t ep, uint32_t to_session) {
+        b.make(type, ep, to_session);
+        return b.outcome();
+    };
+    const std::string unused = "drop: extension not in use";
+    const std::pair<uint8_t, const char *> closed[] = {{EMX_X_MEDIUM, "NACK_LIB 2"},
+                                                       {EMX_X_REPORT, "drop: no such endpoint"},
+                                                       {EMX_X_PULL, "NACK_MCP 2"},
+                                                       {EMX_X_DATA, "drop: no such endpoint"}};
+    for (auto [type, want] : closed) {
+        CAPTURE(fw_type_name(type));
+        REQUIRE(outcome(type, 7, session) == want);
+        REQUIRE(outcome(type, 2, session) == unused);
+    }
+    REQUIRE(outcome(EMX_X_MEDIUM, 2, session + 1) == "NACK_LIB 3");
+    REQUIRE(outcome(EMX_X_REPORT, 2, session + 1) == "drop: stale session");
+    REQUIRE(outcome(EMX_X_PULL, 2, session + 1) == "NACK_MCP 3");
+    REQUIRE(b.endpoint.counters.v[EMX_CNT_RX_X_MEDIUM] == 2);
+    REQUIRE(b.board.counters.v[EMX_CNT_RX_X_PULL] == 1);
+}
+
 TEST_CASE("fw_demux__foreign_endpoints_are_left_alone")
 {
     Bench b;
@@ -417,13 +441,18 @@ TEST_CASE("fw_send__what_the_library_may_send")
     REQUIRE(send() == 48);
     REQUIRE(counter == EMX_CNT_TX_CONNECT);
     REQUIRE(header[27] == b.peer); // advert
+    m.match = emx_offer(1, 1, 0, 9014, 32);
+    REQUIRE(send() == 64);
+    m.match = emx_offer(1, 2, 0, 9014, 32);
+    REQUIRE(send() == 0);
+    m.match = 0;
     m.u.connect.session = EMX_SESSION_NONE;
     REQUIRE(send() == 0);
     make(EMX_TRUC);
     REQUIRE(send() == 44);
     make(EMX_NOTIFY);
     REQUIRE(send() == 40);
-    for (unsigned type : {0, 1, 2, 3, 4, 34, 41, 42, 45, 46, 200, 255}) {
+    for (unsigned type : {0, 1, 2, 3, 4, 34, 41, 42, 45, 46, 111, 112, 113, 114, 115, 116, 200, 255}) {
         make(static_cast<uint8_t>(type));
         REQUIRE(send() == 0);
     }

@@ -124,6 +124,7 @@ local function read(p, tvb, s, tree)
         tree:add(fields.name, range, p.name)
     end
     if layout.known(p.type) then
+        if p.type == 36 then p.macs = digits(eth_dst, p.dst) .. digits(eth_src, p.src) end
         problems = layout.read(p, tvb, s, visit)
         if p.type == 39 and p.position then tree:add(fields.position, p.position):set_generated() end
         if not problems then
@@ -174,6 +175,10 @@ local function summary(p)
     word("Win=%d/%d", p.window, p.window_tag)
     if p.block then word("Frame=%d Block=%d of %d", p.frame, p.block, p.total) end
     if p.reply_size then word("Frame=%d Pos=%d (%d bytes)", p.reply_frame, p.position, p.reply_size) end
+    if p.x_unit then word("Request=%d Frame=%d (%d of %d bytes)", p.x_request, p.x_frame, p.x_count or 0, p.x_unit) end
+    if p.x_size then word("Request=%d Frame=%d (%d bytes)", p.x_request, p.x_frame, p.x_size) end
+    if p.x_counter then word("Next=%d Report=%d Echo=%d", p.x_next % 16384, p.x_counter, p.x_echo) end
+    if p.offer_newest then word("Extension=%d", p.offer_newest) end
     if p.reason then word("%s", names.reasons[p.reason] or "reason " .. p.reason) end
     if p.status then word("%s", names.statuses[p.status] or "status " .. p.status) end
     word("%s", p.board)

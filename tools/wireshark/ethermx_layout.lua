@@ -7,6 +7,7 @@ local layout = {}
 local NONE = 0xffffffff -- no session
 local EXPONENT_MAX = 15
 local MTU_MIN, MTU_MAX = 256, 65535 -- of dialect N
+local X_EAGER_MAX, X_UNIT_MIN, X_UNIT_MAX = 262144, 64, 65495 -- of the EtherMX extension
 
 -- A row: offset, size, key of the field and of the value.
 local function with(rows, more)
@@ -21,6 +22,7 @@ local ends = { { 1, 1, "dst_ep" }, { 2, 1, "src_ep" }, { 3, 1, "generation" } }
 local numbers = { { 8, 2, "seq" }, { 10, 2, "ack" }, { 12, 8, "match" }, { 20, 4, "session" } }
 local small = with(with(ends, { { 4, 2, "length" }, { 6, 2, "checksum" } }), numbers)
 local handle = { { 8, 4, "handle" }, { 12, 4, "magic" } }
+local x_ends = { { 1, 1, "dst_ep" }, { 2, 1, "src_ep" } }
 
 -- ---- sizes (what both ends must share) ----
 
@@ -140,13 +142,91 @@ local function check_beacon(p)
     if tonumber(p.board:sub(1, 2), 16) % 2 == 1 then return "malformed.beacon", "group address" end
 end
 
+-- ---- of the EtherMX extension (docs/protocol.md) ----
+
+local function x_fragment_problem(p)
+    local last = p.position + p.frag_size
+    local unit = p.frag > 0 and math.floor(p.position / p.frag) or p.frag_size
+    if p.length > X_EAGER_MAX then return string.format("message longer than %d", X_EAGER_MAX) end
+    if p.frag > 31 then return "fragment number, at most 31" end
+    if last > p.length then return "fragment ends behind its message" end
+    if p.position ~= p.frag * unit then return "position is no multiple of its fragment number" end
+    if p.frag_size > unit then return string.format("fragment longer than its unit of %d", unit) end
+    if p.length == 0 then return p.frag > 0 and "second fragment of an empty message" or nil end
+    if p.frag_size == 0 then return "empty fragment" end
+    if unit * 32 < p.length then return "more than 32 fragments" end
+    if last < p.length and p.frag_size ~= unit then
+        return string.format("%d bytes; every fragment but the last has %d", p.frag_size, unit)
+    end
+end
+
+local function check_x_medium(p)
+    local problem = x_fragment_problem(p)
+    if problem then return "malformed.fragment", problem end
+end
+
+-- Numbers of the bits that are set in the n bytes from body byte `from` on.
+local function bits(tvb, from, n)
+    local list = {}
+    for i = 0, n - 1 do
+        local byte = tvb(2 + from + i, 1):uint()
+        for bit = 0, 7 do
+            if math.floor(byte / 2 ^ bit) % 2 == 1 then list[#list + 1] = i * 8 + bit end
+        end
+    end
+    return list
+end
+
+local function x_pull_problem(p, wanted)
+    if p.total == 0 then return "asks for nothing" end
+    if p.x_unit < X_UNIT_MIN or p.x_unit > X_UNIT_MAX then
+        return string.format("unit not in %d to %d", X_UNIT_MIN, X_UNIT_MAX)
+    end
+    if wanted[1] ~= 0 then return "first frame is not wanted" end
+    if (p.x_frame + wanted[#wanted]) * p.x_unit >= p.total then return "frame behind the end" end
+end
+
+local function check_x_pull(p, _, tvb)
+    local wanted = bits(tvb, 32, 16)
+    p.x_count = #wanted
+    local problem = x_pull_problem(p, wanted)
+    if problem then return "malformed.pull", problem end
+end
+
+local function check_x_data(p)
+    if p.x_size == 0 then return "malformed.reply", "no data" end
+end
+
+local function hash(sum, text)
+    local prime = UInt64(0x1b3, 0x100)
+    for i = 1, #text do sum = sum:bxor(UInt64(text:byte(i))) * prime end
+    return sum
+end
+
+--[[
+Whether an offer of the extension stands behind the CONNECT: impossible fields, or another check value than that of
+this very frame, and the bytes are what lay there. p.macs: destination and source, 24 hexadecimal digits; nil or
+something else when nobody knows.
+]]
+local function has_offer(p, tvb)
+    if p.bytes < 64 or tvb:captured_len() < 50 or not p.macs or not p.macs:find("^%x+$") or #p.macs ~= 24 then
+        return false
+    end
+    local newest, oldest = tvb(34, 1):uint(), tvb(35, 1):uint()
+    if oldest == 0 or oldest > newest or tvb(38, 2):uint() < 256 or tvb(40, 2):uint() == 0 then return false end
+    local macs = p.macs:gsub("%x%x", function(two) return string.char(tonumber(two, 16)) end)
+    local sum = hash(UInt64(0x84222325, 0xcbf29ce4), macs)
+    for _, part in ipairs({ { 0, 3 }, { 16, 12 }, { 32, 8 } }) do sum = hash(sum, tvb(2 + part[1], part[2]):raw()) end
+    return sum == tvb(42, 8):uint64()
+end
+
 -- ---- packet types ----
 
 --[[
 A row per type: body (bytes of the fixed part), rows, and where it applies payload (key of the length of what
 follows), data_part (least value of that field), check(p, sizes, tvb), sequenced (takes numbers, carries an ack).
-A type that is not here is undissected and warned of. Packet types of the EtherMX extension, once their layouts are
-laid down, are further rows here, and state of theirs a handler in ethermx_track.lua.
+A type that is not here is undissected and warned of. What its frames mean to each other is for a handler in
+ethermx_track.lua; those of the EtherMX extension, which nothing sends yet, have none.
 ]]
 local types = {
     [1] = { body = 28, rows = { { 16, 2, "board_high" }, { 18, 6, "board" }, { 24, 4, "serial" } },
@@ -179,7 +259,23 @@ local types = {
         { 12, 2, "seq" } } },
     [45] = { body = 16, check = function(p) return check_reason(p, 4) end, rows = with({
         { 1, 1, "dst_ep" }, { 2, 1, "generation" }, { 3, 1, "reason" } }, handle) },
+    [112] = { body = 40, payload = "frag_size", check = check_x_medium, rows = with(x_ends, with(numbers, {
+        { 4, 4, "length" }, { 24, 4, "position" }, { 28, 2, "frag_size" }, { 30, 1, "frag" },
+        { 32, 4, "x_checksum" } })) },
+    [113] = { body = 24, payload = "x_state_size", rows = with(x_ends, {
+        { 3, 1, "x_report_flags" }, { 4, 4, "session" }, { 8, 2, "ack" }, { 10, 2, "x_next" },
+        { 12, 4, "x_counter" }, { 16, 4, "x_echo" }, { 20, 2, "x_room" }, { 22, 2, "x_state_size" } }) },
+    [114] = { body = 48, check = check_x_pull, rows = with(x_ends, {
+        { 3, 1, "x_pull_flags" }, { 4, 4, "session" }, { 8, 4, "total" }, { 12, 1, "window" },
+        { 13, 1, "window_tag" }, { 14, 2, "window_offset" }, { 16, 4, "handle" }, { 20, 4, "magic" },
+        { 24, 2, "x_unit" }, { 26, 2, "x_request" }, { 28, 4, "x_frame" }, { 32, 16, "x_want" } }) },
+    [115] = { body = 24, payload = "x_size", check = check_x_data, rows = with(x_ends, {
+        { 4, 4, "handle" }, { 8, 4, "magic" }, { 12, 4, "x_frame" }, { 16, 2, "x_request" }, { 18, 2, "x_size" },
+        { 20, 4, "x_checksum" } }) },
 }
+local x_state = { { 24, 16, "x_here" }, { 40, 4, "x_frags" }, { 44, 2, "x_other" }, { 48, 4, "x_other_frags" } }
+local offer = { { 32, 1, "offer_newest" }, { 33, 1, "offer_oldest" }, { 34, 2, "offer_wishes" },
+                { 36, 2, "offer_frame" }, { 38, 2, "offer_frames" }, { 40, 8, "offer_check" } }
 
 -- What the dialects, or requests and replies, lay out differently.
 local medium_end = { { 24, 2, "frag_size" }, { 26, 1, "frag" }, { 28, 2, "checksum" } }
@@ -209,7 +305,7 @@ end
 
 -- The value of a row; offset 0 of the body is byte 2 of the buffer, which begins with the tag.
 local function value(range, size)
-    if size == 6 then return range:bytes():tohex() end
+    if size == 6 or size == 16 then return range:bytes():tohex() end
     if size == 8 then return tostring(range:uint64():tohex()) end
     return range:uint()
 end
@@ -256,8 +352,13 @@ function layout.read(p, tvb, s, visit)
     end
     read_rows(p, tvb, rows_of(p.type, s.dialect), visit)
     if p.type == 36 then read_rows(p, tvb, p.is_reply == 0 and connect_request or connect_reply, visit) end
+    if p.type == 36 and has_offer(p, tvb) then
+        read_rows(p, tvb, offer, visit)
+        body = body + 16
+    end
     place(p, s)
     problem(read_payload(p, tvb, kind, body, visit))
+    if p.type == 113 and p.x_state_size >= 28 and tvb:captured_len() >= 54 then read_rows(p, tvb, x_state, visit) end
     if kind.data_part and p.data_part < kind.data_part then
         problem("malformed.data_part", string.format("%d, at least %d", p.data_part, kind.data_part))
     end

@@ -55,6 +55,24 @@ EXAMPLES_N = [
                        'window.offset': '0', 'pull.skip': '0', 'pull.block': '100000', 'pull.frame': '0',
                        'dialect': 'N'}),
 ]
+# The EtherMX extension.
+OFFER = {'offer.newest': '1', 'offer.oldest': '1'}
+EXTENSION = [
+    ('connect_request_offer', 0, {**TO_B, **OFFER, 'type': '36', 'connect.requester': A, 'offer.wishes': '0x0000',
+                                  'offer.frame': '9014', 'offer.frames': '32', 'padding': None}),
+    ('connect_reply_offer', 0, {**TO_A, **OFFER, 'type': '36', 'connect.replier': B, 'offer.wishes': '0x0001',
+                                'offer.frame': '4144', 'offer.frames': '16'}),
+    ('x_medium', 0, {**EAGER, 'type': '112', 'length': '9000', 'seq': '3', 'frag.size': '42', 'frag': '1',
+                     'position': '8958', 'x.checksum': '0xed30ebe9', 'data': bytes(range(42)).hex()}),
+    ('x_report', 0, {**TO_A, 'type': '113', 'session': A, 'ack': '3', 'x.next': '1', 'x.counter': '7', 'x.echo': '2',
+                     'x.room': '30', 'x.report.flags': '0x01', 'x.here': '06' + 14 * '00' + '80',
+                     'x.frags': '0x00000005', 'x.other': '4', 'x.other.frags': '0x00000002'}),
+    ('x_pull', 0, {**TO_A, **WINDOW, **FETCH, 'type': '114', 'session': A, 'pull.total': '100000',
+                   'window.offset': '0', 'x.unit': '8974', 'x.request': '2', 'x.frame': '3',
+                   'x.want': '8101' + 14 * '00'}),
+    ('x_data', 0, {**TO_B, **FETCH, 'type': '115', 'x.frame': '1', 'x.request': '5', 'x.size': '64',
+                   'x.checksum': '0x33ced38a', 'data': bytes(i * 7 & 255 for i in range(64)).hex()}),
+]
 
 
 def chain(*frames):
@@ -143,6 +161,7 @@ def checks(_codec, pcap_folder, wire_folder):
     """Examples of the specification, stories of captures, and the way in as a plugin."""
     yield 'examples', check_examples(wire_folder, EXAMPLES)
     yield 'examples of refusals', check_examples(wire_folder, REFUSALS)
+    yield 'examples of the extension', check_examples(wire_folder, EXTENSION)
     yield 'examples of dialect N', check_examples(wire_folder, EXAMPLES_N)
     yield 'examples of dialect N, given', check_examples(wire_folder, EXAMPLES_N, '-o', 'mxoe.dialect:N',
                                                          '-o', 'mxoe.size:9000')

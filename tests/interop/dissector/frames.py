@@ -6,6 +6,7 @@ import struct
 BROADCAST = b'\xff' * 6
 BEACON, QUERY, HOST_REPLY, TRUC, CONNECT, TINY, SMALL, MEDIUM, RNDV, PULL, REPLY, NOTIFY, NACK_LIB, NACK_MCP = \
     1, 3, 4, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45
+X_MEDIUM, X_REPORT, X_PULL, X_DATA = 112, 113, 114, 115
 SESSIONS = {'a': 0x11223344, 'b': 0xa1b2c3d4, 'c': 0x55667788}
 ENDPOINTS = {'a': 2, 'b': 5, 'c': 7}
 HANDLE, MAGIC = 0x00400023, 0x21071985
@@ -109,6 +110,33 @@ class Network:
 
     def nack_mcp(self, s, r, reason=2, handle=HANDLE, magic=MAGIC, **outer):
         return self.frame(s, r, struct.pack('>BBxBxxxxII', NACK_MCP, ENDPOINTS[r], reason, handle, magic), **outer)
+
+    def offering(self, frame, newest=1, oldest=1, wishes=0, largest=9014, frames=32):
+        """A connect with an offer of the extension behind it."""
+        fields = struct.pack('>BBHHH', newest, oldest, wishes, largest, frames)
+        value = 0xcbf29ce484222325
+        for byte in frame[:12] + frame[16:19] + frame[32:44] + fields:
+            value = (value ^ byte) * 0x100000001b3 % 2 ** 64
+        return frame[:48] + fields + struct.pack('>Q', value)
+
+    def x_medium(self, s, r, length=9000, frag=0, size=5000, position=None, data=None, **outer):
+        position = frag * 5000 if position is None else position
+        body = self.eager(s, r, X_MEDIUM, length, 1, 1, MATCH, None, wide=True)
+        body += struct.pack('>IHBxIxxxx', position, size, frag, 0)
+        return self.frame(s, r, body + bytes(size if data is None else data), **outer)
+
+    def x_report(self, s, r, state=28, there=None, **outer):
+        body = struct.pack('>BBBBIHHIIHH', X_REPORT, ENDPOINTS[r], ENDPOINTS[s], 1, SESSIONS[r], 1, 1, 1, 0, 32, state)
+        return self.frame(s, r, body + bytes(state if there is None else there), **outer)
+
+    def x_pull(self, s, r, total=100000, unit=8974, first=3, want=b'\x81\1', **outer):
+        body = struct.pack('>BBBBIIBBHIIHHI', X_PULL, ENDPOINTS[r], ENDPOINTS[s], 0, SESSIONS[r], total, 7, 0x2a, 0,
+                           HANDLE, MAGIC, unit, 1, first)
+        return self.frame(s, r, body + want.ljust(16, b'\0'), **outer)
+
+    def x_data(self, s, r, size=64, data=None, **outer):
+        body = struct.pack('>BBBxIIIHHI', X_DATA, ENDPOINTS[r], ENDPOINTS[s], HANDLE, MAGIC, 3, 1, size, 0)
+        return self.frame(s, r, body + bytes(size if data is None else data), **outer)
 
     def met(self, s='a', r='b'):
         """Both have connected to each other."""

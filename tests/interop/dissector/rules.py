@@ -252,10 +252,34 @@ def beacons(s):
     s.after_connect(None, 'good beacon', lambda n: n.beacon('a'))
 
 
+def extension(s):
+    s.after_connect(None, 'offer', lambda n: n.offering(n.connect('a', 'b', number=1)))
+    s.after_connect(None, 'offer in a reply', lambda n: n.offering(n.connect('b', 'a', number=1)),
+                    lambda n: n.offering(n.connect('a', 'b', reply=True, number=1)))
+    good = {'x medium': lambda n: n.x_medium('a', 'b'), 'second x medium': lambda n: n.x_medium('a', 'b', frag=1, size=4000),
+            'x report': lambda n: n.x_report('a', 'b'), 'x report without state': lambda n: n.x_report('a', 'b', state=0),
+            'longer x report': lambda n: n.x_report('a', 'b', state=60), 'x pull': lambda n: n.x_pull('b', 'a'),
+            'x data': lambda n: n.x_data('a', 'b')}
+    for what, send in good.items():
+        s.after_connect(None, what, send)
+    for what, change in (('uneven', {'frag': 1, 'position': 4999, 'size': 10, 'length': 20000}),
+                         ('beyond its message', {'size': 9001}), ('empty', {'size': 0}),
+                         ('33 fragments', {'size': 5000, 'length': 160001}), ('number 32', {'frag': 32, 'length': 262144}),
+                         ('not full', {'frag': 1, 'size': 3999}), ('too long', {'length': 262145})):
+        s.after_connect('malformed.fragment', f'x medium: {what}', lambda n, c=change: n.x_medium('a', 'b', **c))
+    s.after_connect('malformed.length', 'x medium: cut', lambda n: n.x_medium('a', 'b', data=bytes(4999)))
+    s.after_connect('malformed.length', 'x report: cut', lambda n: n.x_report('a', 'b', there=bytes(27)))
+    for what, change in (('of nothing', {'total': 0}), ('unit', {'unit': 63}), ('first not wanted', {'want': b'\2'}),
+                         ('nothing wanted', {'want': b''}), ('behind the end', {'first': 4}),
+                         ('large unit', {'unit': 65496, 'want': b'\1', 'total': 0xffffffff})):
+        s.after_connect('malformed.pull', f'x pull: {what}', lambda n, c=change: n.x_pull('b', 'a', **c))
+    s.after_connect('malformed.reply', 'x data: none', lambda n: n.x_data('a', 'b', size=0))
+
+
 def cases(dialect):
     """All cases of a dialect."""
     stories = Stories(dialect)
     for part in (outer, sessions, eager, same_number, fragments, pulls, replies, notifies, acks, connects, nacks,
-                 names, beacons):
+                 names, beacons, extension):
         part(stories)
     return stories.cases
