@@ -18,6 +18,9 @@
 TROUBLE='WARNING:|BUG:|BUG |Oops|Call Trace|general protection|Kernel panic|refcount_t|UBSAN'
 TROUBLE="$TROUBLE"'|KASAN|suspected memory leak|unregister_netdevice: waiting|blocked for more than|rcu.*stall|soft lockup'
 
+# What a test wants on the kernel's command line: its line "# kernel: WORDS".
+words_of() { sed -n 's/^# kernel: //p' "$(dirname "${BASH_SOURCE[0]}")/guest/$1.sh"; }
+
 # boot ACCEL SECONDS LOGS TEST ARGS [OPTION OF QEMU]...: runs guest/TEST.sh, ARGS separated by blanks
 boot() {
 	local accel=$1 seconds=$2 logs=$3 test=$4 args=$5 cpu=${EMX_QEMU_CPU:-max} processors=2 clock=()
@@ -32,7 +35,7 @@ boot() {
 	timeout --kill-after=5 "$seconds" qemu-system-x86_64 -accel "$accel" "${clock[@]}" -cpu "$cpu" -smp "$processors" -m 1024 \
 		-nodefaults -no-user-config -no-reboot -display none -net none \
 		-kernel "$(kernel_image "$EMX_KVER")" -initrd "$dir/initrd.gz" \
-		-append "console=ttyS0 loglevel=7 panic=-1 oops=panic emx.test=$test emx.args=${args// /,} ${EMX_GUEST_ENV:-}" \
+		-append "console=ttyS0 loglevel=7 panic=-1 oops=panic emx.test=$test emx.args=${args// /,} ${EMX_GUEST_ENV:-} $(words_of "$test")" \
 		-chardev "file,id=console,path=$logs/console.log" -serial chardev:console \
 		-chardev "file,id=result,path=$logs/result.log" -serial chardev:result \
 		"$@" </dev/null >"$logs/qemu.log" 2>&1

@@ -107,7 +107,7 @@ fi
 cp "$dir/ethermx.ko" "$dir/softdma.ko" "$root/"
 cp "$here"/guest/*.sh "$root/"
 install -m 755 "$here/guest/init" "$root/init"
-for program in frames scribble trespass command_cost no_uring; do
+for program in frames scribble trespass regions command_cost no_uring; do
 	gcc -O2 -g -Wall -Wextra -Werror -static -I"$TOP/include" -o "$root/$program" "$here/guest/$program.c" -luring
 done
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0 | gzip -1) >"$dir/initrd.gz"

@@ -34,10 +34,6 @@
 
 #include "users.h"
 
-#define LIMIT (256u << 10) /* of locked memory, bytes */
-
-static int account; /* what the module tells of memory; only root may open it */
-
 /* ---- frames from an endpoint of somebody else ---- */
 
 /* Only packets of libraries may be sent: no answers for the board, no data of large messages. */
@@ -181,54 +177,6 @@ static void case_slots(struct endpoint *own)
 
 /* ---- more pages than the limit ---- */
 
-static long number_in(int fd, const char *format)
-{
-	char text[8192];
-	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-	const char *line;
-	long value;
-
-	need(n > 0, format);
-	text[n] = 0;
-	for (line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-		if (sscanf(line, format, &value) == 1)
-			return value;
-	return -1;
-}
-
-/* What this process has pinned, KiB. */
-static long pinned(void)
-{
-	int fd = open("/proc/self/status", O_RDONLY);
-	long value = number_in(fd, "VmPin: %ld");
-
-	close(fd);
-	return value;
-}
-
-/* What the module has, of all processes, KiB. */
-static long pinned_by_all(void)
-{
-	return number_in(account, "%ld pages pinned") * (PAGE >> 10);
-}
-
-static void *pages(size_t bytes)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	need(at != MAP_FAILED, "mmap");
-	return memset(at, 1, bytes);
-}
-
-static void close_window(const struct endpoint *ep, uint8_t id, uint8_t tag)
-{
-	struct emx_dev_command c = { .op = EMX_DEV_WINDOW_CLOSE };
-
-	c.msg.u.window.id = id;
-	c.msg.u.window.tag = tag;
-	command(ep, &c);
-}
-
 /* One page each, as many as there can be. */
 static void many_windows(const struct endpoint *own, uint8_t *memory, unsigned int count)
 {
@@ -328,25 +276,6 @@ static void pins_of_root(void)
 }
 
 /* ---- memory outside of the regions ---- */
-
-/* How a pull of a window of that endpoint of this board ends: enum emx_pull_status, or -1. */
-static int pull(struct endpoint *own, uint8_t from, uint8_t id, void *memory, uint32_t bytes)
-{
-	struct emx_dev_segment segment = { .address = (uintptr_t)memory, .length = bytes };
-	struct emx_dev_command c = { .op = EMX_DEV_PULL_START,
-				     .segment_count = 1,
-				     .length = bytes };
-	const struct emx_msg *msg;
-
-	c.msg.remote_ep = from;
-	c.msg.session = SESSION + from;
-	c.msg.u.window.id = id;
-	c.segments = (uintptr_t)&segment;
-	if (command(own, &c))
-		return -1;
-	msg = event(own, own->claim.ring_entries - 1);
-	return msg && msg->type == EMX_EV_PULL_DONE ? msg->u.pull.status : -1;
-}
 
 static uint64_t count_of(const struct endpoint *ep, unsigned int counter)
 {
@@ -640,18 +569,15 @@ static int file_of_root(void)
 
 int main(int argc, char **argv)
 {
-	const struct rlimit limit = { .rlim_cur = LIMIT, .rlim_max = LIMIT };
 	struct endpoint own;
 	int file;
 
 	if (argc != 3 && argc != 4)
 		return 2;
 	by_uring = argc == 4;
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	open_wire(argv[2]);
-	account = open("/sys/kernel/debug/ethermx/memory", O_RDONLY);
+	prepare(argv[2]);
 	file = file_of_root();
-	need(account >= 0 && file >= 0 && !setrlimit(RLIMIT_MEMLOCK, &limit), "root");
+	need(file >= 0, "/tmp/read-only");
 	if (!strcmp(argv[1], "pin"))
 		pins_of_root();
 	meet_neighbour();

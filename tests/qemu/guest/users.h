@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For trespass.c: endpoints as a library sees them, the user and his neighbour, and the wire.
+ * For programs about users of the device: endpoints as a library sees them, their memory, the user
+ * and his neighbour, and the wire.
  */
 #ifndef EMX_GUEST_USERS_H
 #define EMX_GUEST_USERS_H
@@ -20,6 +21,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,6 +30,7 @@
 #define NEIGHBOUR 1000 /* users */
 #define USER 1001
 #define SESSION 0x1000 /* of endpoint 0; that of endpoint 1 is one more */
+#define LIMIT (256u << 10) /* of locked memory, bytes */
 #define WAIT_MS 10000 /* emulated machines are slow; only a failure waits that long */
 #define PAGE 4096u
 #define KERNEL 0xffff888000100000ull /* an address that is mapped, but not for programs */
@@ -53,17 +56,18 @@ static struct io_uring uring;
 static pid_t uring_of; /* who made it */
 static int failures;
 static int wire; /* raw socket */
+static int account; /* what the module tells of memory; only root may open it */
 static int neighbour; /* socket to him */
 static uint64_t stranger; /* address of the far end */
 
-static bool check(bool good, const char *what)
+static inline bool check(bool good, const char *what)
 {
 	printf("%s  %s\n", good ? "  ok    " : "  NOT OK", what);
 	failures += !good;
 	return good;
 }
 
-static void need(bool good, const char *what)
+static inline void need(bool good, const char *what)
 {
 	if (good)
 		return;
@@ -73,7 +77,7 @@ static void need(bool good, const char *what)
 
 /* ---- endpoints ---- */
 
-static void *map(int fd, uint64_t offset, uint64_t bytes)
+static inline void *map(int fd, uint64_t offset, uint64_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
 
@@ -81,7 +85,7 @@ static void *map(int fd, uint64_t offset, uint64_t bytes)
 }
 
 /* 0 or an errno. */
-static int claim(struct endpoint *ep, uint32_t number)
+static inline int claim(struct endpoint *ep, uint32_t number)
 {
 	memset(ep, 0, sizeof(*ep));
 	ep->fd = open(EMX_DEV_PATH, O_RDWR);
@@ -97,7 +101,7 @@ static int claim(struct endpoint *ep, uint32_t number)
 	return 0;
 }
 
-static void release(struct endpoint *ep)
+static inline void release(struct endpoint *ep)
 {
 	if (ep->ring) {
 		munmap(ep->ring, ep->claim.ring_bytes);
@@ -108,7 +112,7 @@ static void release(struct endpoint *ep)
 }
 
 /* An entry for that command; the caller may change it. */
-static struct io_uring_sqe *uring_entry(int fd, const void *command)
+static inline struct io_uring_sqe *uring_entry(int fd, const void *command)
 {
 	struct emx_dev_uring given = { .command = (uintptr_t)command };
 	struct io_uring_sqe *sqe;
@@ -124,7 +128,7 @@ static struct io_uring_sqe *uring_entry(int fd, const void *command)
 }
 
 /* 0 or an errno: what became of the entry. */
-static int uring_answer(void)
+static inline int uring_answer(void)
 {
 	struct io_uring_cqe *cqe;
 	int result;
@@ -137,7 +141,7 @@ static int uring_answer(void)
 }
 
 /* 0 or what errno is then. */
-static int command(const struct endpoint *ep, struct emx_dev_command *c)
+static inline int command(const struct endpoint *ep, struct emx_dev_command *c)
 {
 	if (!by_uring)
 		return ioctl(ep->fd, EMX_IOC_COMMAND, c) ? errno : 0;
@@ -147,7 +151,7 @@ static int command(const struct endpoint *ep, struct emx_dev_command *c)
 }
 
 /* Index of a board in the peer table. */
-static uint32_t peer_of(const struct endpoint *ep, uint64_t mac)
+static inline uint32_t peer_of(const struct endpoint *ep, uint64_t mac)
 {
 	struct emx_dev_peer p = { .by = EMX_DEV_PEER_ADD, .mac = mac };
 
@@ -155,8 +159,8 @@ static uint32_t peer_of(const struct endpoint *ep, uint64_t mac)
 	return p.index;
 }
 
-static struct emx_dev_command message(uint8_t type, uint32_t peer, uint8_t to, const void *data,
-				      uint32_t bytes)
+static inline struct emx_dev_command message(uint8_t type, uint32_t peer, uint8_t to,
+					     const void *data, uint32_t bytes)
 {
 	struct emx_dev_command c = { .op = EMX_DEV_SEND };
 
@@ -171,7 +175,7 @@ static struct emx_dev_command message(uint8_t type, uint32_t peer, uint8_t to, c
 }
 
 /* The next event but changes of the link, or NULL; it stays until the one after it is asked for. */
-static const struct emx_msg *event(struct endpoint *ep, uint32_t mask)
+static inline const struct emx_msg *event(struct endpoint *ep, uint32_t mask)
 {
 	struct pollfd p = { .fd = ep->fd, .events = POLLIN };
 	const struct emx_msg *msg;
@@ -186,9 +190,78 @@ static const struct emx_msg *event(struct endpoint *ep, uint32_t mask)
 	return msg;
 }
 
-static bool contains(const void *memory, size_t bytes, const void *what, size_t length)
+static inline bool contains(const void *memory, size_t bytes, const void *what, size_t length)
 {
 	return memmem(memory, bytes, what, length) != NULL;
+}
+
+/* How a pull of a window of that endpoint of this board ends: enum emx_pull_status, or -1. */
+static inline int pull(struct endpoint *own, uint8_t from, uint8_t id, void *memory, uint32_t bytes)
+{
+	struct emx_dev_segment segment = { .address = (uintptr_t)memory, .length = bytes };
+	struct emx_dev_command c = { .op = EMX_DEV_PULL_START,
+				     .segment_count = 1,
+				     .length = bytes };
+	const struct emx_msg *msg;
+
+	c.msg.remote_ep = from;
+	c.msg.session = SESSION + from;
+	c.msg.u.window.id = id;
+	c.segments = (uintptr_t)&segment;
+	if (command(own, &c))
+		return -1;
+	msg = event(own, own->claim.ring_entries - 1);
+	return msg && msg->type == EMX_EV_PULL_DONE ? msg->u.pull.status : -1;
+}
+
+/* ---- memory ---- */
+
+static inline long number_in(int fd, const char *format)
+{
+	char text[8192];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	const char *line;
+	long value;
+
+	need(n > 0, format);
+	text[n] = 0;
+	for (line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+		if (sscanf(line, format, &value) == 1)
+			return value;
+	return -1;
+}
+
+/* What this process has pinned, KiB. */
+static inline long pinned(void)
+{
+	int fd = open("/proc/self/status", O_RDONLY);
+	long value = number_in(fd, "VmPin: %ld");
+
+	close(fd);
+	return value;
+}
+
+/* What the module has, of all processes, KiB. */
+static inline long pinned_by_all(void)
+{
+	return number_in(account, "%ld pages pinned") * (PAGE >> 10);
+}
+
+static inline void *pages(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	need(at != MAP_FAILED, "mmap");
+	return memset(at, 1, bytes);
+}
+
+static inline void close_window(const struct endpoint *ep, uint8_t id, uint8_t tag)
+{
+	struct emx_dev_command c = { .op = EMX_DEV_WINDOW_CLOSE };
+
+	c.msg.u.window.id = id;
+	c.msg.u.window.tag = tag;
+	command(ep, &c);
 }
 
 /* ---- the neighbour ---- */
@@ -204,7 +277,7 @@ enum wish {
 	LEAVE,
 };
 
-static void give(int to, int fd)
+static inline void give(int to, int fd)
 {
 	char byte = 0;
 	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
@@ -224,7 +297,7 @@ static void give(int to, int fd)
 	need(sendmsg(to, &m, 0) == 1, "sendmsg");
 }
 
-static int take(int from)
+static inline int take(int from)
 {
 	char byte;
 	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
@@ -243,7 +316,7 @@ static int take(int from)
 	return fd;
 }
 
-static uint64_t fingerprint(const struct endpoint *ep)
+static inline uint64_t fingerprint(const struct endpoint *ep)
 {
 	const uint8_t *parts[] = { (const uint8_t *)ep->ring, ep->slots };
 	const uint64_t bytes[] = { ep->claim.ring_bytes, ep->claim.slots_bytes };
@@ -257,8 +330,8 @@ static uint64_t fingerprint(const struct endpoint *ep)
 	return sum;
 }
 
-static int offer(const struct endpoint *ep, uint32_t peer, const void *memory, uint64_t bytes,
-		 uint64_t length, uint8_t id)
+static inline int offer(const struct endpoint *ep, uint32_t peer, const void *memory,
+			uint64_t bytes, uint64_t length, uint8_t id)
 {
 	struct emx_dev_segment segment = { .address = (uintptr_t)memory, .length = bytes };
 	struct emx_dev_command c = { .op = EMX_DEV_WINDOW_OPEN };
@@ -272,14 +345,14 @@ static int offer(const struct endpoint *ep, uint32_t peer, const void *memory, u
 	return command(ep, &c);
 }
 
-static int send_to(const struct endpoint *ep, uint32_t peer, uint8_t to, const char *text)
+static inline int send_to(const struct endpoint *ep, uint32_t peer, uint8_t to, const char *text)
 {
 	struct emx_dev_command c = message(EMX_SMALL, peer, to, text, (uint32_t)strlen(text));
 
 	return command(ep, &c);
 }
 
-static uint64_t fulfil(struct endpoint *ep, uint8_t wish)
+static inline uint64_t fulfil(struct endpoint *ep, uint8_t wish)
 {
 	static char page[PAGE] __attribute__((aligned(PAGE))) = SECRET;
 
@@ -303,7 +376,7 @@ static uint64_t fulfil(struct endpoint *ep, uint8_t wish)
 	}
 }
 
-static void serve(int to)
+static inline void serve(int to)
 {
 	struct endpoint ep;
 	uint64_t answer = claim(&ep, 0);
@@ -321,7 +394,7 @@ static void serve(int to)
 	exit(0);
 }
 
-static uint64_t answer_of_neighbour(void)
+static inline uint64_t answer_of_neighbour(void)
 {
 	uint64_t answer;
 
@@ -329,13 +402,13 @@ static uint64_t answer_of_neighbour(void)
 	return answer;
 }
 
-static uint64_t ask(uint8_t wish)
+static inline uint64_t ask(uint8_t wish)
 {
 	need(write(neighbour, &wish, 1) == 1, "neighbour");
 	return answer_of_neighbour();
 }
 
-static int file_of_neighbour(void)
+static inline int file_of_neighbour(void)
 {
 	uint8_t wish = GIVE_FILE;
 
@@ -343,7 +416,7 @@ static int file_of_neighbour(void)
 	return take(neighbour);
 }
 
-static void become(uid_t user)
+static inline void become(uid_t user)
 {
 	need(!setgroups(0, NULL) && !setresgid(user, user, user) && !setresuid(user, user, user),
 	     "setresuid");
@@ -352,7 +425,7 @@ static void become(uid_t user)
 /* ---- the wire ---- */
 
 /* The endpoint that the next message of a board's programs comes from, and its text; -1: none. */
-static int source_on_wire(char *text, size_t size)
+static inline int source_on_wire(char *text, size_t size)
 {
 	struct pollfd p = { .fd = wire, .events = POLLIN };
 	uint8_t frame[256];
@@ -368,7 +441,7 @@ static int source_on_wire(char *text, size_t size)
 	return ((const struct emx_w_eager *)(frame + EMX_OUTER_LEN))->src_ep;
 }
 
-static void sees(int endpoint, const char *text, const char *what)
+static inline void sees(int endpoint, const char *text, const char *what)
 {
 	char got[256] = "";
 	int source = source_on_wire(got, sizeof(got));
@@ -377,7 +450,7 @@ static void sees(int endpoint, const char *text, const char *what)
 		printf("          from endpoint %d: \"%s\"\n", source, got);
 }
 
-static void open_wire(const char *ifname)
+static inline void open_wire(const char *ifname)
 {
 	struct sockaddr_ll address = { .sll_family = AF_PACKET,
 				       .sll_protocol = htons(EMX_ETHERTYPE),
@@ -392,7 +465,7 @@ static void open_wire(const char *ifname)
 	stranger = emx_get_mac((const uint8_t *)request.ifr_hwaddr.sa_data);
 }
 
-static void meet_neighbour(void)
+static inline void meet_neighbour(void)
 {
 	int pair[2];
 
@@ -405,6 +478,17 @@ static void meet_neighbour(void)
 	close(pair[1]);
 	neighbour = pair[0];
 	need(!answer_of_neighbour(), "the neighbour's endpoint");
+}
+
+/* What only root may do, before anybody becomes a user. */
+static inline void prepare(const char *ifname)
+{
+	const struct rlimit limit = { .rlim_cur = LIMIT, .rlim_max = LIMIT };
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	open_wire(ifname);
+	account = open("/sys/kernel/debug/ethermx/memory", O_RDONLY);
+	need(account >= 0 && !setrlimit(RLIMIT_MEMLOCK, &limit), "root");
 }
 
 #endif

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=sh
+# kernel: slub_debug=U,kmalloc-*
+# Faults while small, medium and large messages stream between the two hosts of hosts.sh: processes killed, the
+# module unloaded, interfaces down, renamed and too small, a network namespace deleted, memory unmapped, forked and
+# left by exec, memory scarce and moved about. What can go on does; after each nothing is held that was not before.
+# links.sh has more on interfaces.
+failed=0
+. /check.sh
+. /hosts.sh
+
+# ---- what is held ----
+
+# Pages pinned, areas of virtual memory and objects on the heap that functions of the module asked for, its users. The
+# heap's objects are told apart by who asked, since the kernel was started with the words above. What a board needs
+# may be here or there, as memory happens to be.
+held() {
+	echo 1 >/proc/sys/vm/stat_refresh
+	awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n, "pages pinned" }' /proc/vmstat
+	echo "$(grep '\[ethermx\]' /proc/vmallocinfo | grep -vcE 'attach|board') areas"
+	cat /sys/kernel/debug/slab/kmalloc-*/alloc_traces | awk '
+		/^ *[0-9]+ / { if (ours) sum += count; count = $1; ours = 0 }
+		/\[ethermx\]/ { ours = 1 }
+		END { if (ours) sum += count; print sum + 0, "objects" }'
+	echo "$(cat /sys/module/ethermx/refcnt) users"
+}
+
+remember() {
+	held >/tmp/held
+	cat /tmp/held
+}
+
+as_before() {
+	held >/tmp/now
+	cmp -s /tmp/held /tmp/now
+}
+
+nothing_lost() {
+	until_ok 100 as_before && return
+	cat /tmp/now
+	return 1
+}
+
+# Each of them is more than it was. Between two messages nothing may be pinned.
+all_grown() {
+	held >/tmp/now
+	[ "$(cat /tmp/held /tmp/now | awk '($2 in was) { grown += $1 + 0 > was[$2] } { was[$2] = $1 + 0 } END { print grown + 0 }')" = 4 ]
+}
+
+# Endpoints in use must show in each of them: else nothing_lost could not fail.
+account_sees() {
+	stream large || return 1
+	until_ok 50 all_grown
+	status=$?
+	cat /tmp/now
+	stop_stream large && return $status
+}
+
+# ---- streams ----
+
+client_medium= # stream() sets it, and its like
+
+endpoint_of() { case $1 in small) echo 8 ;; medium) echo 9 ;; large) echo 10 ;; esac; }
+length_of() { case $1 in small) echo 100 ;; medium) echo 20000 ;; large) echo 1048576 ;; esac; }
+label_of() {
+	case $1 in
+	small) echo 'small messages received' ;;
+	medium) echo 'medium fragments received' ;;
+	large) echo 'pull replies received' ;;
+	esac
+}
+
+# Of all boards.
+received() { # KIND
+	cat /sys/kernel/debug/ethermx/*/counters | sed -n "s/^\([0-9]*\) $(label_of "$1")\$/\1/p" | awk '{ n += $1 } END { print n + 0 }'
+}
+
+more_than() { [ "$(received "$2")" -gt "$1" ]; }
+goes_on() { until_ok 300 more_than "$(received "$1")" "$1"; } # KIND
+all_go_on() { goes_on small && goes_on medium && goes_on large; }
+
+client() { # KIND COUNT: verified messages
+	/bin/ip netns exec a timeout 150 /emx/tools/omx_perf -d 02:00:00:00:00:0b -r "$(endpoint_of "$1")" --patience 60 \
+		-V -w -P 0 -W 1 -T 100000 -S "$(length_of "$1")" -E $(($(length_of "$1") + 1)) -N "$2" >"/tmp/client_$1" 2>&1
+}
+
+stream() { # KIND: until somebody ends it
+	/bin/ip netns exec b /emx/tools/omx_perf -w -k -e "$(endpoint_of "$1")" >"/tmp/server_$1" 2>&1 &
+	eval "server_$1=$!"
+	client "$1" 1000000 &
+	eval "client_$1=$!"
+	goes_on "$1"
+}
+
+# Kills what the kernel says has that endpoint; who waits for it takes the rest.
+kill_holder() { # HOST NUMBER
+	holder=$(pid_of_endpoint "$1" "$2")
+	[ -n "$holder" ] && kill -9 "$holder"
+}
+
+ends_badly() { # KIND PATTERN: the client, which says that
+	eval "wait \$client_$1"
+	status=$?
+	cat "/tmp/client_$1"
+	[ $status != 0 ] && [ $status != 124 ] && [ $status != 143 ] && grep -qE "$2" "/tmp/client_$1"
+}
+
+stop_stream() { # KIND
+	kill_holder b "$(endpoint_of "$1")" && ends_badly "$1" 'closed|gone'
+}
+
+all_streams() { stream small && stream medium && stream large; }
+
+# ---- processes ----
+
+server_killed() {
+	kill_holder b "$(endpoint_of large)" && ends_badly large 'closed' && goes_on small && goes_on medium
+}
+
+pid_of_client() { # KIND: of host a's endpoints the one that talks to it
+	for process in $(sed -n 's/^[0-9]* process \([0-9]*\) .*/\1/p' "/sys/kernel/debug/ethermx/$(directory_of a)/endpoints"); do
+		tr '\0' ' ' <"/proc/$process/cmdline" | grep -q -- "-r $(endpoint_of "$1") " && echo "$process"
+	done
+}
+
+medium_server_has_ended() { ! endpoint_is_open b "$(endpoint_of medium)"; }
+
+# Its server hears of it if it has sent what was not acknowledged; a receive may wait for ever.
+client_killed() {
+	kill -9 "$(pid_of_client medium)" || return 1
+	wait "$client_medium"
+	if until_ok 100 medium_server_has_ended; then
+		cat /tmp/server_medium
+		grep -qE 'closed|gone' /tmp/server_medium || return 1
+	else
+		kill_holder b "$(endpoint_of medium)"
+	fi
+	goes_on small && stream medium
+}
+
+stop_others() { stop_stream small && stop_stream medium; }
+
+unload_refused() { ! rmmod ethermx 2>/dev/null && goes_on small; }
+
+# ---- interfaces ----
+
+set_a() { /bin/ip -n a link set "$@"; }
+down_and_up() { set_a eth0 down && until_ok 5 false; set_a eth0 up && all_go_on; }
+too_small() { set_a eth0 mtu 1000 && goes_on small && set_a eth0 mtu 9000 && all_go_on; }
+renamed() {
+	set_a eth0 down && set_a eth0 name other0 && set_a other0 up && all_go_on || return 1
+	set_a other0 down && set_a other0 name eth0 && set_a eth0 up && all_go_on
+}
+
+no_endpoint_is_left() { [ "$(cat /sys/kernel/debug/ethermx/*/endpoints | wc -l)" = 0 ]; }
+
+# The servers are inside and keep it alive; when they are gone so is it, and with it both ends of the link.
+namespace_deleted() {
+	all_streams || return 1
+	/bin/ip netns del b
+	all_go_on || return 1
+	for kind in small medium large; do
+		kill_server "$kind"
+	done
+	for kind in small medium large; do
+		ends_badly "$kind" 'closed|does not answer|gone' || return 1
+	done
+}
+
+kill_server() { # KIND
+	eval "kill -9 \$server_$1 && wait \$server_$1"
+	return 0
+}
+
+host_returns() {
+	until_ok 100 interface_is_gone && /bin/ip netns add b && make_link && /bin/ip -n b link set lo up && attach eth0:N=9000
+}
+interface_is_gone() { ! /bin/ip -n a link show eth0 >/dev/null 2>&1; }
+
+# ---- memory ----
+
+available() { sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo; }
+
+# All but so many MiB is taken by a file, and there is nowhere to swap to.
+fill_memory() { # MIB
+	mkdir -p /full && mount -t tmpfs -o size=95% tmpfs /full &&
+		dd if=/dev/zero of=/full/file bs=1M count=$(($(available) / 1024 - $1)) 2>/dev/null
+	echo "$(($(available) / 1024)) MiB available"
+}
+
+# What can be moved is; what is pinned must not.
+move_memory() {
+	while :; do
+		echo 1 >/proc/sys/vm/compact_memory
+		echo 7 >/proc/sys/vm/drop_caches # 4: without a line in the log for each
+	done
+}
+
+scarce_memory() {
+	fill_memory 128
+	move_memory &
+	mover=$!
+	perf -w -T 200 -N 6 -M 16 -W 1
+	status=$?
+	kill $mover
+	wait $mover
+	umount /full
+	return $status
+}
+
+make_third() {
+	/bin/ip link add emx0 mtu 9000 address 02:00:00:00:00:0d type veth \
+		peer name emx1 mtu 9000 address 02:00:00:00:00:0c &&
+		/bin/ip link set emx0 up && /bin/ip link set emx1 up && /emx/tools/omx_attach emx0:N=9000
+}
+
+hostname emxguest
+export EMX_DEVICE=kernel
+check "veth loads" insmod /veth.ko
+check "hosts" make_hosts
+check "module loads" insmod /ethermx.ko
+check "attach" attach eth0:N=9000
+check "another board" make_third
+check "messages" perf -w -T 100 -N 2 -M 64 -W 1
+check "no endpoint is left" until_ok 100 no_endpoint_is_left
+[ $failed = 0 ] || exit 1
+check "what is held" remember
+check "an endpoint shows in it" account_sees
+check "nothing lost" nothing_lost
+
+check "memory unmapped" /regions unmap emx1
+check "fork" /regions fork emx1
+check "exec" /regions exec emx1
+check "nothing lost" nothing_lost
+
+check "streams" all_streams
+check "the module cannot be unloaded" unload_refused
+check "interface down and up" down_and_up
+check "interface too small for a while" too_small
+check "interface renamed" renamed
+check "server killed" server_killed
+check "client killed" client_killed
+check "the others end" stop_others
+check "nothing lost" nothing_lost
+
+check "namespace deleted" namespace_deleted
+check "it returns" host_returns
+check "messages" perf -w -T 100 -N 2 -M 64 -W 1
+check "nothing lost" nothing_lost
+
+check "scarce memory" scarce_memory
+check "nothing lost" nothing_lost
+
+check "detach" detach
+check "detach the third" /emx/tools/omx_attach -d emx0
+check "interfaces go" timeout 20 /bin/ip link del emx0
+check "unload" rmmod ethermx
+exit $failed

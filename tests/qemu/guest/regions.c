@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Memory that the module has pinned, or copies from and to later, while its process unmaps it,
+ * forks, or executes another program:
+ *
+ *   regions CASE IFNAME     CASE: unmap, fork or exec
+ *
+ * Started by root, it becomes an ordinary user with endpoint 1 of the board at the other end of
+ * IFNAME. A raw socket on IFNAME answers pulls when the case says so: what happens to memory in
+ * between is certain to happen under a running pull. A line for each check; exit status 0 when all
+ * hold.
+ */
+#define _GNU_SOURCE /* memmem, setresuid */
+
+#include "users.h"
+
+#include <sys/wait.h>
+
+#define LOOSE (2 * LIMIT) /* more than may be pinned */
+
+/* ---- the stranger, who has a message ---- */
+
+struct request {
+	uint8_t mac[6];
+	emx_be32 handle, magic;
+};
+
+/* The next request for a message that comes to the stranger. */
+static bool requested(struct request *request)
+{
+	struct pollfd p = { .fd = wire, .events = POLLIN };
+	const struct emx_w_pull_n *body;
+	uint8_t frame[256];
+
+	do {
+		if (poll(&p, 1, WAIT_MS) <= 0)
+			return false;
+	} while (recv(wire, frame, sizeof(frame), 0) < 60 || frame[EMX_OUTER_LEN] != EMX_PULL);
+	body = (const struct emx_w_pull_n *)(frame + EMX_OUTER_LEN);
+	memcpy(request->mac, frame + 6, 6);
+	request->handle = body->handle;
+	request->magic = body->magic;
+	return true;
+}
+
+static void set_mac(uint8_t *to, uint64_t mac)
+{
+	int i;
+
+	for (i = 0; i < 6; i++)
+		to[i] = (uint8_t)(mac >> 8 * (5 - i));
+}
+
+/* Answers it with a page full of that byte. */
+static bool answer(const struct request *request, char byte)
+{
+	struct emx_w_pull_reply body = { .type = EMX_PULL_REPLY, .length = emx_put16(PAGE) };
+	struct emx_outer outer = { .ethertype = emx_put16(EMX_ETHERTYPE),
+				   .tag = emx_put16(EMX_TAG_NONE) };
+	uint8_t frame[sizeof(outer) + sizeof(body) + PAGE];
+
+	memcpy(outer.dst, request->mac, 6);
+	set_mac(outer.src, stranger);
+	body.handle = request->handle;
+	body.magic = request->magic;
+	memcpy(frame, &outer, sizeof(outer));
+	memcpy(frame + sizeof(outer), &body, sizeof(body));
+	memset(frame + sizeof(outer) + sizeof(body), byte, PAGE);
+	return send(wire, frame, sizeof(frame), 0) == (ssize_t)sizeof(frame);
+}
+
+/* Repeats of requests that were answered since; no more come. */
+static void forget_requests(void)
+{
+	uint8_t frame[256];
+
+	while (recv(wire, frame, sizeof(frame), MSG_DONTWAIT) > 0)
+		;
+}
+
+/* A pull of a page that the stranger has. */
+static int pull_of_stranger(const struct endpoint *own, void *memory)
+{
+	struct emx_dev_segment segment = { .address = (uintptr_t)memory, .length = PAGE };
+	struct emx_dev_command c = { .op = EMX_DEV_PULL_START, .segment_count = 1, .length = PAGE };
+
+	c.msg.peer = peer_of(own, stranger);
+	c.msg.remote_ep = 2;
+	c.msg.session = 7;
+	c.msg.u.window.id = 9;
+	c.segments = (uintptr_t)&segment;
+	forget_requests();
+	return command(own, &c);
+}
+
+/* How it ends. */
+static int ended(struct endpoint *own)
+{
+	const struct emx_msg *msg = event(own, own->claim.ring_entries - 1);
+
+	return msg && msg->type == EMX_EV_PULL_DONE ? msg->u.pull.status : -1;
+}
+
+/* ---- memory ---- */
+
+static bool full_of(const uint8_t *memory, size_t bytes, uint8_t byte)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		if (memory[i] != byte)
+			return false;
+	return true;
+}
+
+/* Other memory at that address, full of that byte. */
+static void replace(void *memory, size_t bytes, char byte)
+{
+	void *at = mmap(memory, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	need(at == memory, "mmap");
+	memset(at, byte, bytes);
+}
+
+/* Whether the module has let go of all pages, soon. */
+static bool nothing_pinned(void)
+{
+	int tries;
+
+	for (tries = 0; tries < 100 && pinned_by_all(); tries++)
+		/* tidy-allow(sleep): between two looks at the module's account */
+		usleep(WAIT_MS * 10);
+	return !pinned_by_all() && !pinned();
+}
+
+/* ---- unmapped ---- */
+
+static void unmapped_windows(struct endpoint *own)
+{
+	uint8_t *memory = pages(PAGE);
+	uint8_t *loose = pages(LOOSE);
+	uint8_t *target = pages(PAGE);
+
+	check(!offer(own, 0, memory, PAGE, PAGE, 1) && pinned() == PAGE >> 10, "a pinned message");
+	replace(memory, PAGE, 'n');
+	check(pull(own, 1, 1, target, PAGE) == EMX_PULL_OK && full_of(target, PAGE, 1),
+	      "is what it was when it was sent, when its memory is other memory");
+	check(full_of(memory, PAGE, 'n'), "which stays as it is");
+	munmap(memory, PAGE);
+	close_window(own, 1, 0);
+	check(nothing_pinned(), "and its pages are let go of in the end");
+
+	check(!offer(own, 0, loose, LOOSE, LOOSE, 2) && !pinned(), "a message that is not pinned");
+	memset(target, 0, PAGE);
+	check(pull(own, 1, 2, target, PAGE) == EMX_PULL_OK && full_of(target, PAGE, 1),
+	      "can be fetched");
+	munmap(loose, LOOSE);
+	check(pull(own, 1, 2, target, PAGE) == EMX_PULL_BAD_WINDOW,
+	      "and fails when its memory is gone");
+	close_window(own, 2, 0);
+}
+
+static void unmapped_targets(struct endpoint *own)
+{
+	uint8_t *memory = pages(PAGE);
+	uint8_t *source = pages(PAGE);
+	struct request request;
+
+	check(!pull_of_stranger(own, memory) && requested(&request) && pinned() == PAGE >> 10,
+	      "a message is being fetched");
+	replace(memory, PAGE, 'n');
+	check(answer(&request, 'd') && ended(own) == EMX_PULL_OK,
+	      "it comes when its memory is other memory");
+	check(full_of(memory, PAGE, 'n'), "which stays as it is");
+	check(nothing_pinned(), "and the pages are let go of");
+	check(!pull_of_stranger(own, memory) && requested(&request), "another one");
+	munmap(memory, PAGE);
+	check(answer(&request, 'd') && ended(own) == EMX_PULL_OK && nothing_pinned(),
+	      "ends when its memory is gone");
+	check(!offer(own, 0, source, PAGE, PAGE, 3), "a message for memory that is not there");
+	check(pull(own, 1, 3, memory, PAGE) == EMX_PULL_ABORTED, "fails");
+	memory = pages(PAGE);
+	check(pull(own, 1, 3, memory, PAGE) == EMX_PULL_OK && full_of(memory, PAGE, 1),
+	      "and only that: for other memory it comes");
+	close_window(own, 3, 0);
+}
+
+/* ---- a child ---- */
+
+static bool exits_well(pid_t child)
+{
+	int status;
+
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+/* In the child: what is done to its memory and files must be its own matter. */
+static int be_a_child(const struct endpoint *own, uint8_t *memory, int told)
+{
+	struct emx_dev_command c = message(EMX_SMALL, 0, 1, "child", 5);
+	char byte;
+
+	memset(memory, 'c', PAGE);
+	if (command(own, &c) != EPERM)
+		return 1;
+	close(own->fd);
+	/* The parent's message has come when it tells. */
+	if (read(told, &byte, 1) != 1)
+		return 2;
+	return full_of(memory, PAGE, 'c') ? 0 : 3;
+}
+
+static void case_fork(struct endpoint *own)
+{
+	uint8_t *memory = pages(PAGE);
+	uint8_t *source = pages(PAGE);
+	struct request request;
+	int told[2];
+	pid_t child;
+
+	check(!pull_of_stranger(own, memory) && requested(&request), "a message is being fetched");
+	check(!offer(own, 0, source, PAGE, PAGE, 1) && pinned() == 2 * PAGE >> 10,
+	      "another one is on offer");
+	need(!pipe(told), "pipe");
+	child = fork();
+	if (!child)
+		_exit(be_a_child(own, memory, told[0]));
+	memset(source, 's', PAGE);
+	check(answer(&request, 'd') && ended(own) == EMX_PULL_OK && full_of(memory, PAGE, 'd'),
+	      "the message comes to the parent");
+	check(pull(own, 1, 1, memory, PAGE) == EMX_PULL_OK && full_of(memory, PAGE, 's'),
+	      "what the parent wrote after the fork is what is sent");
+	need(write(told[1], "", 1) == 1, "pipe");
+	check(exits_well(child), "the child saw none of it, and could command nothing");
+	check(pull(own, 1, 1, memory, PAGE) == EMX_PULL_OK, "the parent goes on when it has ended");
+	close_window(own, 1, 0);
+	check(nothing_pinned(), "nothing stays pinned");
+}
+
+/* ---- another program ---- */
+
+/* It has the files, but not the endpoint, nor its number, nor its pages. */
+static int after_exec(int fd)
+{
+	struct endpoint own = { .fd = fd };
+	struct endpoint again;
+
+	check(nothing_pinned(), "the new program has nothing pinned, nor has the old one");
+	check(send_to(&own, 0, 1, "new") == EPERM, "it cannot command the old one's endpoint");
+	check(!claim(&again, 1), "but claim one of that number");
+	return failures ? 1 : 0;
+}
+
+static void case_exec(struct endpoint *own)
+{
+	char fd[16];
+	char accounts[16];
+
+	check(!offer(own, 0, pages(PAGE), PAGE, PAGE, 1), "a message on offer");
+	check(!pull_of_stranger(own, pages(PAGE)), "one is being fetched");
+	check(!offer(own, 0, pages(LOOSE), LOOSE, LOOSE, 2), "and one is not pinned");
+	check(pinned_by_all() == 2 * PAGE >> 10, "two pages are");
+	snprintf(fd, sizeof(fd), "%d", own->fd);
+	snprintf(accounts, sizeof(accounts), "%d", account);
+	execl("/regions", "regions", "after", fd, accounts, NULL);
+	need(false, "exec");
+}
+
+int main(int argc, char **argv)
+{
+	struct endpoint own;
+
+	if (argc == 4 && !strcmp(argv[1], "after")) {
+		account = atoi(argv[3]);
+		return after_exec(atoi(argv[2]));
+	}
+	if (argc != 3)
+		return 2;
+	prepare(argv[2]);
+	become(USER);
+	need(!claim(&own, 1), "endpoint 1");
+	if (!strcmp(argv[1], "unmap")) {
+		unmapped_windows(&own);
+		unmapped_targets(&own);
+	} else if (!strcmp(argv[1], "fork")) {
+		case_fork(&own);
+	} else if (!strcmp(argv[1], "exec")) {
+		case_exec(&own);
+	} else {
+		return 2;
+	}
+	return failures ? 1 : 0;
+}
