@@ -77,6 +77,12 @@ void detach_board(const DriverFile &file, const std::string &interface)
     throw cli::Failure(interface + (errno == EPERM ? ": run as root" : ": not attached"));
 }
 
+void forget_vanished(const DriverFile &file)
+{
+    emx_dev_detach all{};
+    file.ask(EMX_IOC_DETACH, &all); // fails when there is none
+}
+
 std::string describe_board(const emx_dev_board &board)
 {
     return describe_board(driver_text(board.interface, sizeof(board.interface)), sizes_of(board));

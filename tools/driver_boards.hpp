@@ -19,6 +19,8 @@ DriverFile open_driver();
 emx_dev_board attach_board(const DriverFile &file, const BoardSpec &spec, uint32_t endpoints, uint32_t peers);
 /// Ends the board of that interface; likewise.
 void detach_board(const DriverFile &file, const std::string &interface);
+/// Interfaces of this network namespace that have vanished are no boards when they come back.
+void forget_vanished(const DriverFile &file);
 
 /// "eth1:N=9000" of a board.
 std::string describe_board(const emx_dev_board &board);

@@ -17,6 +17,7 @@
 #include "ethermx.h"
 
 static LIST_HEAD(boards); /* rtnl; readers RCU */
+static LIST_HEAD(absent); /* boards whose interfaces have vanished and may come back; rtnl */
 
 /* ---- finding ---- */
 
@@ -259,6 +260,67 @@ static void introduce(struct emx_board *board)
 	}
 }
 
+/* ---- interfaces that come back ---- */
+
+static struct emx_board *find_absent(const struct net *net, const char *ifname)
+{
+	struct emx_board *board;
+
+	list_for_each_entry(board, &absent, list)
+		if (board->net == net && !strcmp(board->ifname, ifname))
+			return board;
+	return NULL;
+}
+
+/* Takes over the caller's reference. */
+static void remember(struct emx_board *board)
+{
+	list_add_tail(&board->list, &absent);
+}
+
+static void forget(struct emx_board *board)
+{
+	list_del(&board->list);
+	emx_board_put(board);
+}
+
+/* Those of a namespace, or of all. Returns how many. */
+static unsigned int forget_all(const struct net *net)
+{
+	struct emx_board *board;
+	struct emx_board *next;
+	unsigned int count = 0;
+
+	list_for_each_entry_safe(board, next, &absent, list) {
+		if (net && board->net != net)
+			continue;
+		forget(board);
+		count++;
+	}
+	return count;
+}
+
+/* What the administrator has said about the board holds for its successor. */
+static void inherit(struct emx_board *board, const struct emx_board *old)
+{
+	struct fw_peers *peers = board->fw.peers;
+	const struct fw_peer *peer;
+	char name[EMX_NAME_MAX];
+	int index;
+	u32 i;
+
+	for (i = 1; (peer = fw_peer(old->fw.peers, i)); i++) {
+		index = fw_peer_add(peers, peer->mac);
+		if (index > 0 && !fw_peer_name_get(old->fw.peers, i, name))
+			fw_peer_name(peers, index, name);
+	}
+	WRITE_ONCE(peers->open, old->fw.peers->open);
+	if (board->number != old->number)
+		return;
+	strscpy_pad(board->fw.name, old->fw.name, sizeof(board->fw.name));
+	fw_peer_name(peers, 0, board->fw.name);
+}
+
 /* ---- attaching and detaching ---- */
 
 static void publish_board(struct emx_board *board, struct net_device *dev)
@@ -294,7 +356,9 @@ static void detach(struct emx_board *board)
 	emx_board_put(board);
 }
 
-static int attach_device(struct net_device *dev, const struct emx_config *config)
+/* old: the board that the interface was before it vanished, or NULL. */
+static int attach_device(struct net_device *dev, const struct emx_config *config,
+			 const struct emx_board *old)
 {
 	struct emx_board *board;
 	struct fw_sizes sizes;
@@ -313,6 +377,8 @@ static int attach_device(struct net_device *dev, const struct emx_config *config
 	board->fw.sizes = sizes;
 	init_board(board, dev);
 	init_firmware(board, dev, config);
+	if (old)
+		inherit(board, old);
 	introduce(board);
 	publish_board(board, dev);
 	pr_info("%s: attached as board %s\n", dev->name, board->fw.name);
@@ -321,13 +387,17 @@ static int attach_device(struct net_device *dev, const struct emx_config *config
 
 int emx_board_attach(struct net *net, const char *ifname, const struct emx_config *config)
 {
+	struct emx_board *old;
 	struct net_device *dev;
 	int result;
 
 	rtnl_lock();
+	old = find_absent(net, ifname);
+	if (old)
+		forget(old);
 	dev = __dev_get_by_name(net, ifname);
 	if (dev) {
-		result = attach_device(dev, config);
+		result = attach_device(dev, config, NULL);
 	} else {
 		pr_err("%s: no such interface; correct the name\n", ifname);
 		result = -ENODEV;
@@ -346,6 +416,19 @@ static bool in_use(const struct emx_board *board)
 	return false;
 }
 
+/* No name: all that may come back. */
+static int detach_absent(struct net *net, const char *ifname)
+{
+	struct emx_board *old = find_absent(net, ifname);
+
+	if (!*ifname)
+		return forget_all(net) ? 0 : -ENODEV;
+	if (!old)
+		return -ENODEV;
+	forget(old);
+	return 0;
+}
+
 int emx_board_detach(struct net *net, const char *ifname)
 {
 	struct emx_board *board = NULL;
@@ -357,7 +440,7 @@ int emx_board_detach(struct net *net, const char *ifname)
 	if (dev)
 		board = find_board(dev);
 	if (!board)
-		err = -ENODEV;
+		err = detach_absent(net, ifname);
 	else if (in_use(board))
 		err = -EBUSY;
 	else
@@ -374,6 +457,7 @@ void emx_boards_detach(void)
 	rtnl_lock();
 	list_for_each_entry_safe(board, next, &boards, list)
 		detach(board);
+	forget_all(NULL);
 	rtnl_unlock();
 }
 
@@ -401,13 +485,41 @@ static void change_link(struct emx_board *board, u8 state)
 		mod_delayed_work(emx_workqueue, &board->name_work, 0);
 }
 
+static void vanish(struct emx_board *board, const struct net_device *dev)
+{
+	pr_info("%s: gone, detached until it comes back\n", dev->name);
+	strscpy(board->ifname, dev->name, sizeof(board->ifname));
+	kref_get(&board->ref);
+	detach(board);
+	remember(board);
+}
+
+/* An interface is up that is no board: perhaps it was one before it vanished. */
+static void come_back(struct net_device *dev)
+{
+	struct emx_board *old = find_absent(dev_net(dev), dev->name);
+	struct emx_config config;
+
+	/* It may still get its size. */
+	if (!old || !netif_running(dev) || dev->mtu < old->fw.sizes.payload_min)
+		return;
+	config.endpoints = old->fw.endpoint_max;
+	config.frame_size = old->fw.sizes.mtu;
+	config.peers = old->fw.peers->capacity;
+	if (attach_device(dev, &config, old) >= 0)
+		forget(old);
+}
+
 static int device_event(struct notifier_block *nb, unsigned long event, void *info)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(info);
 	struct emx_board *board = find_board(dev);
 
-	if (!board)
+	if (!board) {
+		if (event == NETDEV_UP || event == NETDEV_CHANGEMTU)
+			come_back(dev);
 		return NOTIFY_DONE;
+	}
 	switch (event) {
 	case NETDEV_CHANGEADDR:
 		change_address(board, dev);
@@ -429,8 +541,7 @@ static int device_event(struct notifier_block *nb, unsigned long event, void *in
 		emx_debugfs_rename(board, dev);
 		break;
 	case NETDEV_UNREGISTER:
-		pr_info("%s: gone, detached\n", dev->name);
-		detach(board);
+		vanish(board, dev);
 		break;
 	}
 	return NOTIFY_DONE;
@@ -440,12 +551,33 @@ static struct notifier_block device_notifier = {
 	.notifier_call = device_event,
 };
 
+/* Runs when the interfaces of the namespace have gone. */
+static void net_exit(struct net *net)
+{
+	rtnl_lock();
+	forget_all(net);
+	rtnl_unlock();
+}
+
+static struct pernet_operations net_operations = {
+	.exit = net_exit,
+};
+
 int emx_boards_watch(void)
 {
-	return register_netdevice_notifier(&device_notifier);
+	int err;
+
+	err = register_pernet_subsys(&net_operations);
+	if (err)
+		return err;
+	err = register_netdevice_notifier(&device_notifier);
+	if (err)
+		unregister_pernet_subsys(&net_operations);
+	return err;
 }
 
 void emx_boards_unwatch(void)
 {
 	unregister_netdevice_notifier(&device_notifier);
+	unregister_pernet_subsys(&net_operations);
 }

@@ -34,10 +34,11 @@ struct emx_endpoint;
 
 /* An attached interface. It is freed with its last endpoint, which may be long after. */
 struct emx_board {
-	struct list_head list; /* in board.c's list; rtnl, readers RCU */
+	struct list_head list; /* in one of board.c's lists; rtnl, readers RCU */
 	struct kref ref; /* the list's, and one for each endpoint */
 	struct net_device __rcu *dev; /* NULL once detached */
-	struct net *net; /* to compare; valid while dev is set */
+	char ifname[IFNAMSIZ]; /* its name when it vanished */
+	struct net *net; /* to compare; valid while it is in a list */
 	netdevice_tracker dev_tracker;
 	struct packet_type packet_type;
 	struct dentry *debugfs;
@@ -159,7 +160,10 @@ int emx_config_check(const struct emx_config *config);
  * MTU. Sleeps. Returns the board's number or a negative errno, after telling the reason in the log.
  */
 int emx_board_attach(struct net *net, const char *ifname, const struct emx_config *config);
-/* Ends the board of that interface. Sleeps. 0, -ENODEV, or -EBUSY when it has endpoints. */
+/*
+ * Ends the board of that interface, also one that has vanished and may come back; without a name
+ * all of those. Sleeps. 0, -ENODEV, or -EBUSY when it has endpoints.
+ */
 int emx_board_detach(struct net *net, const char *ifname);
 /* Detaches every board and waits until no frame is in our hands. Sleeps. */
 void emx_boards_detach(void);

@@ -213,7 +213,11 @@ struct emx_dev_attach {
 	__u32 number; /* out */
 };
 
-/* EBUSY: endpoints are open on it. */
+/*
+ * A board whose interface vanishes is attached again when an interface of that name is up, with its
+ * numbers, peers and names, unless it is detached meanwhile: by its name, or with all of its like in
+ * the namespace by an empty one. EBUSY: endpoints are open on it.
+ */
 struct emx_dev_detach {
 	char interface[EMX_DEV_IFNAME];
 };

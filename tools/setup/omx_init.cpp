@@ -160,6 +160,7 @@ void detach_all()
         detach_board(file, interface_of(board));
         std::printf("%s is no board any more\n", interface_of(board).c_str());
     }
+    forget_vanished(file);
 }
 
 void stop()

@@ -173,7 +173,8 @@ kill_server() { # KIND
 }
 
 host_returns() {
-	until_ok 100 interface_is_gone && /bin/ip netns add b && make_link && /bin/ip -n b link set lo up && attach eth0:N=9000
+	until_ok 100 interface_is_gone && /bin/ip netns add b && make_link && /bin/ip -n b link set lo up &&
+		in_host b /emx/tools/omx_attach eth0:N=9000
 }
 interface_is_gone() { ! /bin/ip -n a link show eth0 >/dev/null 2>&1; }
 

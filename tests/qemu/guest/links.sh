@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh
 # Interfaces that go down and come back, change their names and sizes, and vanish, while large messages
-# stream between the two hosts of hosts.sh: what can go on does, the rest ends, nothing is left.
+# stream between the two hosts of hosts.sh: what can go on does, the rest ends, nothing is left. A board whose
+# interface comes back is one again.
 failed=0
 . /check.sh
 . /hosts.sh
@@ -63,6 +64,17 @@ vanishes() {
 
 no_board_is_left() { [ "$(find /sys/kernel/debug/ethermx -name counters | wc -l)" = 0 ]; }
 
+# Of that name, but too small for the frames.
+comes_back_small() {
+	/bin/ip -n a link add eth0 mtu 1500 address 02:00:00:00:00:0a type veth \
+		peer name eth0 netns b mtu 1500 address 02:00:00:00:00:0b &&
+		/bin/ip -n a link set eth0 up && /bin/ip -n b link set eth0 up && no_board_is_left
+}
+
+two_boards() { [ "$(find /sys/kernel/debug/ethermx -name counters | wc -l)" = 2 ]; }
+grows() { /bin/ip -n a link set eth0 mtu 9000 && /bin/ip -n b link set eth0 mtu 9000 && two_boards; }
+gone_for_good() { /bin/ip -n a link del eth0 && until_ok 100 no_board_is_left && detach; }
+
 # The server stays inside, the name goes.
 namespace_deleted() {
 	stream 100000 || return 1
@@ -82,10 +94,18 @@ check "attach" attach eth0:N=9000
 check "down for a while" down_for_a_while
 check "renamed" renamed
 check "smaller for a while" smaller
+check "a name" in_host a /emx/tools/omx_hostname -n kept:0
 check "vanishes" vanishes
 check "boards went with it" no_board_is_left
 check "nothing pinned" nothing_pinned
-check "another interface of that name" make_link
+check "another interface of that name is no board while it is too small" comes_back_small
+check "is one when it is large enough" grows
+check "with the name it had" says 'kept:0' in_host a /emx/tools/omx_info
+check "messages" perf -T 100 -N 4 -M 64 -W 1
+check "vanishes, and is detached" gone_for_good
+check "detached once more" refuses 'not attached' in_host a /emx/tools/omx_attach -d eth0
+check "comes back" make_link
+check "and is no board" no_board_is_left
 check "attach it" attach eth0:N=9000
 check "namespace deleted" namespace_deleted
 check "boards went with it" until_ok 100 no_board_is_left
