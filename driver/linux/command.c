@@ -16,7 +16,7 @@ static u32 encode(struct emx_endpoint *ep, const struct emx_msg *msg, void *head
 	if (ep->open)
 		length = fw_send(ep->fw, msg, header, &counter);
 	if (length)
-		emx_count(ep->counters, counter, 1);
+		emx_count(&ep->counters, counter, 1);
 	spin_unlock_bh(&ep->lock);
 	return length;
 }

@@ -17,6 +17,36 @@ void emx_board_count(struct emx_board *board, unsigned int counter)
 	spin_unlock_bh(&board->lock);
 }
 
+/*
+ * What a library counts in its page. A program may write there what it likes: of the rest, our own
+ * count is told.
+ */
+static const u8 of_library[] = {
+	EMX_CNT_RESEND_MESSAGE, EMX_CNT_RESEND_CONNECT, EMX_CNT_SHM_MESSAGE,   EMX_CNT_DROP_TYPE,
+	EMX_CNT_DROP_LENGTH,	EMX_CNT_DROP_DATA_PART, EMX_CNT_DROP_FRAGMENT, EMX_CNT_DROP_SESSION,
+	EMX_CNT_DROP_TRUC,	EMX_CNT_DROP_NACK,	EMX_CNT_DROP_CONNECT,  EMX_CNT_DROP_PARTNER,
+	EMX_CNT_DROP_SEQUENCE,	EMX_CNT_DROP_CONTENT,
+};
+
+/* What it watches there, to see whether large messages make progress. */
+static const u8 watched[] = {
+	EMX_CNT_RX_PULL,
+	EMX_CNT_RX_PULL_REPLY,
+	EMX_CNT_TX_PULL_REPLY,
+};
+
+void emx_counters_show(struct emx_endpoint *ep)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(watched); i++) {
+		u64 now = ep->counters.v[watched[i]];
+
+		if (READ_ONCE(ep->page->v[watched[i]]) != now)
+			WRITE_ONCE(ep->page->v[watched[i]], now);
+	}
+}
+
 static void add(struct emx_counters *sum, const struct emx_counters *of)
 {
 	unsigned int i;
@@ -25,48 +55,63 @@ static void add(struct emx_counters *sum, const struct emx_counters *of)
 		sum->v[i] += READ_ONCE(of->v[i]);
 }
 
-void emx_counters_inherit(struct emx_board *board, const struct emx_counters *of)
+static void add_endpoint(struct emx_counters *sum, const struct emx_endpoint *ep)
 {
-	add(&board->counters, of);
+	unsigned int i;
+
+	add(sum, &ep->counters);
+	for (i = 0; i < ARRAY_SIZE(of_library); i++)
+		sum->v[of_library[i]] += READ_ONCE(ep->page->v[of_library[i]]);
 }
 
-/* Calls f for the board's own counters and those of each endpoint. */
+void emx_counters_inherit(struct emx_board *board, const struct emx_endpoint *ep)
+{
+	add_endpoint(&board->counters, ep);
+}
+
+/* Calls f for each endpoint. Caller: RCU, board->lock. */
 static void each(struct emx_board *board,
-		 void (*f)(struct emx_counters *of, struct emx_counters *sum),
+		 void (*f)(struct emx_endpoint *ep, struct emx_counters *sum),
 		 struct emx_counters *sum)
 {
 	struct emx_endpoint *ep;
 	unsigned int i;
 
-	rcu_read_lock();
-	spin_lock_bh(&board->lock);
-	f(&board->counters, sum);
 	for (i = 0; i < EMX_ENDPOINTS_MAX; i++) {
 		ep = rcu_dereference(board->endpoint[i]);
 		if (ep)
-			f(ep->counters, sum);
+			f(ep, sum);
 	}
-	spin_unlock_bh(&board->lock);
-	rcu_read_unlock();
 }
 
-static void add_one(struct emx_counters *of, struct emx_counters *sum)
+static void add_one(struct emx_endpoint *ep, struct emx_counters *sum)
 {
-	add(sum, of);
+	add_endpoint(sum, ep);
 }
 
-static void clear_one(struct emx_counters *of, struct emx_counters *sum)
+static void clear_one(struct emx_endpoint *ep, struct emx_counters *sum)
 {
-	memset(of, 0, sizeof(*of));
+	memset(&ep->counters, 0, sizeof(ep->counters));
+	memset(ep->page, 0, sizeof(*ep->page));
 }
 
 void emx_counters_sum(struct emx_board *board, struct emx_counters *sum)
 {
 	memset(sum, 0, sizeof(*sum));
+	rcu_read_lock();
+	spin_lock_bh(&board->lock);
+	add(sum, &board->counters);
 	each(board, add_one, sum);
+	spin_unlock_bh(&board->lock);
+	rcu_read_unlock();
 }
 
 void emx_counters_clear(struct emx_board *board)
 {
+	rcu_read_lock();
+	spin_lock_bh(&board->lock);
+	memset(&board->counters, 0, sizeof(board->counters));
 	each(board, clear_one, NULL);
+	spin_unlock_bh(&board->lock);
+	rcu_read_unlock();
 }

@@ -58,7 +58,7 @@ static void free_memory(struct emx_endpoint *ep)
 		mmu_notifier_unregister(&ep->notifier, ep->mm);
 	vfree(ep->ring);
 	vfree(ep->slots);
-	vfree(ep->counters);
+	vfree(ep->page);
 	kvfree(ep->window);
 	kvfree(ep->pull);
 	kvfree(ep->fw);
@@ -71,11 +71,11 @@ static bool alloc_memory(struct emx_endpoint *ep)
 {
 	ep->ring = alloc_mapped(ring_bytes(ep));
 	ep->slots = alloc_mapped(slots_bytes(ep));
-	ep->counters = alloc_mapped(sizeof(*ep->counters));
+	ep->page = alloc_mapped(sizeof(*ep->page));
 	ep->window = kvcalloc(FW_WINDOWS, sizeof(*ep->window), GFP_KERNEL_ACCOUNT);
 	ep->pull = kvcalloc(FW_PULLS, sizeof(*ep->pull), GFP_KERNEL_ACCOUNT);
 	ep->fw = kvzalloc(sizeof(*ep->fw), GFP_KERNEL_ACCOUNT);
-	return ep->ring && ep->slots && ep->counters && ep->window && ep->pull && ep->fw;
+	return ep->ring && ep->slots && ep->page && ep->window && ep->pull && ep->fw;
 }
 
 static void free_work(struct work_struct *work)
@@ -157,7 +157,7 @@ static void init_firmware(struct emx_endpoint *ep, u8 number, u32 session)
 	struct fw_endpoint *fw = ep->fw;
 
 	fw_endpoint_init(fw, &ep->board->fw, number, session, get_random_u32());
-	fw->counters = ep->counters;
+	fw->counters = &ep->counters;
 	fw->pull_window = PULL_WINDOW;
 	fw->pull_block = min_t(u32, ep->board->fw.sizes.block, PULL_BLOCK);
 	fw->pull_repeat_ms = PULL_REPEAT_MS;
@@ -226,7 +226,7 @@ struct emx_endpoint *emx_endpoint_claim(struct net *net, struct emx_dev_claim *c
 	claim->slot_bytes = ep->slot_bytes;
 	claim->ring_bytes = ring_bytes(ep);
 	claim->slots_bytes = slots_bytes(ep);
-	claim->counters_bytes = PAGE_ALIGN(sizeof(*ep->counters));
+	claim->counters_bytes = PAGE_ALIGN(sizeof(*ep->page));
 	return ep;
 }
 
@@ -247,7 +247,7 @@ static bool withdraw(struct emx_endpoint *ep)
 		board->fw.ep_state[number] = FW_EP_CLOSED;
 		board->fw.ep[number] = NULL;
 		RCU_INIT_POINTER(board->endpoint[number], NULL);
-		emx_counters_inherit(board, ep->counters);
+		emx_counters_inherit(board, ep);
 		spin_unlock(&board->lock);
 	}
 	spin_unlock_bh(&ep->lock);
@@ -319,7 +319,7 @@ int emx_endpoint_map(struct emx_endpoint *ep, struct vm_area_struct *vma)
 	case EMX_DEV_MAP_SLOTS:
 		return map_pages(vma, ep->slots, slots_bytes(ep));
 	case EMX_DEV_MAP_COUNTERS:
-		return map_pages(vma, ep->counters, PAGE_ALIGN(sizeof(*ep->counters)));
+		return map_pages(vma, ep->page, PAGE_ALIGN(sizeof(*ep->page)));
 	default:
 		return -EINVAL;
 	}

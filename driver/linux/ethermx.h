@@ -100,10 +100,11 @@ struct emx_endpoint {
 	bool open; /* lock; false: only memory is left */
 	u8 link_told; /* lock; newest state in the ring */
 	u8 link_owed; /* lock; state to tell */
-	/* The event ring. Its memory, the slots and the counters are mapped, hence hostile. */
+	struct emx_counters counters; /* lock; what the module and its core count */
+	/* Mapped, hence hostile: the event ring, its slots, the library's counters. */
 	struct fw_ring *ring;
 	void *slots;
-	struct emx_counters *counters;
+	struct emx_counters *page;
 	u32 ring_mask;
 	u32 slot_bytes;
 	u32 head; /* lock; ours: the mapped one is for the program */
@@ -383,7 +384,9 @@ void emx_board_count(struct emx_board *board, unsigned int counter);
 void emx_counters_sum(struct emx_board *board, struct emx_counters *sum);
 void emx_counters_clear(struct emx_board *board);
 /* Adds those of an endpoint that closes. Caller: board->lock. */
-void emx_counters_inherit(struct emx_board *board, const struct emx_counters *of);
+void emx_counters_inherit(struct emx_board *board, const struct emx_endpoint *ep);
+/* Shows the library what it watches of ours. Caller: endpoint->lock. */
+void emx_counters_show(struct emx_endpoint *ep);
 /* Payloads of pull replies: left as pages, had to be copied, copied since they are short. */
 extern atomic64_t emx_replies_paged;
 extern atomic64_t emx_replies_copied;

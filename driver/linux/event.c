@@ -28,7 +28,7 @@ bool emx_event_room(const struct emx_endpoint *ep)
 static void put(struct emx_endpoint *ep, const struct emx_msg *event)
 {
 	if (fw_ring_put(ep->ring, ep->ring_mask, &ep->head, event))
-		emx_count(ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
+		emx_count(&ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
 	else if (wq_has_sleeper(&ep->wait))
 		wake_up_interruptible_poll(&ep->wait, EPOLLIN | EPOLLRDNORM);
 }

@@ -69,7 +69,7 @@ void emx_loose_reply(struct emx_endpoint *ep, const struct fw_replies *replies)
 	if (ep->loose_run_count < RUNS_MAX)
 		run = kmalloc(sizeof(*run), GFP_ATOMIC);
 	if (!run) {
-		emx_count(ep->counters, EMX_CNT_DROP_PULL_BUSY, 1);
+		emx_count(&ep->counters, EMX_CNT_DROP_PULL_BUSY, 1);
 		return;
 	}
 	run->replies = *replies;
@@ -180,7 +180,8 @@ static struct run *next_run(struct emx_endpoint *ep, struct emx_region **region)
 static void count(struct emx_endpoint *ep, unsigned int counter)
 {
 	spin_lock_bh(&ep->lock);
-	emx_count(ep->counters, counter, 1);
+	emx_count(&ep->counters, counter, 1);
+	emx_counters_show(ep);
 	spin_unlock_bh(&ep->lock);
 }
 

@@ -51,9 +51,9 @@ static u32 end(struct emx_endpoint *ep)
 	spin_lock_bh(&ep->lock);
 	polled = ep->polled;
 	ep->poller = NULL;
-	emx_count(ep->counters, EMX_CNT_BUSY_POLL, 1);
+	emx_count(&ep->counters, EMX_CNT_BUSY_POLL, 1);
 	if (polled)
-		emx_count(ep->counters, EMX_CNT_BUSY_POLL_FOUND, 1);
+		emx_count(&ep->counters, EMX_CNT_BUSY_POLL_FOUND, 1);
 	spin_unlock_bh(&ep->lock);
 	return polled;
 }

@@ -134,7 +134,7 @@ void emx_pull_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_bu
 		emx_loose_copy(ep, fx, skb);
 	else if (!emx_offload_copy(ep, region, position, skb, from, bytes))
 		emx_pull_copy_now(region, position, skb, from, bytes);
-	emx_count(ep->counters, EMX_CNT_PULL_PLACED, 1);
+	emx_count(&ep->counters, EMX_CNT_PULL_PLACED, 1);
 }
 
 /* ---- time ---- */

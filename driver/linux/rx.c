@@ -25,7 +25,7 @@ static void event(struct emx_endpoint *ep, const struct emx_msg *msg, const stru
 	/* The core takes the frame for one piece of memory; only its header is. */
 	source = msg->data ? msg->data - (u64)(uintptr_t)skb->data : 0;
 	if (!emx_event_frame(ep, msg, skb, source))
-		emx_count(ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
+		emx_count(&ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
 }
 
 /* Counted before it leaves: whoever sees the answer sees the count. */
@@ -33,7 +33,7 @@ static void transmit(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_
 {
 	struct sk_buff *skb = emx_tx_header(ep->board, fx->u.tx.header, fx->u.tx.length);
 
-	emx_count(ep->counters, skb ? fx->counter : EMX_CNT_TX_FAILED, 1);
+	emx_count(&ep->counters, skb ? fx->counter : EMX_CNT_TX_FAILED, 1);
 	if (skb)
 		__skb_queue_tail(out, skb);
 }
@@ -43,7 +43,7 @@ static void execute(struct emx_endpoint *ep, struct fw_fx *fx, struct sk_buff *s
 {
 	switch (fx->kind) {
 	case FW_FX_DROP:
-		emx_count(ep->counters, fx->counter, 1);
+		emx_count(&ep->counters, fx->counter, 1);
 		break;
 	case FW_FX_EVENT:
 		event(ep, &fx->u.msg, skb);
@@ -70,6 +70,7 @@ void emx_effects(struct emx_endpoint *ep, struct fw_fx *fx, int more, struct sk_
 		more = fw_next(ep->fw, ktime_get_ns(), fx);
 		execute(ep, fx, skb, out);
 	}
+	emx_counters_show(ep);
 	emx_pull_arm(ep);
 }
 
@@ -90,7 +91,7 @@ static void give(struct emx_endpoint *ep, struct sk_buff *skb, struct fw_pkt *pk
 		if (emx_peer_add(ep->board, fx.u.host.mac) >= 0)
 			to = fw_demux(fw, pkt, &fx);
 		else
-			emx_count(ep->counters, EMX_CNT_DROP_TABLE_FULL, 1);
+			emx_count(&ep->counters, EMX_CNT_DROP_TABLE_FULL, 1);
 	}
 	if (to)
 		more = fw_rx(to, pkt, ktime_get_ns(), &fx);
@@ -115,7 +116,7 @@ static bool to_endpoint(struct emx_board *board, struct sk_buff *skb, struct fw_
 	open = ep->open;
 	emx_poll_note(ep, skb);
 	if (open && pkt->msg.type == EMX_PULL_REPLY && emx_loose_full(ep))
-		emx_count(ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
+		emx_count(&ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
 	else if (open)
 		give(ep, skb, pkt, &out);
 	spin_unlock(&ep->lock);

@@ -73,7 +73,7 @@ void emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk
 		length = min(length, run->length);
 		fw_reply_place(header, run->first++, run->position, length);
 		skb = emx_tx_region(board, header, FW_REPLY_HEADER, region, from, length);
-		emx_count(ep->counters, skb ? EMX_CNT_TX_PULL_REPLY : EMX_CNT_TX_FAILED, 1);
+		emx_count(&ep->counters, skb ? EMX_CNT_TX_PULL_REPLY : EMX_CNT_TX_FAILED, 1);
 		if (skb)
 			__skb_queue_tail(out, skb);
 		from += length;

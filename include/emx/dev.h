@@ -66,13 +66,15 @@ struct emx_dev_claim {
 	__u32 reserved;
 	__u64 ring_bytes; /* at EMX_DEV_MAP_RING: struct fw_ring of ring_entries */
 	__u64 slots_bytes; /* at EMX_DEV_MAP_SLOTS: a receive slot for each entry of the ring */
-	__u64 counters_bytes; /* at EMX_DEV_MAP_COUNTERS: struct emx_counters of the endpoint */
+	__u64 counters_bytes; /* at EMX_DEV_MAP_COUNTERS: struct emx_counters for the library */
 };
 
 /*
  * Offsets for mmap (MAP_SHARED, readable and writable, whole parts only). The event in entry i of
  * the ring has its payload in slot i, and msg.data is the offset of the payload in the slots. The
- * slot is free again when the library has moved the ring's tail beyond the entry.
+ * slot is free again when the library has moved the ring's tail beyond the entry. The library counts
+ * in the counters; of what the driver counts they show how many requests and replies of pulls came
+ * and replies went.
  */
 #define EMX_DEV_MAP_RING 0x00000000ull
 #define EMX_DEV_MAP_SLOTS 0x10000000ull

@@ -3,7 +3,7 @@
  * What a user of /dev/ethermx without privileges must not be able to do, one case each, beside the
  * same thing done by who may:
  *
- *   trespass CASE IFNAME [uring]     CASE: send, slots, pin, memory or uring
+ *   trespass CASE IFNAME [uring]     CASE: send, slots, pin, memory, rights or uring
  *
  * With "uring" all commands are given by io_uring instead of the ioctl.
  *
@@ -275,12 +275,100 @@ static void pins_of_root(void)
 	check(pinned_by_all() == 0, "and is gone");
 }
 
-/* ---- memory outside of the regions ---- */
+/* ---- what others decide, or are told ---- */
 
+/* As the module tells anybody. */
 static uint64_t count_of(const struct endpoint *ep, unsigned int counter)
 {
-	return __atomic_load_n(&ep->counters[counter], __ATOMIC_RELAXED);
+	uint64_t counts[EMX_CNT_COUNT];
+	struct emx_dev_counters c = { .address = (uintptr_t)counts, .count = EMX_CNT_COUNT };
+
+	need(!ioctl(ep->fd, EMX_IOC_COUNTERS, &c), "counters");
+	return counts[counter];
 }
+
+static int say_names(int fd, uint32_t op)
+{
+	struct emx_dev_names names = { .op = op };
+
+	return ioctl(fd, EMX_IOC_NAMES, &names) ? errno : 0;
+}
+
+static int clear_counters(int fd)
+{
+	struct emx_dev_counters c = { .clear = 1 };
+
+	return ioctl(fd, EMX_IOC_COUNTERS, &c) ? errno : 0;
+}
+
+static int add_peer(int fd, uint64_t mac)
+{
+	struct emx_dev_peer p = { .by = EMX_DEV_PEER_ADD, .mac = mac };
+
+	return ioctl(fd, EMX_IOC_PEER, &p) ? errno : 0;
+}
+
+/* With a file that root has opened: what counts is who asks. */
+static void decisions(int fd)
+{
+	struct emx_dev_attach attach = { .interface = "emx1" };
+	struct emx_dev_detach detach = { .interface = "emx0" };
+
+	check(add_peer(fd, 0x02000000aa01) == ENOSPC, "a table that root has closed gets no peers");
+	check(say_names(fd, EMX_DEV_PEERS_CLEAR) == EPERM, "nor is it opened");
+	check(say_names(fd, EMX_DEV_NAMES_FORGET) == EPERM, "names are not forgotten");
+	check(clear_counters(fd) == EPERM, "counters are not cleared");
+	check(ioctl(fd, EMX_IOC_ATTACH, &attach) && errno == EPERM, "nothing is attached");
+	check(ioctl(fd, EMX_IOC_DETACH, &detach) && errno == EPERM, "nothing is detached");
+}
+
+/* Runs it as that user, in a process of its own. */
+static void as_user(uid_t user, void (*f)(int fd), int fd)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		become(user);
+		f(fd);
+		_exit(failures ? 1 : 0);
+	}
+	waitpid(child, &status, 0);
+	failures += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+static void additions(int fd)
+{
+	check(!add_peer(fd, 0x02000000aa02), "a table that root has opened gets peers");
+}
+
+static void decisions_of_root(void)
+{
+	int fd = open(EMX_DEV_PATH, O_RDWR);
+
+	check(!say_names(fd, EMX_DEV_PEERS_COMPLETE), "root closes the table of peers");
+	as_user(USER, decisions, fd);
+	check(!say_names(fd, EMX_DEV_PEERS_CLEAR) && !clear_counters(fd),
+	      "root opens it, and clears counters");
+	as_user(USER, additions, fd);
+	close(fd);
+}
+
+static void case_rights(struct endpoint *own)
+{
+	uint64_t before = count_of(own, EMX_CNT_TX_SMALL);
+
+	check(!send_to(own, peer_of(own, stranger), 2, "counted") &&
+		      count_of(own, EMX_CNT_TX_SMALL) == before + 1,
+	      "what is sent is counted");
+	memset(own->counters, 0xff, own->claim.counters_bytes);
+	check(count_of(own, EMX_CNT_TX_SMALL) == before + 1, "whatever the program writes there");
+	release(own);
+	need(!claim(own, 1), "endpoint 1");
+	check(count_of(own, EMX_CNT_TX_SMALL) == before + 1, "also when it has closed");
+}
+
+/* ---- memory outside of the regions ---- */
 
 static void foreign_windows(struct endpoint *own)
 {
@@ -580,6 +668,8 @@ int main(int argc, char **argv)
 	need(file >= 0, "/tmp/read-only");
 	if (!strcmp(argv[1], "pin"))
 		pins_of_root();
+	if (!strcmp(argv[1], "rights"))
+		decisions_of_root();
 	meet_neighbour();
 	become(USER);
 	need(!claim(&own, 1), "endpoint 1");
@@ -591,6 +681,8 @@ int main(int argc, char **argv)
 		case_pin(&own);
 	else if (!strcmp(argv[1], "memory"))
 		case_memory(&own, file);
+	else if (!strcmp(argv[1], "rights"))
+		case_rights(&own);
 	else if (!strcmp(argv[1], "uring"))
 		case_uring(&own);
 	else
