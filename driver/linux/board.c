@@ -272,7 +272,7 @@ static struct emx_board *find_absent(const struct net *net, const char *ifname)
 	return NULL;
 }
 
-/* Takes over the caller's reference. */
+/* Takes over the caller's reference. No reader is left in the other list: detach() has waited. */
 static void remember(struct emx_board *board)
 {
 	list_add_tail(&board->list, &absent);
