@@ -74,7 +74,7 @@ received() { # KIND
 }
 
 more_than() { [ "$(received "$2")" -gt "$1" ]; }
-goes_on() { until_ok 300 more_than "$(received "$1")" "$1"; } # KIND
+goes_on() { until_ok 300 more_than $(($(received "$1") + ${2:-0})) "$1"; } # KIND [FRAMES]
 all_go_on() { goes_on small && goes_on medium && goes_on large; }
 
 # One way: whatever happens to the server, the client has messages under way, whose errors it must get. Who only
@@ -87,12 +87,14 @@ client() { # KIND
 		-U $verify -w -P 0 -W 1 -T 0 -N 1000000000 -S "$(length_of "$1")" -E $(($(length_of "$1") + 1)) >"/tmp/client_$1" 2>&1
 }
 
-stream() { # KIND: until somebody ends it
+# Until somebody ends it. The first message is the client's warm-up; after it both sides prepare for the others, and
+# nothing is under way.
+stream() { # KIND
 	/bin/ip netns exec b /emx/tools/omx_perf -w -k -e "$(endpoint_of "$1")" >"/tmp/server_$1" 2>&1 &
 	eval "server_$1=$!"
 	client "$1" &
 	eval "client_$1=$!"
-	goes_on "$1"
+	goes_on "$1" 500
 }
 
 # Kills what the kernel says has that endpoint; who waits for it takes the rest.
@@ -117,7 +119,7 @@ all_streams() { stream small && stream medium && stream large; }
 # ---- processes ----
 
 server_killed() {
-	kill_holder b "$(endpoint_of large)" && ends_badly large 'closed' && goes_on small && goes_on medium
+	kill_holder b "$(endpoint_of large)" && ends_badly large 'closed|gone' && goes_on small && goes_on medium
 }
 
 pid_of_client() { # KIND: of host a's endpoints the one that talks to it
@@ -134,11 +136,12 @@ kill_client() { # KIND
 	nothing_pinned
 }
 
-# What the server fetches fails: messages that nobody looks at wait for it all the time.
+# What the server fetches fails, as does its answer to the client's wish if that was not acknowledged yet: messages that
+# nobody looks at wait for it all the time.
 fetched_from_killed() {
 	verify=
 	stream large && kill_client large && until_ok 100 server_has_ended large && cat /tmp/server_large &&
-		grep -q 'closed' /tmp/server_large
+		grep -qE 'closed|gone' /tmp/server_large
 	fetched=$?
 	verify=-V
 	return $fetched
