@@ -179,6 +179,8 @@ private:
     void connect_back(Partner *partner);
     void on_connect_request(const emx_msg &msg);
     void on_connect_reply(const emx_msg &msg);
+    uint64_t own_offer() const;
+    void agree(Partner *partner, uint64_t offer);
     void take_session(Partner *partner, uint32_t session, uint16_t start, bool is_reply);
     void complete_connect(Partner *partner, PendingConnect *connect, int code);
     void drop_connect(Partner *partner, PendingConnect *connect);

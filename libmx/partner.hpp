@@ -138,6 +138,7 @@ struct Partner {
     Partner *acked_next = nullptr; ///< while ack_listed
     Partner *unstamped_next = nullptr; ///< while stamp_listed
     void *user_context = nullptr;
+    uint64_t offer = 0; ///< of the extension, by which this session agreed to ours; 0: no agreement
 };
 static_assert(sizeof(Partner) < 512, "a partner costs less than 1 KiB, its place in the tables included");
 

@@ -105,9 +105,9 @@ struct emx_msg {
  * stand in the frame; 0: none. The check value is the firmware's: an event has an offer only if
  * it was right.
  */
-static inline __u64 emx_offer(__u8 newest, __u8 oldest, __u16 wishes, __u16 frame, __u16 frames)
+static inline __u64 emx_offer(__u8 newest, __u8 oldest, __u16 features, __u16 frame, __u16 frames)
 {
-	return (__u64)newest << 56 | (__u64)oldest << 48 | (__u64)wishes << 32 |
+	return (__u64)newest << 56 | (__u64)oldest << 48 | (__u64)features << 32 |
 	       (__u64)frame << 16 | frames;
 }
 
@@ -121,7 +121,7 @@ static inline __u8 emx_offer_oldest(__u64 offer)
 	return (__u8)(offer >> 48);
 }
 
-static inline __u16 emx_offer_wishes(__u64 offer)
+static inline __u16 emx_offer_features(__u64 offer)
 {
 	return (__u16)(offer >> 32);
 }

@@ -68,7 +68,10 @@ enum emx_nack {
 #define EMX_MEDIUM_EXPONENT_W 12
 
 #define EMX_X_VERSION 1 /* newest version of the extension that we speak, and the oldest */
-#define EMX_X_WISH_CHECKSUM 1 /* offer: payload checksums in what is sent to us */
+/* What an offer says of its sender. */
+#define EMX_X_SUMS 1 /* wishes payload checksums in what is sent to it */
+#define EMX_X_EAGER 2 /* takes X MEDIUM and X REPORT */
+#define EMX_X_PULLS 4 /* serves X PULL, takes X DATA */
 #define EMX_X_FRAME_MIN 256 /* least that an offer may name as longest frame */
 #define EMX_X_EAGER_MAX 262144 /* bytes of an X MEDIUM message */
 #define EMX_X_STATE_LEN 28 /* of X REPORT that we know */
@@ -321,7 +324,7 @@ struct emx_w_nack_mcp {
 struct emx_w_offer {
 	__u8 newest;
 	__u8 oldest;
-	emx_be16 wishes;
+	emx_be16 features;
 	emx_be16 frame; /* longest frame received */
 	emx_be16 frames; /* eager frames held unacknowledged */
 	emx_be64 check;

@@ -11,6 +11,13 @@ namespace emx {
 
 namespace {
 
+/// The newest version of the extension that both offers speak; 0: none, as when one is no offer.
+uint8_t agreed_version(uint64_t ours, uint64_t theirs)
+{
+    const uint8_t version = std::min(emx_offer_newest(ours), emx_offer_newest(theirs));
+    return version >= emx_offer_oldest(ours) && version >= emx_offer_oldest(theirs) ? version : 0;
+}
+
 uint64_t partner_key(uint32_t peer, uint8_t remote_ep) { return uint64_t{peer} << 8 | remote_ep; }
 
 } // namespace
@@ -148,6 +155,7 @@ void Endpoint::send_connect(Partner *partner, PendingConnect &connect)
     msg.u.connect.key = connect.key;
     msg.u.connect.start = partner->rx_match;
     msg.u.connect.number = connect.number;
+    msg.match = own_offer();
     connect.sent_ns = now();
     timer_ns_ = std::min(timer_ns_, connect.sent_ns + uint64_t(context_.conf().resend_ms) * 1000000);
     port_->send(msg, nullptr);
@@ -177,8 +185,30 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
         partner->tx_next = partner->tx_oldest = partner->ack_seen = start;
         partner->sent_any = false;
     }
+    if (fresh)
+        partner->offer = 0; // another life of it, perhaps of another program
     set_session(partner, session);
     partner->state = PartnerState::connected;
+}
+
+/// What we offer to everybody, 0 when the extension is turned off.
+uint64_t Endpoint::own_offer() const
+{
+    if (!context_.conf().extension)
+        return 0;
+    const uint32_t medium = EMX_OUTER_LEN + sizeof(emx_w_medium) + board_.frag;
+    const uint32_t reply = EMX_OUTER_LEN + sizeof(emx_w_pull_reply) + board_.reply;
+    return emx_offer(EMX_X_VERSION, EMX_X_VERSION, 0, static_cast<uint16_t>(std::max(medium, reply)),
+                     static_cast<uint16_t>(context_.conf().window_frames));
+}
+
+/// The session that answered our request made that offer: it has seen ours.
+void Endpoint::agree(Partner *partner, uint64_t offer)
+{
+    if (partner->offer || !agreed_version(own_offer(), offer))
+        return;
+    partner->offer = offer;
+    count(EMX_CNT_EXTENSION_AGREED);
 }
 
 void Endpoint::on_connect_request(const emx_msg &msg)
@@ -203,6 +233,8 @@ void Endpoint::on_connect_request(const emx_msg &msg)
     reply.u.connect.start = partner ? partner->rx_match : 1;
     reply.u.connect.is_reply = 1;
     reply.u.connect.number = msg.u.connect.number;
+    // Who made no offer gets none: it is a stranger, or older.
+    reply.match = partner && agreed_version(own_offer(), msg.match) ? own_offer() : 0;
     reply.u.connect.status = key_fits ? EMX_CONNECT_OK : EMX_CONNECT_BAD_KEY;
     port_->send(reply, nullptr);
     if (!partner)
@@ -231,6 +263,7 @@ void Endpoint::on_connect_reply(const emx_msg &msg)
     if (partner->session != EMX_SESSION_NONE && partner->session != msg.u.connect.session)
         partner = replace_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE);
     take_session(partner, msg.u.connect.session, msg.u.connect.start, true);
+    agree(partner, msg.match);
     partner->answered = true;
     complete_connect(partner, connect, MX_STATUS_SUCCESS);
     pump(partner);

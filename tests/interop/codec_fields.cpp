@@ -95,7 +95,7 @@ void connect(Line &line, const fw_pkt &p)
     if (const uint64_t offer = p.msg.match)
         line.number("offer.newest", emx_offer_newest(offer))
             .number("offer.oldest", emx_offer_oldest(offer))
-            .number("offer.wishes", emx_offer_wishes(offer))
+            .number("offer.features", emx_offer_features(offer))
             .number("offer.frame", emx_offer_frame(offer))
             .number("offer.frames", emx_offer_frames(offer));
 }

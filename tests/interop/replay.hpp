@@ -30,6 +30,7 @@ enum class Design {
     closed_known,
     no_beacons,
     strangers,
+    offer,
 };
 /// The row of the table, for messages.
 std::string design_text(Design d);

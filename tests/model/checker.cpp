@@ -27,7 +27,7 @@ void Checker::told(const Packet &p)
     if (p.type == connect && p.offers && !p.is_reply)
         offers_[{p.src, p.from, p.dst, p.to}].insert(p.own_session);
     if (p.type == connect && p.offers && p.is_reply)
-        agreements_[{p.dst, p.to, p.src, p.from}].insert(p.own_session);
+        agreements_[{p.dst, p.to, p.src, p.from}][p.own_session] = p.features;
 }
 
 /// A receiver drops what bears a tag that it never told, in silence; a release build may take the sender
@@ -72,6 +72,8 @@ void Checker::judge_agreement(const Packet &p, const Bytes &frame) const
     auto agreed = agreements_.find({p.src, p.from, p.dst, p.to});
     if (agreed == agreements_.end() || !agreed->second.count(p.session))
         violate("extension: a packet of it without an agreement", frame);
+    if (!(agreed->second.at(p.session) & (p.type == x_pull ? 4 : 2)))
+        violate("extension: a packet that the receiver does not take", frame);
 }
 
 } // namespace emx::model

@@ -32,7 +32,7 @@ private:
     std::map<std::pair<uint64_t, uint8_t>, std::set<uint32_t>> sessions_; ///< by board and endpoint
     using Way = std::tuple<uint64_t, uint8_t, uint64_t, uint8_t>; ///< boards and endpoints: from, to
     std::map<Way, std::set<uint32_t>> offers_; ///< sessions whose requests offered the extension, from asker
-    std::map<Way, std::set<uint32_t>> agreements_; ///< sessions that may be sent packets of it, to replier
+    std::map<Way, std::map<uint32_t, uint16_t>> agreements_; ///< sessions and features, to replier
 };
 
 } // namespace emx::model

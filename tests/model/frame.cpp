@@ -190,6 +190,9 @@ Bytes write(const Dialect &d, const Packet &p, const Writing &how)
     if (how.garbage)
         std::generate(f.begin(), f.begin() + static_cast<long>(std::min<size_t>(f.size(), 128)),
                       [&] { return static_cast<uint8_t>(how.garbage->next()); });
+    if (how.stale)
+        for (size_t i = 0; i < f.size(); i++)
+            f[i] = (*how.stale)[(i + how.shift) % how.stale->size()];
     for (unsigned i = 0; i < 6; i++) {
         f[i] = static_cast<uint8_t>(p.dst >> 8 * (5 - i));
         f[6 + i] = static_cast<uint8_t>(p.src >> 8 * (5 - i));

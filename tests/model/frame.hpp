@@ -82,6 +82,7 @@ struct Packet {
     std::string name;
     Bytes data;
     bool offers = false; ///< a connect with an offer of the extension
+    uint16_t features = 0; ///< that it names
 };
 
 /// A frame that nobody may send; what() holds the rule and the frame.
@@ -100,6 +101,9 @@ struct Writing {
     test::Rng *garbage = nullptr; ///< for reserved bytes, unset fields and padding; none: zeros
     bool pad = true; ///< to 60 bytes
     uint32_t trailing = 0; ///< bytes behind the padding
+    /// Instead of garbage of its own: a frame that lay in the same memory before, and how much further on.
+    const Bytes *stale = nullptr;
+    size_t shift = 0;
 };
 Bytes write(const Dialect &dialect, const Packet &packet, const Writing &how);
 

@@ -94,7 +94,29 @@ void Host::transmit(Packet p)
     // Only where there is room for it in a frame of the dialect.
     if (p.data.size() + 200 < dialect_.reply && rng_.chance(quirks_.trailing))
         how.trailing = static_cast<uint32_t>(rng_.range(1, 64));
+    if (how.garbage && !heard_.empty() && rng_.coin())
+        recycle(p, how);
     ground_.send(write(dialect_, p, how));
+}
+
+void Host::remember(const Bytes &frame)
+{
+    constexpr size_t kept = 24;
+    if (frame[16] != connect && !rng_.chance(100))
+        return;
+    heard_.push_back(frame);
+    if (heard_.size() > kept)
+        heard_.pop_front();
+}
+
+/// Unset bytes are those of a frame that came before, mostly from the same place on. A connect may end behind
+/// where the offer of our stack does, which it copies that way.
+void Host::recycle(const Packet &p, Writing &how)
+{
+    how.stale = &heard_[rng_.below(heard_.size())];
+    how.shift = rng_.chance(800) ? 0 : rng_.below(how.stale->size());
+    if (p.type == connect && rng_.coin())
+        how.trailing = static_cast<uint32_t>(rng_.range(1, 64));
 }
 
 /// Section 2.2, what Open-MX does with the tag.
@@ -115,6 +137,7 @@ bool Host::tag_is_good(const Packet &p, const Bytes &frame)
 void Host::arrive(const Bytes &frame)
 {
     Packet p = read_strictly(dialect_, frame);
+    remember(frame);
     if (!tag_is_good(p, frame) || !by_mac(p.src)) {
         frames_dropped++;
         return;

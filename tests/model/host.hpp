@@ -121,6 +121,8 @@ private:
     void end_pull(uint32_t handle, bool good);
     void tick_pulls();
     void query(Peer &peer);
+    void remember(const Bytes &frame);
+    void recycle(const Packet &packet, Writing &how);
 
     Dialect dialect_;
     uint64_t mac_;
@@ -132,6 +134,7 @@ private:
     std::map<uint8_t, std::unique_ptr<Endpoint>> endpoints_;
     std::map<uint32_t, Pull> pulls_; ///< by handle
     uint32_t handles_ = 0x23;
+    std::deque<Bytes> heard_; ///< frames that lie in recycled memory; connects stay longer
     uint64_t next_query_ = never;
 };
 

@@ -165,6 +165,8 @@ public:
             return "forbidden frame: " + network_.violation();
         if (!ended)
             cast_.book.complain("the run does not end");
+        if (host_->boards[0]->counters.v[EMX_CNT_EXTENSION_AGREED])
+            cast_.book.complain("we agreed on the extension with a stranger");
         if (cast_.book.complaint().empty())
             cast_.book.judge_end();
         std::string why = cast_.book.complaint();

@@ -97,7 +97,11 @@ SimPort *Board::steer(const Frame &frame)
     case EMX_RNDV:
     case EMX_PULL:
     case EMX_NOTIFY:
-    case EMX_NACK_MCP: return ports_[frame[17]];
+    case EMX_NACK_MCP:
+    case EMX_X_MEDIUM:
+    case EMX_X_REPORT:
+    case EMX_X_PULL:
+    case EMX_X_DATA: return ports_[frame[17]];
     case EMX_NACK_LIB: return ports_[frame[25]];
     case EMX_PULL_REPLY: return ports_[frame[31]];
     default: return nullptr;

@@ -68,6 +68,8 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
             std::make_unique<Process>(host, "actor " + std::to_string(i),
                                       [&troupe, i, rng](Process &p) { Actor(troupe, p, i, rng).run(); }));
         processes.back()->environment = swarm.environment;
+        if (swarm.mixed && i % 2)
+            processes.back()->environment["EMX_EXTENSION"] = "0";
     }
     Kill kill = [&](uint32_t i) {
         if (processes[i]->done() || troupe.entries[i].gone || troupe.entries[i].settled)

@@ -85,6 +85,7 @@ Swarm::Swarm(uint64_t seed, Mode mode)
         faults.alter = rng.pick({2u, 20u, 100u, 300u});
         environment["MX_MAX_RETRIES"] = "30";
     }
+    mixed = rng.chance(300);
 }
 
 std::string Swarm::describe() const
@@ -96,9 +97,9 @@ std::string Swarm::describe() const
                     n(faults.duplicate) + " reorder " + n(faults.reorder) + " (" +
                     n(faults.reorder_delay / us) + " us) refuse " + n(faults.refuse) + " alter " +
                     n(faults.alter) + " cuts " + n(cuts) + " kills " + n(kills) +
-                    (host_crash ? " host crash" : "") + "; away " + n(away_permille) + " cancel " +
-                    n(cancel_permille) + " forget " + n(forget_permille) + " disconnect " +
-                    n(disconnect_permille) + (handler ? " handler" : "") + ";";
+                    (host_crash ? " host crash" : "") + (mixed ? " mixed" : "") + "; away " +
+                    n(away_permille) + " cancel " + n(cancel_permille) + " forget " + n(forget_permille) +
+                    " disconnect " + n(disconnect_permille) + (handler ? " handler" : "") + ";";
     for (auto &[k, v] : environment)
         s += " " + k + "=" + v;
     for (auto &h : hosts)

@@ -37,6 +37,7 @@ struct Swarm {
     uint32_t disconnect_permille;
     bool handler;
     std::map<std::string, std::string> environment;
+    bool mixed; ///< every second actor has the extension turned off
 
     std::string describe() const;
 };

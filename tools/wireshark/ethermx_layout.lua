@@ -274,7 +274,7 @@ local types = {
         { 20, 4, "x_checksum" } }) },
 }
 local x_state = { { 24, 16, "x_here" }, { 40, 4, "x_frags" }, { 44, 2, "x_other" }, { 48, 4, "x_other_frags" } }
-local offer = { { 32, 1, "offer_newest" }, { 33, 1, "offer_oldest" }, { 34, 2, "offer_wishes" },
+local offer = { { 32, 1, "offer_newest" }, { 33, 1, "offer_oldest" }, { 34, 2, "offer_features" },
                 { 36, 2, "offer_frame" }, { 38, 2, "offer_frames" }, { 40, 8, "offer_check" } }
 
 -- What the dialects, or requests and replies, lay out differently.

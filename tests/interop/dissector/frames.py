@@ -111,9 +111,9 @@ class Network:
     def nack_mcp(self, s, r, reason=2, handle=HANDLE, magic=MAGIC, **outer):
         return self.frame(s, r, struct.pack('>BBxBxxxxII', NACK_MCP, ENDPOINTS[r], reason, handle, magic), **outer)
 
-    def offering(self, frame, newest=1, oldest=1, wishes=0, largest=9014, frames=32):
+    def offering(self, frame, newest=1, oldest=1, features=0, largest=9014, frames=32):
         """A connect with an offer of the extension behind it."""
-        fields = struct.pack('>BBHHH', newest, oldest, wishes, largest, frames)
+        fields = struct.pack('>BBHHH', newest, oldest, features, largest, frames)
         value = 0xcbf29ce484222325
         for byte in frame[:12] + frame[16:19] + frame[32:44] + fields:
             value = (value ^ byte) * 0x100000001b3 % 2 ** 64

@@ -19,7 +19,7 @@ FIELDS = tuple('mxoe.' + name for name in """
     pull.total pull.handle pull.magic pull.skip pull.block pull.frame reply.frame reply.size advert host.magic host.name
     connect.requester connect.replier connect.key connect.start connect.number connect.is_reply connect.status
     truc.counter nack.reason beacon.board beacon.serial
-    offer.newest offer.oldest offer.wishes offer.frame offer.frames x.checksum x.next x.counter x.echo x.room x.unit
+    offer.newest offer.oldest offer.features offer.frame offer.frames x.checksum x.next x.counter x.echo x.room x.unit
     x.request x.frame x.size
     request_in response_in message_in complete notify_in acks acked_in retransmission retransmission_of
     """.split()) + ('_ws.expert.severity', '_ws.lua.error')

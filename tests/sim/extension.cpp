@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The agreement on the EtherMX extension (docs/protocol.md) between simulated programs: who has one with
+// whom, through loss, restarts, other versions and strangers. model_sim has strangers that send our own
+// frames back.
+#include "process.hpp"
+
+#include <libmx/endpoint.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace emx::sim {
+namespace {
+
+constexpr uint32_t key = 0x5150;
+constexpr uint64_t foreign_mac = 0x02000000ff01;
+
+/// A program with one endpoint. The tests post what it does and look at it from outside.
+struct Player {
+    Player(Host &host, uint32_t number, const char *extension)
+        : process(std::make_unique<Process>(host, "player", [this, number](Process &p) { run(p, number); }))
+    {
+        process->environment = {{"EMX_EXTENSION", extension}};
+    }
+
+    void run(Process &p, uint32_t number)
+    {
+        mx_set_error_handler(MX_ERRORS_RETURN);
+        good = mx_init() == MX_SUCCESS && mx_open_endpoint(0, number, key, nullptr, 0, &ep) == MX_SUCCESS;
+        while (good && !leave) {
+            if (task)
+                std::exchange(task, nullptr)();
+            mx_progress(ep);
+            p.sleep(20 * us);
+        }
+        if (good)
+            mx_close_endpoint(ep);
+        mx_finalize();
+    }
+
+    /// The partner at the other end of that address, as the library sees it.
+    Partner *partner(mx_endpoint_addr_t address)
+    {
+        return process->context()->slot_of(ep)->endpoint->resolve(address);
+    }
+
+    std::unique_ptr<Process> process;
+    mx_endpoint_t ep{};
+    std::function<void()> task;
+    bool good = false;
+    bool leave = false;
+};
+
+/// Two hosts and a switch.
+struct Bench {
+    explicit Bench(uint64_t seed = 1, char dialect = 'W') : world(seed), network(world)
+    {
+        HostOptions o;
+        o.dialect = dialect;
+        o.dialect_mtu = dialect == 'N' ? 9000 : 0;
+        for (uint32_t i = 0; i < 2; i++)
+            hosts.push_back(std::make_unique<Host>(world, network, i, o));
+        introduce(hosts, world.rng);
+        for (auto &h : hosts)
+            h->boards[0]->add_peer(foreign_mac, "foreign:0");
+    }
+
+    Player &start(uint32_t host, uint32_t number, const char *extension)
+    {
+        players.push_back(std::make_unique<Player>(*hosts[host], number, extension));
+        return *players.back();
+    }
+    void pass(uint64_t time)
+    {
+        world.run([] { return false; }, world.now() + time);
+        CHECK(network.violation() == "");
+    }
+    void until(const std::function<bool()> &done) { REQUIRE(world.run(done, world.now() + 100 * sec)); }
+
+    /// Lets a player do something, to the end.
+    void tell(Player &player, const std::function<void()> &what)
+    {
+        bool done = false;
+        player.task = [&] {
+            what();
+            done = true;
+        };
+        until([&] { return done; });
+    }
+
+    mx_endpoint_addr_t connect(Player &from, uint64_t mac, uint32_t number)
+    {
+        mx_endpoint_addr_t address{};
+        mx_return_t code = MX_SUCCESS;
+        tell(from, [&] { code = mx_connect(from.ep, mac, number, key, MX_INFINITE, &address); });
+        REQUIRE(code == MX_SUCCESS);
+        return address;
+    }
+    uint64_t mac(uint32_t host) const { return hosts[host]->boards[0]->fw().mac; }
+
+    /// Counter of the sessions with which that program has had an agreement.
+    static uint64_t agreed(Player &player)
+    {
+        return player.process->device()->counters(0).v[EMX_CNT_EXTENSION_AGREED];
+    }
+
+    /// Connects to a scripted host, which answers with that session and offer.
+    template <typename Host>
+    mx_endpoint_addr_t connect_answered(Player &from, Host &foreign, uint32_t session, uint64_t offer)
+    {
+        mx_endpoint_addr_t address{};
+        bool done = false;
+        from.task = [&] {
+            CHECK(mx_connect(from.ep, foreign_mac, 7, key, MX_INFINITE, &address) == MX_SUCCESS);
+            done = true;
+        };
+        pass(ms);
+        foreign.answer(session, offer);
+        until([&] { return done; });
+        return address;
+    }
+
+    /// A message of each way of travelling, which must arrive.
+    void exchange(Player &from, mx_endpoint_addr_t to, Player &at)
+    {
+        for (uint32_t length : {8u, 100u, 20000u, 200000u}) {
+            std::vector<char> out(length, 'x'), in(length);
+            mx_request_t send{}, receive{};
+            mx_segment_t source{out.data(), length}, sink{in.data(), length};
+            mx_status_t status{};
+            uint32_t done = 0;
+            tell(at, [&] { mx_irecv(at.ep, &sink, 1, length, ~0ull, nullptr, &receive); });
+            tell(from, [&] { mx_isend(from.ep, &source, 1, to, length, nullptr, &send); });
+            until([&] {
+                bool arrived = false;
+                at.task = [&] { mx_test(at.ep, &receive, &status, &done); };
+                world.run([&] { return !at.task; }, world.now() + sec);
+                arrived = done != 0;
+                return arrived;
+            });
+            CHECK(status.code == MX_STATUS_SUCCESS);
+            CHECK(in == out);
+            tell(from, [&] { mx_wait(from.ep, &send, MX_INFINITE, &status, &done); });
+        }
+    }
+
+    World world;
+    Network network;
+    std::vector<std::unique_ptr<Host>> hosts;
+    std::vector<std::unique_ptr<Player>> players;
+};
+
+/// A host that says what a test wants: endpoint 7 of a board of its own.
+class Foreign final : public Station {
+public:
+    Foreign(Bench &bench, uint32_t number) : bench_(bench), number_(number) { bench.network.attach(*this); }
+    uint64_t station_mac() const override { return foreign_mac; }
+    uint32_t host_number() const override { return 2; }
+    const std::string &name() const override { return name_; }
+    void arrive(Frame frame) override
+    {
+        fw_pkt p;
+        if (fw_check(&sizes(), foreign_mac, frame.data(), static_cast<uint32_t>(frame.size()), &p) ||
+            p.msg.type != EMX_CONNECT)
+            return;
+        (p.msg.u.connect.is_reply ? reply : request) = p;
+        request_bytes = p.msg.u.connect.is_reply ? request_bytes : frame;
+    }
+
+    void ask(uint32_t session, uint64_t offer)
+    {
+        fw_pkt p = packet(offer);
+        p.msg.u.connect.session = session;
+        p.msg.u.connect.key = key;
+        send(p, {});
+    }
+    /// Answers the newest request. `stale`: instead of an offer, bytes of a frame behind the reply.
+    void answer(uint32_t session, uint64_t offer, const Frame &stale = {})
+    {
+        fw_pkt p = packet(offer);
+        p.msg.session = request.msg.u.connect.session;
+        p.msg.u.connect.session = session;
+        p.msg.u.connect.is_reply = 1;
+        p.msg.u.connect.number = request.msg.u.connect.number;
+        send(p, stale);
+    }
+
+    fw_pkt request{}, reply{}; ///< newest that came
+    Frame request_bytes;
+
+private:
+    const fw_sizes &sizes() const { return bench_.hosts[0]->boards[0]->fw().sizes; }
+    fw_pkt packet(uint64_t offer) const
+    {
+        fw_pkt p{};
+        p.msg.type = EMX_CONNECT;
+        p.src_mac = foreign_mac;
+        p.dst_mac = bench_.mac(0);
+        p.msg.local_ep = static_cast<uint8_t>(number_);
+        p.msg.remote_ep = 7;
+        p.msg.match = offer;
+        p.msg.u.connect.start = 1;
+        return p;
+    }
+    void send(const fw_pkt &p, const Frame &stale)
+    {
+        Frame frame(EMX_HEADER_MAX);
+        frame.resize(std::max<uint32_t>(EMX_FRAME_MIN, fw_encode(&sizes(), &p, frame.data())));
+        if (!stale.empty()) {
+            frame.resize(stale.size());
+            std::copy(stale.begin() + 48, stale.end(), frame.begin() + 48);
+        }
+        bench_.network.watcher.distrust(); // it does not see what we tell
+        bench_.network.send_foreign(*this, frame);
+        bench_.pass(ms);
+    }
+
+    Bench &bench_;
+    uint32_t number_;
+    std::string name_ = "foreign";
+};
+
+} // namespace
+
+TEST_CASE("two programs agree, each on what the other offers")
+{
+    for (char dialect : {'W', 'N'}) {
+        CAPTURE(dialect);
+        Bench b(1, dialect);
+        Player &one = b.start(0, 1, "1"), &two = b.start(1, 2, "1");
+        b.pass(ms);
+        const auto to_two = b.connect(one, b.mac(1), 2), to_one = b.connect(two, b.mac(0), 1);
+        const uint16_t frame = dialect == 'W' ? 4144 : 9000;
+        CHECK(one.partner(to_two)->offer == emx_offer(1, 1, 0, frame, 32));
+        CHECK(two.partner(to_one)->offer == emx_offer(1, 1, 0, frame, 32));
+    }
+}
+
+TEST_CASE("who turned it off agrees with nobody, and every message arrives")
+{
+    for (const char *setting : {"11", "10", "01", "00"}) {
+        CAPTURE(setting);
+        Bench b;
+        Player &one = b.start(0, 1, setting[0] == '1' ? "1" : "0"),
+               &two = b.start(1, 2, setting[1] == '1' ? "1" : "0");
+        b.pass(ms);
+        const auto to_two = b.connect(one, b.mac(1), 2), to_one = b.connect(two, b.mac(0), 1);
+        const bool both = std::string(setting) == "11";
+        CHECK((one.partner(to_two)->offer != 0) == both);
+        CHECK((two.partner(to_one)->offer != 0) == both);
+        CHECK(b.agreed(one) == (both ? 1 : 0));
+        b.exchange(one, to_two, two);
+        b.exchange(two, to_one, one);
+    }
+}
+
+TEST_CASE("lost, repeated and overtaking connects leave nobody behind")
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        CAPTURE(seed);
+        Bench b(seed);
+        b.network.faults.loss = 300;
+        b.network.faults.duplicate = 200;
+        b.network.faults.reorder = 300;
+        b.network.faults.reorder_delay = 300 * ms;
+        Player &one = b.start(0, 1, "1"), &two = b.start(1, 2, "1");
+        b.pass(ms);
+        const auto to_two = b.connect(one, b.mac(1), 2), to_one = b.connect(two, b.mac(0), 1);
+        b.pass(2 * sec);
+        CHECK(one.partner(to_two)->offer != 0);
+        CHECK(two.partner(to_one)->offer != 0);
+        CHECK(b.agreed(one) == 1);
+        CHECK(b.agreed(two) == 1);
+    }
+}
+
+TEST_CASE("whoever takes an endpoint over is asked anew")
+{
+    for (const bool it_connects : {true, false}) {
+        CAPTURE(it_connects);
+        Bench b;
+        Player &one = b.start(0, 1, "1");
+        b.pass(ms);
+        uint64_t agreements = 0;
+        for (const char *extension : {"1", "0", "1", "1", "0", "0"}) {
+            CAPTURE(extension);
+            Player &other = b.start(1, 2, extension);
+            b.pass(ms);
+            if (it_connects)
+                b.connect(other, b.mac(0), 1);
+            const auto address = b.connect(one, b.mac(1), 2);
+            agreements += *extension == '1';
+            CHECK((one.partner(address)->offer != 0) == (*extension == '1'));
+            CHECK(b.agreed(one) == agreements);
+            b.exchange(one, address, other);
+            other.leave = true;
+            b.until([&] { return other.process->done(); });
+        }
+    }
+}
+
+TEST_CASE("only an answer that offers makes an agreement, and only for its session")
+{
+    const uint64_t offer = emx_offer(1, 1, 0, 4144, 32);
+    Bench b;
+    Player &one = b.start(0, 1, "1");
+    Foreign foreign(b, 1);
+    b.pass(ms);
+    foreign.ask(100, offer);
+    CHECK(foreign.reply.msg.match == offer);
+    CHECK(foreign.request.msg.match == offer);
+    CHECK(b.agreed(one) == 0); // it asked, and has not answered
+    foreign.answer(100, 0);
+    CHECK(b.agreed(one) == 0);
+    foreign.ask(101, 0); // a stranger in its place
+    CHECK(foreign.reply.msg.match == 0);
+    foreign.answer(101, 0, foreign.request_bytes); // with our own offer behind its reply
+    CHECK(b.agreed(one) == 0);
+    foreign.ask(102, offer);
+    foreign.answer(102, offer);
+    CHECK(b.agreed(one) == 1);
+    const auto address = b.connect_answered(one, foreign, 102, 0);
+    CHECK(one.partner(address)->offer == offer); // for as long as the session
+    foreign.ask(103, 0);
+    foreign.answer(103, 0);
+    const auto next = b.connect_answered(one, foreign, 103, 0);
+    CHECK(one.partner(next)->offer == 0);
+    CHECK(b.agreed(one) == 1);
+}
+
+TEST_CASE("versions: the newest that both speak, or none")
+{
+    const struct {
+        uint8_t newest, oldest;
+        bool agreed;
+    } rows[] = {{1, 1, true}, {2, 1, true}, {255, 1, true}, {2, 2, false}, {255, 200, false}};
+    uint32_t session = 100;
+    for (auto &row : rows) {
+        CAPTURE(int(row.newest), int(row.oldest));
+        Bench b;
+        Player &one = b.start(0, 1, "1");
+        Foreign foreign(b, 1);
+        b.pass(ms);
+        const uint64_t offer = emx_offer(row.newest, row.oldest, 7, 65535, 250);
+        foreign.ask(++session, offer);
+        CHECK((foreign.reply.msg.match != 0) == row.agreed);
+        foreign.answer(session, offer);
+        CHECK(b.agreed(one) == row.agreed);
+    }
+}
+
+} // namespace emx::sim
