@@ -70,8 +70,9 @@ enum emx_nack {
 #define EMX_X_VERSION 1 /* newest version of the extension that we speak, and the oldest */
 /* What an offer says of its sender. */
 #define EMX_X_SUMS 1 /* wishes payload checksums in what is sent to it */
-#define EMX_X_EAGER 2 /* takes X MEDIUM and X REPORT */
-#define EMX_X_PULLS 4 /* serves X PULL, takes X DATA */
+#define EMX_X_REPORTS 2 /* takes X REPORT */
+#define EMX_X_FRAGMENTS 4 /* takes X MEDIUM */
+#define EMX_X_PULLS 8 /* serves X PULL, takes X DATA */
 #define EMX_X_FRAME_MIN 256 /* least that an offer may name as longest frame */
 #define EMX_X_EAGER_MAX 262144 /* bytes of an X MEDIUM message */
 #define EMX_X_STATE_LEN 28 /* of X REPORT that we know */

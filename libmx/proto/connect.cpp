@@ -185,8 +185,6 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
         partner->tx_next = partner->tx_oldest = partner->ack_seen = start;
         partner->sent_any = false;
     }
-    if (fresh)
-        partner->offer = 0; // another life of it, perhaps of another program
     set_session(partner, session);
     partner->state = PartnerState::connected;
 }

@@ -72,7 +72,7 @@ void Checker::judge_agreement(const Packet &p, const Bytes &frame) const
     auto agreed = agreements_.find({p.src, p.from, p.dst, p.to});
     if (agreed == agreements_.end() || !agreed->second.count(p.session))
         violate("extension: a packet of it without an agreement", frame);
-    if (!(agreed->second.at(p.session) & (p.type == x_pull ? 4 : 2)))
+    if (!(agreed->second.at(p.session) & (p.type == x_pull ? 8 : p.type == x_medium ? 4 : 2)))
         violate("extension: a packet that the receiver does not take", frame);
 }
 

@@ -255,7 +255,7 @@ void Reader::read_offer()
     ends(32, 16);
     must(u8(32) == 1 && u8(33) == 1, "extension, offer: version");
     p_.features = u16(34);
-    must(p_.features <= 7, "extension, offer: features that nobody knows");
+    must(p_.features <= 15, "extension, offer: features that nobody knows");
     must(u16(36) >= 256 && u16(38) >= 1, "extension, offer: sizes");
     uint64_t sum = 0xcbf29ce484222325;
     auto add = [&](size_t from, size_t to) {

@@ -127,10 +127,10 @@ void add_extension(std::vector<Golden> &all)
 {
     const fw_sizes w = sizes_w();
     fw_pkt c = connect(false);
-    c.msg.match = emx_offer(1, 1, EMX_X_EAGER | EMX_X_PULLS, 9014, 32);
+    c.msg.match = emx_offer(1, 1, EMX_X_REPORTS | EMX_X_FRAGMENTS | EMX_X_PULLS, 9014, 32);
     all.push_back({"connect_request_offer", w, c, 0});
     c = connect(true);
-    c.msg.match = emx_offer(1, 1, EMX_X_SUMS | EMX_X_EAGER, 4144, 16);
+    c.msg.match = emx_offer(1, 1, EMX_X_SUMS | EMX_X_FRAGMENTS, 4144, 16);
     all.push_back({"connect_reply_offer", w, c, 0});
     const char *names[] = {"x_medium", "x_report", "x_pull", "x_data"};
     for (const fw_pkt &p : extension_packets())

@@ -78,7 +78,7 @@ function names.fields()
         serial = u32("mxoe.beacon.serial", "Serial", hex),
         offer_newest = u8("mxoe.offer.newest", "Extension, newest version", dec),
         offer_oldest = u8("mxoe.offer.oldest", "Extension, oldest version", dec),
-        offer_features = u16("mxoe.offer.features", "Features (1: wishes checksums, 2: eager, 4: pulls)", hex),
+        offer_features = u16("mxoe.offer.features", "Features (1: wishes checksums; takes 2: reports, 4: fragments, 8: pulls)", hex),
         offer_frame = u16("mxoe.offer.frame", "Longest frame received", dec),
         offer_frames = u16("mxoe.offer.frames", "Eager frames held", dec),
         offer_check = ProtoField.uint64("mxoe.offer.check", "Check value (right)", hex),

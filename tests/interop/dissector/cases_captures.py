@@ -58,9 +58,9 @@ EXAMPLES_N = [
 # The EtherMX extension.
 OFFER = {'offer.newest': '1', 'offer.oldest': '1'}
 EXTENSION = [
-    ('connect_request_offer', 0, {**TO_B, **OFFER, 'type': '36', 'connect.requester': A, 'offer.features': '0x0006',
+    ('connect_request_offer', 0, {**TO_B, **OFFER, 'type': '36', 'connect.requester': A, 'offer.features': '0x000e',
                                   'offer.frame': '9014', 'offer.frames': '32', 'padding': None}),
-    ('connect_reply_offer', 0, {**TO_A, **OFFER, 'type': '36', 'connect.replier': B, 'offer.features': '0x0003',
+    ('connect_reply_offer', 0, {**TO_A, **OFFER, 'type': '36', 'connect.replier': B, 'offer.features': '0x0005',
                                 'offer.frame': '4144', 'offer.frames': '16'}),
     ('x_medium', 0, {**EAGER, 'type': '112', 'length': '9000', 'seq': '3', 'frag.size': '42', 'frag': '1',
                      'position': '8958', 'x.checksum': '0xed30ebe9', 'data': bytes(range(42)).hex()}),
