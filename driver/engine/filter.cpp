@@ -17,7 +17,20 @@ constexpr uint32_t type_at = 16;
 constexpr uint32_t nack_lib_endpoint_at = 25;
 constexpr uint32_t reply_endpoint_at = 31;
 
-enum Label { next = 0, accept, drop, nack_lib, reply, mine, host, host_accept, host_drop, refusable, ring };
+enum Label {
+    next = 0,
+    accept,
+    drop,
+    nack_lib,
+    reply,
+    extension,
+    mine,
+    host,
+    host_accept,
+    host_drop,
+    refusable,
+    ring
+};
 
 /// Collects instructions; jumps name labels, which are all defined later.
 class Assembler {
@@ -110,7 +123,12 @@ FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies)
     a.jump_equal(EMX_PULL_REPLY, with_replies ? reply : drop);
     a.jump_equal(EMX_NACK_LIB, nack_lib);
     a.jump_at_least(EMX_TRUC, next, drop);
-    a.jump_greater(EMX_NACK_MCP, drop);
+    a.jump_greater(EMX_NACK_MCP, extension);
+    a.take_endpoint();
+    a.jump_equal(endpoint, mine, drop);
+    a.here(extension);
+    a.jump_at_least(EMX_X_MEDIUM, next, drop);
+    a.jump_greater(EMX_X_DATA, drop);
     a.take_endpoint();
     a.jump_equal(endpoint, mine, drop);
     if (with_replies) {
@@ -170,8 +188,11 @@ FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &c
     a.jump_equal(EMX_HOST_QUERY, host);
     a.jump_equal(EMX_HOST_REPLY, host);
     a.jump_at_least(EMX_CONNECT, next, host_drop);
-    a.jump_greater(EMX_NOTIFY, host_drop);
+    a.jump_greater(EMX_NOTIFY, extension);
     a.jump_equal(EMX_PULL_REPLY, host_drop, refusable);
+    a.here(extension);
+    a.jump_equal(EMX_X_MEDIUM, refusable);
+    a.jump_equal(EMX_X_PULL, refusable, host_drop);
     a.here(host);
     require_destination(a, mac, host_drop);
     a.here(host_accept);
