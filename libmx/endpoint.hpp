@@ -179,6 +179,11 @@ private:
     void connect_back(Partner *partner);
     void on_connect_request(const emx_msg &msg);
     void on_connect_reply(const emx_msg &msg);
+    void on_report(const emx_msg &msg);
+    void send_report(Partner *partner, bool ask);
+    bool describe_early(const Partner *partner, emx_w_x_state &state) const;
+    void repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_state &state);
+    void repeat_lost(TxMessage *tx, uint32_t here);
     uint64_t own_offer() const;
     void agree(Partner *partner, uint64_t offer);
     void take_session(Partner *partner, uint32_t session, uint16_t start, bool is_reply);
@@ -202,7 +207,7 @@ private:
     void free_window(TxMessage *tx);
     [[gnu::hot]] void number_and_send(TxMessage *tx);
     [[gnu::hot]] void transmit(TxMessage *tx);
-    [[gnu::noinline]] void transmit_fragments(TxMessage *tx);
+    [[gnu::noinline]] void transmit_fragments(TxMessage *tx, uint32_t here = 0);
     [[gnu::hot]] void on_ack(Partner *partner, uint16_t ack);
     [[gnu::hot]] void note_ack(Partner *partner, uint16_t ack);
     [[gnu::hot]] void take_acks();

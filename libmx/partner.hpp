@@ -38,6 +38,7 @@ struct TxMessage {
     bool notified = false; ///< RNDV: NOTIFY seen
     bool has_window = false;
     bool zombie = false; ///< completed before its ack, counted by the endpoint
+    bool hurried = false; ///< repeated because a report showed that it was lost
     uint64_t sent_ns = 0; ///< last transmission
     uint64_t first_ns = 0;
 };
@@ -132,12 +133,15 @@ struct Partner {
     std::unique_ptr<EarlyPackets> early;
     PendingConnect *connects = nullptr;
 
+    /// It takes reports of what arrived here.
+    bool takes_reports() const { return emx_offer_features(offer) & EMX_X_REPORTS; }
     /// Something is owed to it or expected from it: its timers are served.
     bool busy() const { return connects || unacked || waiting || rndv || partial || ack_owed; }
     Partner *active_prev = nullptr, *active_next = nullptr;
     Partner *acked_next = nullptr; ///< while ack_listed
     Partner *unstamped_next = nullptr; ///< while stamp_listed
     void *user_context = nullptr;
+    uint32_t report_tx = 0, report_rx = 0; ///< counters of the newest report sent and taken
     uint64_t offer = 0; ///< of the extension, by which this session agreed to ours; 0: no agreement
 };
 static_assert(sizeof(Partner) < 512, "a partner costs less than 1 KiB, its place in the tables included");

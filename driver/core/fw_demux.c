@@ -84,6 +84,8 @@ static int is_command(const struct emx_msg *msg)
 	case EMX_TRUC:
 	case EMX_NACK_LIB:
 		return msg->data_len == 0;
+	case EMX_X_REPORT:
+		return msg->data_len <= EMX_X_STATE_LEN;
 	default:
 		return 0;
 	}

@@ -23,7 +23,7 @@ static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, st
 		rx_event(pkt, fx);
 }
 
-/* Packets of the extension, which nothing of ours sends yet. */
+/* Packets of the extension that nothing of ours sends yet. */
 static void rx_unused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
 	(void)ep;
@@ -49,7 +49,7 @@ static const struct {
 	[EMX_NACK_LIB] = { FW_NULL, UNCHECKED },
 	[EMX_NACK_MCP] = { fw_pull_refused, UNCHECKED },
 	[EMX_X_MEDIUM] = { rx_unused, REFUSE_LIB },
-	[EMX_X_REPORT] = { rx_unused, IGNORE },
+	[EMX_X_REPORT] = { FW_NULL, IGNORE },
 	[EMX_X_PULL] = { rx_unused, REFUSE_MCP },
 	[EMX_X_DATA] = { rx_unused, UNCHECKED },
 };

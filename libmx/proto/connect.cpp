@@ -59,6 +59,7 @@ Partner *Endpoint::renew_partner(Partner *old)
     partner->rx_done = partner->rx_acked = partner->rx_match;
     partner->connect_number = old->connect_number;
     partner->ack_counter_tx = old->ack_counter_tx;
+    partner->report_tx = old->report_tx;
     current_[partner_key(partner->peer, partner->remote_ep)] = partner;
     last_partner_ = partner;
     return partner;
@@ -196,7 +197,8 @@ uint64_t Endpoint::own_offer() const
         return 0;
     const uint32_t medium = EMX_OUTER_LEN + sizeof(emx_w_medium) + board_.frag;
     const uint32_t reply = EMX_OUTER_LEN + sizeof(emx_w_pull_reply) + board_.reply;
-    return emx_offer(EMX_X_VERSION, EMX_X_VERSION, 0, static_cast<uint16_t>(std::max(medium, reply)),
+    return emx_offer(EMX_X_VERSION, EMX_X_VERSION, EMX_X_REPORTS,
+                     static_cast<uint16_t>(std::max(medium, reply)),
                      static_cast<uint16_t>(context_.conf().window_frames));
 }
 

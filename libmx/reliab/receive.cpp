@@ -25,6 +25,7 @@ void Endpoint::accept(const emx_msg &msg)
         if (!lingering_)
             on_connect_request(msg);
         return;
+    case EMX_X_REPORT: return on_report(msg);
     case EMX_NACK_LIB: return on_nack(msg);
     case EMX_EV_PULL_DONE: return on_pull_done(msg);
     case EMX_EV_LINK: return on_link(msg);
@@ -202,8 +203,11 @@ void Endpoint::add_fragment(Incoming *in, const emx_msg &msg)
             in->storage = std::make_unique<std::byte[]>(msg.msg_len);
         std::memcpy(in->storage.get() + msg.u.medium.position, data, msg.data_len);
     }
-    if (in->reasm.received < in->reasm.msg_len)
+    if (in->reasm.received < in->reasm.msg_len) {
+        if (msg.u.medium.position + msg.data_len == msg.msg_len && in->partner->takes_reports())
+            send_report(in->partner, false); // its last fragment came before another
         return;
+    }
     in->complete = true;
     unlink_partial(in);
     if (in->recv)
@@ -231,7 +235,9 @@ void Endpoint::store_early(Partner *partner, const emx_msg &msg)
         packet->msg.data = reinterpret_cast<uint64_t>(packet->data.get());
     }
     *link = packet;
-    ++partner->early->count;
+    // Something before it is missing: say so at once, and now and then while more arrives.
+    if (++partner->early->count % 4 == 1 && partner->takes_reports())
+        send_report(partner, false);
 }
 
 void Endpoint::drain_early(Partner *partner)

@@ -96,13 +96,16 @@ void Endpoint::pump(Partner *partner)
     }
 }
 
-void Endpoint::transmit_fragments(TxMessage *tx)
+/// `here`: bits of the fragments that need not be sent.
+void Endpoint::transmit_fragments(TxMessage *tx, uint32_t here)
 {
     emx_msg &msg = tx->header;
     // Repeats start at another fragment each time: a receiver whose queue holds fewer frames than the
     // message has would otherwise lose the same ones for ever.
     uint32_t i = tx->resends * 5u % tx->frames;
     for (uint32_t n = 0; n < tx->frames; ++n, i = (i + 1) % tx->frames) {
+        if (here >> i & 1)
+            continue;
         msg.u.medium.frag = static_cast<uint8_t>(i);
         msg.u.medium.position = i * tx->frame_data;
         msg.data_len = std::min(msg.msg_len - msg.u.medium.position, tx->frame_data);
@@ -110,6 +113,19 @@ void Endpoint::transmit_fragments(TxMessage *tx)
     }
     if (tx->frames > 1)
         port_->flush();
+}
+
+/// A repeat before its timer ends, without the fragments that are known to be there.
+void Endpoint::repeat_lost(TxMessage *tx, uint32_t here)
+{
+    tx->hurried = true;
+    count(EMX_CNT_RESEND_MESSAGE);
+    if (tx->header.type != EMX_MEDIUM)
+        return transmit(tx);
+    tx->header.session = tx->partner->session;
+    tx->header.ack = tx->partner->rx_done;
+    transmit_fragments(tx, here);
+    tx->sent_ns = now();
 }
 
 uint64_t Endpoint::resend_due(const TxMessage *tx) const

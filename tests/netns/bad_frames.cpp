@@ -219,7 +219,8 @@ TEST_CASE("bad_frames__extension", "[frames]")
     fw_pkt data = s.stranger.packet(EMX_X_DATA);
     data.msg.data_len = 8;
     const fw_pkt medium = eager(s, EMX_X_MEDIUM, 8), report = s.stranger.packet(EMX_X_REPORT);
-    for (const fw_pkt &p : {medium, report, pull, data})
+    s.check({"report whose counter does not rise", s.stranger.frame(report), EMX_CNT_DROP_SEQUENCE});
+    for (const fw_pkt &p : {medium, pull, data})
         s.check(
             {fw_type_name(p.msg.type), s.stranger.frame(p, bytes(p.msg.data_len)), EMX_CNT_DROP_EXTENSION});
     s.check({"behind the end", s.stranger.frame(pull, {}, {{47, {5}}}), EMX_CNT_DROP_PULL_SHAPE});

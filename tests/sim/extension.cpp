@@ -148,6 +148,33 @@ struct Bench {
         }
     }
 
+    /// Time until all of `count` messages one way are there.
+    uint64_t stream(Player &from, mx_endpoint_addr_t to, Player &at, uint32_t count, uint32_t length)
+    {
+        std::vector<char> out(length, 'y'), in(static_cast<std::size_t>(length) * count);
+        std::vector<mx_request_t> receives(count), sends(count);
+        tell(at, [&] {
+            for (uint32_t i = 0; i < count; i++) {
+                mx_segment_t sink{&in[static_cast<std::size_t>(i) * length], length};
+                mx_irecv(at.ep, &sink, 1, i, ~0ull, nullptr, &receives[i]);
+            }
+        });
+        const uint64_t start = world.now();
+        tell(from, [&] {
+            mx_segment_t source{out.data(), length};
+            for (uint32_t i = 0; i < count; i++)
+                mx_isend(from.ep, &source, 1, to, i, nullptr, &sends[i]);
+        });
+        tell(at, [&] {
+            mx_status_t status;
+            uint32_t done;
+            for (mx_request_t &receive : receives)
+                mx_wait(at.ep, &receive, MX_INFINITE, &status, &done);
+        });
+        CHECK(in == std::vector<char>(in.size(), 'y'));
+        return world.now() - start;
+    }
+
     World world;
     Network network;
     std::vector<std::unique_ptr<Host>> hosts;
@@ -235,8 +262,8 @@ TEST_CASE("two programs agree, each on what the other offers")
         b.pass(ms);
         const auto to_two = b.connect(one, b.mac(1), 2), to_one = b.connect(two, b.mac(0), 1);
         const uint16_t frame = dialect == 'W' ? 4144 : 9000;
-        CHECK(one.partner(to_two)->offer == emx_offer(1, 1, 0, frame, 32));
-        CHECK(two.partner(to_one)->offer == emx_offer(1, 1, 0, frame, 32));
+        CHECK(one.partner(to_two)->offer == emx_offer(1, 1, EMX_X_REPORTS, frame, 32));
+        CHECK(two.partner(to_one)->offer == emx_offer(1, 1, EMX_X_REPORTS, frame, 32));
     }
 }
 
@@ -305,7 +332,7 @@ TEST_CASE("whoever takes an endpoint over is asked anew")
 
 TEST_CASE("only an answer that offers makes an agreement, and only for its session")
 {
-    const uint64_t offer = emx_offer(1, 1, 0, 4144, 32);
+    const uint64_t offer = emx_offer(1, 1, EMX_X_REPORTS, 4144, 32);
     Bench b;
     Player &one = b.start(0, 1, "1");
     Foreign foreign(b, 1);
@@ -351,6 +378,24 @@ TEST_CASE("versions: the newest that both speak, or none")
         foreign.answer(session, offer);
         CHECK(b.agreed(one) == row.agreed);
     }
+}
+
+TEST_CASE("what is lost in a stream is repeated in round trips")
+{
+    uint64_t took[2] = {};
+    for (const bool extension : {false, true})
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            Bench b(seed);
+            const char *setting = extension ? "1" : "0";
+            Player &one = b.start(0, 1, setting), &two = b.start(1, 2, setting);
+            b.pass(ms);
+            const auto to_two = b.connect(one, b.mac(1), 2);
+            b.connect(two, b.mac(0), 1);
+            b.network.faults.loss = 20;
+            took[extension] += b.stream(one, to_two, two, 300, 6000);
+        }
+    CAPTURE(took[0] / us, took[1] / us);
+    CHECK(took[1] * 3 < took[0]);
 }
 
 } // namespace emx::sim

@@ -129,7 +129,7 @@ TEST_CASE("fw_demux__packets_of_the_extension")
     for (auto [type, want] : closed) {
         CAPTURE(fw_type_name(type));
         REQUIRE(outcome(type, 7, session) == want);
-        REQUIRE(outcome(type, 2, session) == unused);
+        REQUIRE(outcome(type, 2, session) == (type == EMX_X_REPORT ? "event" : unused));
     }
     REQUIRE(outcome(EMX_X_MEDIUM, 2, session + 1) == "NACK_LIB 3");
     REQUIRE(outcome(EMX_X_REPORT, 2, session + 1) == "drop: stale session");
@@ -452,7 +452,12 @@ TEST_CASE("fw_send__what_the_library_may_send")
     REQUIRE(send() == 44);
     make(EMX_NOTIFY);
     REQUIRE(send() == 40);
-    for (unsigned type : {0, 1, 2, 3, 4, 34, 41, 42, 45, 46, 111, 112, 113, 114, 115, 116, 200, 255}) {
+    make(EMX_X_REPORT);
+    m.data_len = EMX_X_STATE_LEN;
+    REQUIRE(send() == 40);
+    m.data_len = EMX_X_STATE_LEN + 1;
+    REQUIRE(send() == 0);
+    for (unsigned type : {0, 1, 2, 3, 4, 34, 41, 42, 45, 46, 111, 112, 114, 115, 116, 200, 255}) {
         make(static_cast<uint8_t>(type));
         REQUIRE(send() == 0);
     }

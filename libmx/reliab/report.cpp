@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Reports of the EtherMX extension: what is here in spite of a gap, and the repeat of what is not, in a
+// round trip instead of half a second (docs/protocol.md). They only ever hasten repeats: the timers stay.
+#include "libmx/endpoint.hpp"
+#include "libmx/reliab/sequence.hpp"
+
+#include <cstring>
+
+namespace emx {
+
+namespace {
+
+constexpr unsigned state_numbers = 128; // that the bits of a report stand for
+constexpr int overtaking = 3; // what so many numbers have passed is lost, not late
+constexpr uint64_t patience_ns = 100000; // so is what was sent longer ago
+constexpr uint64_t repeat_ns = 1000000; // between two repeats of a message for reports
+
+void set_bit(emx_w_x_state &state, unsigned i) { state.here[i / 8] |= static_cast<uint8_t>(1u << i % 8); }
+bool has_bit(const emx_w_x_state &state, unsigned i) { return state.here[i / 8] >> i % 8 & 1; }
+
+int highest_bit(const emx_w_x_state &state)
+{
+    for (int i = state_numbers - 1; i >= 0; --i)
+        if (has_bit(state, static_cast<unsigned>(i)))
+            return i;
+    return -1;
+}
+
+/// Bits of the fragments of a message that came early; 0 when it is whole.
+uint32_t early_fragments(const EarlyPacket *list)
+{
+    uint32_t bits = 0, bytes = 0;
+    for (const EarlyPacket *p = list; p; p = p->next) {
+        if (p->msg.type != EMX_MEDIUM)
+            return 0;
+        bits |= 1u << p->msg.u.medium.frag;
+        bytes += p->msg.data_len;
+    }
+    return bytes < list->msg.msg_len ? bits : 0;
+}
+
+} // namespace
+
+/// Fills in what came behind rx_done; false when there is nothing.
+bool Endpoint::describe_early(const Partner *partner, emx_w_x_state &state) const
+{
+    if (partner->partial)
+        state.frags = emx_put32(partner->partial->reasm.frags);
+    if (!partner->early)
+        return partner->partial;
+    uint16_t number = partner->rx_done;
+    for (unsigned i = 0; i < state_numbers; ++i) {
+        number = seq::next(number);
+        const EarlyPacket *list = partner->early->slot[number & 0xff];
+        if (!list || list->msg.seq != number)
+            continue;
+        const uint32_t fragments = early_fragments(list);
+        if (fragments == 0) {
+            set_bit(state, i);
+        } else if (emx_get32(state.other_frags) == 0) {
+            state.other = emx_put16(number);
+            state.other_frags = emx_put32(fragments);
+        }
+    }
+    return true;
+}
+
+void Endpoint::send_report(Partner *partner, bool ask)
+{
+    struct {
+        std::byte headroom[send_headroom];
+        emx_w_x_state state;
+    } frame{};
+    emx_msg msg{};
+    msg.type = EMX_X_REPORT;
+    msg.remote_ep = partner->remote_ep;
+    msg.peer = partner->peer;
+    msg.session = partner->session;
+    msg.ack = partner->rx_done;
+    msg.seq = partner->tx_next;
+    msg.data_len = describe_early(partner, frame.state) ? EMX_X_STATE_LEN : 0;
+    msg.u.report.counter = ++partner->report_tx;
+    msg.u.report.echo = partner->report_rx;
+    msg.u.report.room = static_cast<uint16_t>(context_.conf().window_frames);
+    msg.u.report.ask = ask;
+    port_->send(msg, reinterpret_cast<std::byte *>(&frame.state));
+    port_->flush(); // the state is on the stack
+}
+
+void Endpoint::on_report(const emx_msg &msg)
+{
+    if (!context_.conf().extension)
+        return count(EMX_CNT_DROP_EXTENSION);
+    Partner *partner = find_partner(msg.peer, msg.remote_ep);
+    if (!partner || partner->state != PartnerState::connected)
+        return count(EMX_CNT_DROP_PARTNER);
+    if (!seq::same_session(msg.ack, partner->tx_next) || msg.u.report.counter <= partner->report_rx)
+        return count(EMX_CNT_DROP_SEQUENCE);
+    partner->report_rx = msg.u.report.counter;
+    partner->heard = true;
+    emx_w_x_state state{};
+    if (msg.data_len)
+        std::memcpy(&state, reinterpret_cast<const void *>(msg.data),
+                    std::min<std::size_t>(msg.data_len, sizeof state));
+    note_ack(partner, msg.ack);
+    take_acks();
+    if (partner->state != PartnerState::connected)
+        return;
+    if (msg.data_len)
+        repeat_missing(partner, msg.ack, state);
+    if (msg.u.report.ask && partner->takes_reports())
+        send_report(partner, false);
+}
+
+/// Repeats what others have overtaken, but for the fragments that are there.
+void Endpoint::repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_state &state)
+{
+    const int newest = highest_bit(state);
+    const uint64_t time = now();
+    for (TxMessage *tx = partner->unacked; tx; tx = tx->next) {
+        const uint16_t distance = seq::distance(tx->header.seq, ack);
+        if (distance > state_numbers)
+            return;
+        const int place = distance - 1; // of its bit; the ack's number has none
+        if (place >= 0 && has_bit(state, static_cast<unsigned>(place)))
+            continue;
+        uint32_t here = 0;
+        if (distance == 0)
+            here = emx_get32(state.frags);
+        else if (tx->header.seq == emx_get16(state.other))
+            here = emx_get32(state.other_frags);
+        if (place > newest && here == 0)
+            return; // nothing tells that it is lost
+        const uint64_t age = time - tx->sent_ns;
+        const bool lost = newest - place >= overtaking || age > patience_ns;
+        if (tx->hurried ? age > repeat_ns : lost)
+            repeat_lost(tx, here);
+    }
+}
+
+} // namespace emx
