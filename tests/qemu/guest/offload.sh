@@ -50,6 +50,8 @@ killed_with_copies() {
 	client=$!
 	until_ok 300 something_is_pinned || return 1
 	engine stopped Y
+	# tidy-allow(sleep): the stream may be between its warm-up and the rest, and has to run into the engine
+	sleep 1
 	kill -9 "$(pid_of_endpoint b 0)" "$(pid_of_endpoint a 0)"
 	# tidy-allow(sleep): long enough for whoever would not wait
 	sleep 2
