@@ -25,7 +25,7 @@ extern "C" {
 namespace emx {
 
 inline constexpr uint64_t board_file_magic = 0x6d78426f61726431; // "mxBoard1"
-inline constexpr uint32_t board_file_version = 2; ///< raised when any layout below changes
+inline constexpr uint32_t board_file_version = 3; ///< raised when any layout below changes
 inline constexpr uint32_t boards_max = 32;
 
 struct BoardFileHeader {
@@ -47,6 +47,8 @@ struct BoardRecord {
     uint32_t link_state; ///< enum emx_link_state; written before link_serial moves
     uint32_t link_serial; ///< counts changes of link_state
     uint32_t lives; ///< counts returns of a vanished interface: sockets of an earlier life are dead
+    uint32_t claims; ///< endpoints that are claimed
+    uint32_t reserved;
     char interface[16];
     char driver[32];
     fw_sizes sizes;

@@ -144,6 +144,15 @@ FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies)
     return a.finish();
 }
 
+bool passes_endpoint_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint)
+{
+    const uint8_t type = bytes > type_at ? frame[type_at] : uint8_t{0};
+    if (!passes_endpoint_filter(type))
+        return false;
+    const uint32_t at = type == EMX_NACK_LIB ? nack_lib_endpoint_at : type_at + 1;
+    return at < bytes && frame[at] == endpoint && emx_get_mac(frame) == mac;
+}
+
 FilterProgram reply_filter(uint64_t mac, uint8_t endpoint, uint32_t full_reply)
 {
     Assembler a;
@@ -228,6 +237,12 @@ bool attach_filter(int socket, const FilterProgram &program)
     const sock_fprog fprog = {static_cast<unsigned short>(program.size()),
                               const_cast<sock_filter *>(program.data())};
     return ::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &fprog, sizeof(fprog)) == 0;
+}
+
+bool detach_filter(int socket)
+{
+    const int unused = 0;
+    return ::setsockopt(socket, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused)) == 0;
 }
 
 bool lock_filter(int socket)

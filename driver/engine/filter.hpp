@@ -21,6 +21,14 @@ using FilterProgram = std::vector<sock_filter>;
 /// Everything for one endpoint but PULL REPLY; with_replies: that as well (loopback).
 FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies);
 
+/// The types that it passes (no replies), and the same judgement on a frame, for a socket without the filter.
+constexpr bool passes_endpoint_filter(uint8_t type)
+{
+    return (type >= EMX_TRUC && type <= EMX_NACK_MCP && type != EMX_PULL_REPLY) ||
+           (type >= EMX_X_MEDIUM && type <= EMX_X_DATA);
+}
+bool passes_endpoint_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint);
+
 /// Only PULL REPLY for one endpoint.
 FilterProgram reply_filter(uint64_t mac, uint8_t endpoint, uint32_t full_reply);
 
@@ -36,6 +44,8 @@ FilterProgram closed_filter();
 
 /// Attaches a program, replacing the one before in one step. False with errno set.
 bool attach_filter(int socket, const FilterProgram &program);
+/// Lets all frames pass. False with errno set: EPERM when the program is permanent.
+bool detach_filter(int socket);
 /// Makes the attached program permanent.
 bool lock_filter(int socket);
 

@@ -65,6 +65,8 @@ uint32_t grow_buffers(int socket, uint32_t bytes);
 /// Pull replies of the dialect that a receive buffer of that many bytes surely holds.
 uint32_t replies_held(const fw_sizes &sizes, uint32_t buffer_bytes);
 
+inline constexpr std::size_t cache_line = 64;
+
 /// The mapped receive ring. One thread at a time.
 class PacketRing {
 public:
@@ -88,6 +90,14 @@ public:
     {
         bytes = current_->tp_len == current_->tp_snaplen ? current_->tp_snaplen : 0;
         return reinterpret_cast<const std::byte *>(current_) + current_->tp_mac;
+    }
+    /// Asks for what the next frame will be in: its first lines beside the status word's. Another processor
+    /// writes them before the word, so that this fetch and the writer's last steps go on together.
+    void expect() const
+    {
+        const auto *next = reinterpret_cast<const std::byte *>(current_);
+        __builtin_prefetch(next + cache_line);
+        __builtin_prefetch(next + 2 * cache_line);
     }
     /// Gives the slot back to the kernel.
     void release()

@@ -75,6 +75,7 @@ bool EnginePort::attach(PortParts &parts, DeviceError &error)
     link_serial_ = link.serial;
     set_link(link.life == life_ ? link.state : uint32_t{EMX_LINK_GONE});
     now_ = monotonic_ns();
+    choose_filter();
     return true;
 }
 
@@ -107,6 +108,8 @@ void EnginePort::bind_bulk()
     bulk_bound_ = bind_packet_socket(bulk_.fd(), static_cast<int>(record_.ifindex));
     if (!bulk_bound_)
         return;
+    bulk_apart_ = false;
+    choose_filter();
     const auto group = found_group(ring_.fd());
     if (!group)
         return; // two receivers do as well, somewhat slower
@@ -117,7 +120,7 @@ void EnginePort::bind_bulk()
     AgentReply reply;
     DeviceError error;
     if (claim_->request(request, reply, error))
-        join_group(bulk_.fd(), *group);
+        bulk_apart_ = join_group(bulk_.fd(), *group);
 }
 
 bool EnginePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
@@ -249,6 +252,20 @@ void EnginePort::check_link()
     }
     if (claim_->refused())
         set_link(EMX_LINK_GONE);
+    choose_filter();
+}
+
+/// A filter costs each frame some 60 ns, which the only endpoint of a board can do without, if it may.
+void EnginePort::choose_filter()
+{
+    const bool alone = std::atomic_ref(record_.claims).load(std::memory_order_relaxed) == 1 && bulk_apart_;
+    if (alone == unfiltered_ || filter_locked_) [[likely]]
+        return;
+    if (alone ? detach_filter(ring_.fd())
+              : attach_filter(ring_.fd(), endpoint_filter(board_.mac, endpoint_.number, false)))
+        unfiltered_ = alone;
+    else
+        filter_locked_ = errno == EPERM;
 }
 
 /// After an error of unknown age: the interface itself tells.

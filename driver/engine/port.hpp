@@ -81,10 +81,12 @@ private:
 
     // Frames in (port_receive.cpp)
     const emx_msg *take(PacketRing &ring);
+    bool is_stray(const emx_msg &msg) const;
+    [[gnu::cold]] bool is_stray(const PacketRing &ring, const std::byte *frame, uint32_t bytes) const;
     [[gnu::noinline]] const emx_msg *serve(PacketRing &ring, const std::byte *frame);
     [[gnu::cold, gnu::noinline]] const emx_msg *drop(PacketRing &ring, int reason);
     bool give(fw_pkt &pkt, fw_fx &fx, int &more);
-    [[gnu::cold, gnu::noinline]] fw_endpoint *introduce(fw_pkt &pkt, fw_fx &fx);
+    [[gnu::cold, gnu::noinline]] bool introduce(fw_pkt &pkt, fw_fx &fx, int &more);
     void execute(const fw_fx &fx, const Arrival &arrival);
     [[gnu::noinline]] void drain(const Arrival &arrival);
     void copy(const fw_fx &fx, const Arrival &arrival);
@@ -113,6 +115,7 @@ private:
     // Link state
     void set_link(uint32_t state);
     void check_link();
+    void choose_filter();
     void ask_link();
 
     void post(const emx_msg &event) { queue_.push_back(event); }
@@ -149,6 +152,9 @@ private:
     int last_pull_ = 0;
     BulkReceiver bulk_;
     bool bulk_bound_ = false; ///< the bulk socket receives; tried again at each pull until it does
+    bool bulk_apart_ = true; ///< pull replies go to the bulk socket alone, or nowhere yet
+    bool unfiltered_ = false; ///< the ring takes what comes to the board
+    bool filter_locked_ = false; ///< by an agent that does not trust us
     ReplySender replies_;
 
     uint32_t link_serial_ = 0;

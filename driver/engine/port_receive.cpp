@@ -20,8 +20,6 @@ constexpr uint32_t polls_per_clock = 64;
 // Frames taken between two rounds of the other duties, when frames never cease.
 constexpr uint32_t frames_per_round = 32;
 
-constexpr std::size_t cache_line = 64;
-
 /// Whether what the core does with a frame of that type depends on the time.
 bool timed(uint8_t type) { return type == EMX_PULL_REPLY || type == EMX_NACK_MCP || type == EMX_PULL; }
 
@@ -49,22 +47,27 @@ bool EnginePort::spin(unsigned looks)
     for (; looks > 0; looks--) {
         if (ring_.ready())
             return true;
+        ring_.expect();
         relax();
     }
     return lo_.ready();
 }
 
-/// Gives a checked frame to the core; false when it ended in the board (dropped).
+/// Gives a checked frame to the core; false when it found no endpoint: see introduce().
 inline bool EnginePort::give(fw_pkt &pkt, fw_fx &fx, int &more)
 {
     more = 0;
     fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
     if (!ep) [[unlikely]]
-        ep = introduce(pkt, fx);
-    if (!ep) [[unlikely]]
         return false;
     more = fw_rx(ep, &pkt, now_, &fx);
     return true;
+}
+
+/// Whether a ring's filter would have kept a frame away.
+inline bool EnginePort::is_stray(const emx_msg &msg) const
+{
+    return msg.local_ep != endpoint_.number || !passes_endpoint_filter(msg.type);
 }
 
 const emx_msg *EnginePort::take(PacketRing &ring)
@@ -78,10 +81,14 @@ const emx_msg *EnginePort::take(PacketRing &ring)
     }
     const int reason = fw_check(&board_.sizes, &ring == &lo_ ? 0 : board_.mac, frame, bytes, &pkt_);
     if (reason != 0) [[unlikely]]
-        return drop(ring, bytes == 0 ? int{EMX_CNT_DROP_OVERSIZE} : reason);
+        return drop(ring, is_stray(ring, frame, bytes) ? 0
+                          : bytes == 0                 ? int{EMX_CNT_DROP_OVERSIZE}
+                                                       : reason);
+    if (is_stray(pkt_.msg) && unfiltered_ && &ring == &ring_) [[unlikely]]
+        return drop(ring, 0);
     if (timed(pkt_.msg.type)) [[unlikely]]
         now_ = monotonic_ns();
-    if (!give(pkt_, fx_, more_)) [[unlikely]]
+    if (!give(pkt_, fx_, more_) && !introduce(pkt_, fx_, more_)) [[unlikely]]
         return drop(ring, 0);
     if (fx_.kind != FW_FX_EVENT) [[unlikely]]
         return serve(ring, frame);
@@ -89,7 +96,18 @@ const emx_msg *EnginePort::take(PacketRing &ring)
     return current_ = &fx_.u.msg;
 }
 
-/// Ends with a frame that goes no further; reason 0: counted already.
+/// The same of a frame that failed the core's checks, as far as an unfiltered ring is asked: not ours to
+/// count.
+bool EnginePort::is_stray(const PacketRing &ring, const std::byte *frame, uint32_t bytes) const
+{
+    if (!unfiltered_ || &ring != &ring_)
+        return false;
+    const uint32_t there = bytes == 0 ? uint32_t{EMX_FRAME_MIN} : bytes; // 0: longer than the slot
+    return !passes_endpoint_filter(reinterpret_cast<const uint8_t *>(frame), there, board_.mac,
+                                   endpoint_.number);
+}
+
+/// Ends with a frame that goes no further; reason 0: counted already, or not to be counted.
 const emx_msg *EnginePort::drop(PacketRing &ring, int reason)
 {
     if (reason != 0)
@@ -108,21 +126,19 @@ const emx_msg *EnginePort::serve(PacketRing &ring, const std::byte *frame)
     return nullptr;
 }
 
-/// A frame that found no endpoint: again if it comes from a board unknown until now; null if it ended here.
-fw_endpoint *EnginePort::introduce(fw_pkt &pkt, fw_fx &fx)
+/// A frame that found no endpoint: again if it comes from a board unknown until now; false if it ended here.
+bool EnginePort::introduce(fw_pkt &pkt, fw_fx &fx, int &more)
 {
-    fw_endpoint *ep = nullptr;
     if (fx.kind == FW_FX_PEER) {
         add_peer(pkt.src_mac);
-        ep = fw_demux(&board_, &pkt, &fx);
+        if (give(pkt, fx, more))
+            return true;
     }
-    if (ep)
-        return ep;
     if (fx.kind == FW_FX_DROP)
         emx_count(&counters_, fx.counter, 1);
     else if (fx.kind == FW_FX_PEER)
         emx_count(&counters_, EMX_CNT_DROP_UNKNOWN_PEER, 1);
-    return nullptr;
+    return false;
 }
 
 void EnginePort::consume()
@@ -265,7 +281,7 @@ void EnginePort::take_bulk(uint32_t i)
         return;
     }
     fw_fx fx;
-    if (!give(pkt_, fx, more_))
+    if (!give(pkt_, fx, more_) && !introduce(pkt_, fx, more_))
         return;
     const Arrival arrival{nullptr, frame.payload};
     execute(fx, arrival);

@@ -283,6 +283,45 @@ rights() {
     netlab_stop "$AGENT"
 }
 
+# ---- who may see the frames of others
+
+rings() { # rings I: for each program with an endpoint on host I's interface: filtered or open
+    netlab_run "$1" ss -H -0 -b -p |
+        awk '/^p_raw/ { if (ring) print state; ring = /:eth0/ && !/"omxd"/; state = "open" }
+             /bpf filter/ { state = "filtered" }
+             END { if (ring) print state }' | sort | xargs
+}
+
+rings_become() { # rings_become I WORDS
+    local try
+    for ((try = 0; try < 250; try++)); do
+        [ "$(rings "$1")" = "$2" ] && return
+        sleep 0.02 # tidy-allow(sleep): polls the kernel's list of sockets, at most 5 s
+    done
+    echo "\"$(rings "$1")\" instead of \"$2\""
+    return 1
+}
+
+filters() {
+    local first second
+    start_agent 1 --boards eth0:N=1500 --group daemon
+    netlab_bg 1 "$NETLAB_TMP/first" "$tools/omx_perf" -y
+    first=$NETLAB_PID
+    expect "the only endpoint of a board, of the agent's user, has no filter" 0 '' rings_become 1 open
+    netlab_bg 1 "$NETLAB_TMP/second" "$tools/omx_perf" -y -e 1
+    second=$NETLAB_PID
+    expect "of two, each has one" 0 '' rings_become 1 "filtered filtered"
+    netlab_stop "$second"
+    expect "the one that is left has none again" 0 '' rings_become 1 open
+    netlab_stop "$first"
+    netlab_bg 1 "$NETLAB_TMP/first" setpriv --reuid 65534 --regid 65534 \
+        --groups "$(getent group daemon | cut -d: -f3)" "$tools/omx_perf" -y
+    first=$NETLAB_PID
+    expect "another user keeps it" 0 '' rings_become 1 filtered
+    netlab_stop "$first"
+    netlab_stop "$AGENT"
+}
+
 # ---- interfaces and agents that go while messages travel
 
 traffic() { # traffic OPTION...: a server on host 2, a client on host 1; CLIENT and its output in $NETLAB_TMP/client
@@ -358,6 +397,7 @@ netlab_make 2 1500 || exit 1
 bad_boards
 bad_commands
 rights
+filters
 bad_variables
 loose_variables
 start_agent 1 --boards eth0:N=1500

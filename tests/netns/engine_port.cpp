@@ -2,11 +2,16 @@
 // Ports of the engine on two hosts: frames of every class, large transfers, both dialects.
 #include "driver/engine/clock.hpp"
 #include "driver/engine/engine.hpp"
+#include "driver/engine/interface.hpp"
 #include "driver/engine/mx_codes.hpp"
+#include "driver/engine/packet_socket.hpp"
 #include "tests/netns/engine_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <sys/socket.h>
+
+#include <array>
 #include <cstring>
 #include <numeric>
 
@@ -143,14 +148,65 @@ TEST_CASE("engine__frames_of_other_endpoints_never_arrive", "[netns][engine]")
         CHECK(other->counters().v[c] == 0);
 }
 
+TEST_CASE("engine__an_unfiltered_ring_ignores_what_is_for_others", "[netns][engine]")
+{
+    TwoHosts hosts;
+    Pair pair(hosts, "eth0:W");
+    Port &alone = pair.port(1);
+    round_trip(pair, EMX_TINY, 8);
+    const emx_counters before = alone.counters();
+    emx_msg msg = pair.message(0, EMX_TINY, 8);
+    msg.remote_ep = 9;
+    Payload payload(pattern(8, 1));
+    REQUIRE(pair.port(0).send(msg, payload.data()));
+    pair.expect(0, EMX_NACK_LIB); // the agent's, and nobody else's
+    pair.port(0).consume();
+
+    hosts.enter(0);
+    InterfaceFacts facts;
+    REQUIRE(query_interface("eth0", facts));
+    const Fd raw = make_packet_socket(closed_filter(), nullptr);
+    REQUIRE((raw && bind_packet_socket(raw.get(), facts.index)));
+    const uint64_t own = pair.info(1).nic_id;
+    struct Stray {
+        uint64_t mac;
+        uint8_t type;
+        uint8_t endpoint;
+    };
+    for (const Stray stray :
+         {Stray{own + 1, EMX_TINY, 5}, Stray{own, EMX_TINY, 9}, Stray{own, EMX_HOST_REPLY, 0},
+          Stray{own, EMX_PULL_REPLY, 5}, Stray{own, 99, 5}}) {
+        std::array<uint8_t, EMX_FRAME_MIN> frame{};
+        put_mac(frame.data(), stray.mac);
+        put_mac(frame.data() + 6, facts.mac);
+        frame[12] = EMX_ETHERTYPE >> 8;
+        frame[13] = EMX_ETHERTYPE & 0xff;
+        frame[16] = stray.type;
+        frame[17] = stray.endpoint;
+        REQUIRE(::send(raw.get(), frame.data(), frame.size(), 0) > 0);
+        alone.wait(monotonic_ns() + 5000000000); // ended by the frame
+    }
+    CHECK(pair.poll(1, 50) == nullptr);
+    CHECK(pair.poll(0, 0) == nullptr);
+    for (int c = 0; c < EMX_CNT_COUNT; c++) {
+        CAPTURE(c);
+        CHECK(alone.counters().v[c] == before.v[c]);
+    }
+    round_trip(pair, EMX_TINY, 8);
+}
+
 TEST_CASE("engine__a_wake_up_or_a_frame_ends_a_wait", "[netns][engine]")
 {
     TwoHosts hosts;
     Pair pair(hosts, "eth0:W");
     Port &port = pair.port(1);
-    const uint64_t start = monotonic_ns();
-    port.wait(start + 20000000);
-    CHECK(monotonic_ns() >= start + 20000000);
+    const uint64_t until = monotonic_ns() + 20000000;
+    int waits = 0;
+    for (; monotonic_ns() < until; waits++) {
+        CHECK(port.peek() == nullptr);
+        port.wait(until);
+    }
+    CHECK(waits <= 5); // the only endpoint of a board is woken by what comes for the agent: names
     const uint64_t far = monotonic_ns() + 60000000000;
     port.wake();
     port.wait(far);

@@ -142,6 +142,51 @@ TEST_CASE("engine__filters_tell_a_full_reply_by_its_length", "[netns][engine]")
     CHECK(types_at(agent.get()) == std::vector<int>{EMX_MEDIUM}); // to be refused: nobody claimed it
 }
 
+TEST_CASE("engine__what_takes_the_filters_place_passes_the_same_frames", "[netns][engine]")
+{
+    constexpr uint64_t mac = 0x024d58000003;
+    constexpr uint8_t endpoint = 3;
+    TwoHosts hosts;
+    const Fd sender = bound_socket(closed_filter(), index_of(hosts, 0));
+    const Fd receiver = bound_socket(endpoint_filter(mac, endpoint, false), index_of(hosts, 1));
+    unsigned passed = 0;
+    for (unsigned type = 0; type < 128; type++) {
+        // Right and wrong where the endpoint's number is for some type, and in the address.
+        for (unsigned wrong = 0; wrong < 32; wrong++) {
+            std::array<uint8_t, EMX_FRAME_MIN> frame{};
+            for (const uint8_t at : {17, 25, 31})
+                frame[at] = endpoint;
+            put_mac(frame.data(), mac);
+            frame[12] = EMX_ETHERTYPE >> 8;
+            frame[13] = EMX_ETHERTYPE & 0xff;
+            frame[16] = static_cast<uint8_t>(type);
+            const uint8_t places[] = {0, 5, 17, 25, 31};
+            for (unsigned i = 0; i < std::size(places); i++)
+                frame[places[i]] = static_cast<uint8_t>(frame[places[i]] + (wrong >> i & 1) * 4);
+            for (const std::size_t bytes : {16u, 17u, 18u, 25u, 26u, unsigned{EMX_FRAME_MIN}}) {
+                REQUIRE(::send(sender.get(), frame.data(), bytes, 0) == static_cast<ssize_t>(bytes));
+                const bool expected = !types_at(receiver.get()).empty();
+                CAPTURE(type, wrong, bytes);
+                REQUIRE(passes_endpoint_filter(frame.data(), static_cast<uint32_t>(bytes), mac, endpoint) ==
+                        expected);
+                passed += expected;
+            }
+        }
+    }
+    CHECK(passed > 100);
+}
+
+TEST_CASE("engine__a_locked_filter_stays", "[netns][engine]")
+{
+    TwoHosts hosts;
+    const Fd socket = bound_socket(endpoint_filter(any_mac, 3, false), index_of(hosts, 0));
+    CHECK(detach_filter(socket.get()));
+    REQUIRE(attach_filter(socket.get(), endpoint_filter(any_mac, 3, false)));
+    REQUIRE(lock_filter(socket.get()));
+    CHECK_FALSE(detach_filter(socket.get()));
+    CHECK(errno == EPERM);
+}
+
 TEST_CASE("engine__a_group_of_another_interface_cannot_be_joined", "[netns][engine]")
 {
     TwoHosts hosts;

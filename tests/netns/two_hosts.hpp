@@ -47,4 +47,11 @@ private:
     Fd hosts_[2];
 };
 
+/// Writes an address as it stands in a frame.
+inline void put_mac(uint8_t *to, uint64_t mac)
+{
+    for (int i = 5; i >= 0; i--, mac >>= 8)
+        to[i] = static_cast<uint8_t>(mac);
+}
+
 } // namespace emx::test

@@ -128,6 +128,7 @@ void AgentBoard::claim(uint32_t endpoint, const ClaimRecord &owner)
     board_.ep_state[endpoint] = FW_EP_FOREIGN;
     update_filters();
     file_.claim(number_, endpoint) = owner;
+    count_claims();
 }
 
 void AgentBoard::release(uint32_t endpoint)
@@ -137,6 +138,13 @@ void AgentBoard::release(uint32_t endpoint)
     claimed_.reset(endpoint);
     board_.ep_state[endpoint] = FW_EP_CLOSED;
     update_filters();
+    count_claims();
+}
+
+void AgentBoard::count_claims()
+{
+    const auto count = static_cast<uint32_t>(claimed_.count());
+    std::atomic_ref(file_.board(number_).claims).store(count, std::memory_order_relaxed);
 }
 
 void AgentBoard::refuse_nobody() { std::memset(board_.ep_state, FW_EP_FOREIGN, sizeof(board_.ep_state)); }
@@ -148,7 +156,7 @@ void AgentBoard::refuse_unclaimed()
             board_.ep_state[endpoint] = FW_EP_CLOSED;
 }
 
-bool AgentBoard::make_sockets(uint32_t endpoint, EndpointSockets &sockets) const
+bool AgentBoard::make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &sockets) const
 {
     const auto number = static_cast<uint8_t>(endpoint);
     const uint32_t lo_frame = lo_frame_max(plan_.sizes, plan_.facts.mtu);
@@ -176,7 +184,7 @@ bool AgentBoard::make_sockets(uint32_t endpoint, EndpointSockets &sockets) const
     sockets.shape.lo_slot = lo.slot;
     sockets.shape.lo_block = lo.block;
     sockets.shape.lo_blocks = lo.blocks;
-    return lock_filter(sockets.ring.get()) && lock_filter(sockets.bulk.get()) &&
+    return (trusted || lock_filter(sockets.ring.get())) && lock_filter(sockets.bulk.get()) &&
            lock_filter(sockets.lo.get());
 }
 

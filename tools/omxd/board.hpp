@@ -56,8 +56,8 @@ public:
     void claim(uint32_t endpoint, const ClaimRecord &owner);
     void release(uint32_t endpoint);
     bool claimed(uint32_t endpoint) const { return claimed_[endpoint]; }
-    /// Sockets for a claimed endpoint; false with errno set.
-    bool make_sockets(uint32_t endpoint, EndpointSockets &sockets) const;
+    /// Sockets for a claimed endpoint; false with errno set. Who is trusted may take the ring's filter off.
+    bool make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &sockets) const;
 
     /// Drops packets for all endpoints that nobody claimed, instead of refusing them.
     void refuse_nobody();
@@ -80,6 +80,7 @@ private:
     FilterProgram own_filter() const;
     Fd open_interface() const;
     void update_filters();
+    void count_claims();
     void handle(int socket, const uint8_t *frame, uint32_t bytes);
     void execute(int socket, const fw_fx &fx);
     void transmit(int socket, const void *frame, uint32_t bytes, int counter);

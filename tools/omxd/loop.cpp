@@ -202,8 +202,8 @@ void Agent::admit(Client &client) const
     client.pid = static_cast<uint32_t>(who.pid);
     client.uid = who.uid;
     client.process = process_of(client.connection.get(), who.pid);
-    client.admitted =
-        who.uid == 0 || who.uid == ::geteuid() || in_group(client.connection.get(), who.gid, options_.group);
+    client.trusted = who.uid == 0 || who.uid == ::geteuid();
+    client.admitted = client.trusted || in_group(client.connection.get(), who.gid, options_.group);
 }
 
 void Agent::link_changed(int index, const std::string &name, uint32_t state)

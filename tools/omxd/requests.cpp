@@ -135,7 +135,7 @@ void Agent::claim(Client &client, const AgentRequest &request, AgentReply &reply
                       "interface lo is down, which endpoints of one host need: ip link set lo up");
     if (!take_number(client, request, reply))
         return;
-    if (!board.make_sockets(request.endpoint, sockets)) {
+    if (!board.make_sockets(request.endpoint, client.trusted, sockets)) {
         const int why = errno;
         board.release(request.endpoint);
         client.board = -1;
