@@ -228,6 +228,7 @@ private:
 
     // receiving: accept (reliab/receive.cpp, reliab/acks.cpp)
     [[gnu::hot]] void accept(const emx_msg &msg);
+    [[gnu::noinline]] void accept_other(const emx_msg &msg);
     [[gnu::hot]] void on_sequenced(const emx_msg &msg);
     [[gnu::noinline]] void out_of_turn(Partner *partner, const emx_msg &msg, unsigned ahead);
     void on_truc(const emx_msg &msg);
@@ -240,10 +241,10 @@ private:
     [[gnu::hot]] void update_done(Partner *partner);
     [[gnu::hot]] void owe_ack(Partner *partner);
     void send_ack(Partner *partner);
-    void send_due_acks();
+    [[gnu::noinline]] void send_due_acks();
     [[gnu::noinline]] void ack_soon(Partner *partner);
-    void hurry_acks();
-    void stamp_acks(uint64_t time);
+    [[gnu::noinline]] void hurry_acks();
+    [[gnu::noinline]] void stamp_acks(uint64_t time);
     bool bind_first(Incoming *in);
     Incoming *new_incoming(Partner *partner, const emx_msg &msg);
     void add_fragment(Incoming *in, const emx_msg &msg);
@@ -254,7 +255,7 @@ private:
 
     // receiving: match (match/match.cpp)
     void stage(Incoming *in);
-    void match_accepted();
+    [[gnu::noinline]] void match_accepted();
     void match(Incoming *in);
     bool ask_handler(Incoming *in);
     void bind(Incoming *in, Request *recv);
@@ -278,9 +279,9 @@ private:
     void give_core_away(std::unique_lock<Lock> &lock);
 
     // progress
-    bool busy_poll();
+    [[gnu::noinline]] bool busy_poll();
     [[gnu::hot]] bool poll_device(unsigned spins);
-    void serve_timers(uint64_t time);
+    [[gnu::noinline]] void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);
     bool sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const std::function<bool()> &done);
     [[gnu::cold, gnu::noinline]] void tell_sleeper();

@@ -93,10 +93,10 @@ private:
     void add_peer(uint64_t mac);
     [[gnu::hot]] [[gnu::noinline]] const emx_msg *idle();
     void bind_bulk();
-    void poll_bulk();
+    [[gnu::noinline]] void poll_bulk();
     void take_bulk(uint32_t i);
     int only_pull();
-    void check_time();
+    [[gnu::noinline]] void check_time();
     const emx_msg *next_queued();
 
     // Frames out (port_send.cpp)
@@ -109,7 +109,7 @@ private:
     bool transmit(int socket, const void *frame, std::size_t bytes, int counter);
     [[gnu::cold, gnu::noinline]] bool transmit_again(int socket, const void *frame, std::size_t bytes);
     void transmit_effect(const fw_fx &fx);
-    void send_replies();
+    [[gnu::noinline]] void send_replies();
     void send_failed(int why);
 
     // Link state

@@ -12,9 +12,12 @@ void Endpoint::accept(const emx_msg &msg)
 {
     if (msg.type == EMX_TINY || msg.type == EMX_SMALL) [[likely]]
         return on_sequenced(msg);
+    accept_other(msg);
+}
+
+void Endpoint::accept_other(const emx_msg &msg)
+{
     switch (msg.type) {
-    case EMX_TINY:
-    case EMX_SMALL:
     case EMX_MEDIUM:
     case EMX_RNDV:
     case EMX_NOTIFY: return on_sequenced(msg);
