@@ -328,7 +328,9 @@ struct Maker {
     void x_pull(fw_pkt &p)
     {
         p.window = r(256);
-        p.msg.u.window = {r(65536), static_cast<uint8_t>(p.window), static_cast<uint8_t>(r(256))};
+        p.msg.u.window.offset = r(65536);
+        p.msg.u.window.id = static_cast<uint8_t>(p.window);
+        p.msg.u.window.tag = static_cast<uint8_t>(r(256));
         p.handle = r(1ull << 32);
         p.magic = r(1ull << 32);
         p.x.unit = static_cast<uint16_t>(EMX_X_UNIT_MIN + r(EMX_X_UNIT_MAX - EMX_X_UNIT_MIN + 1));
@@ -357,8 +359,11 @@ struct Maker {
     void x_report(fw_pkt &p)
     {
         p.msg.data_len = r(EMX_X_STATE_LEN + 1);
-        p.msg.u.report = {r(1ull << 32), r(1ull << 32), static_cast<uint16_t>(r(65536)),
-                          static_cast<uint8_t>(r(2))};
+        // One by one: what lies between them is compared, too.
+        p.msg.u.report.counter = r(1ull << 32);
+        p.msg.u.report.echo = r(1ull << 32);
+        p.msg.u.report.room = static_cast<uint16_t>(r(65536));
+        p.msg.u.report.ask = static_cast<uint8_t>(r(2));
     }
 
     uint64_t offer()
