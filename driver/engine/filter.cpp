@@ -166,6 +166,12 @@ FilterProgram reply_filter(uint64_t mac, uint8_t endpoint, uint32_t full_reply)
     return a.finish();
 }
 
+bool passes_reply_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint)
+{
+    return bytes > reply_endpoint_at && frame[type_at] == EMX_PULL_REPLY &&
+           frame[reply_endpoint_at] == endpoint && emx_get_mac(frame) == mac;
+}
+
 namespace {
 
 /// Drops frames for claimed endpoints, whose number is in the accumulator. Each run of claimed numbers

@@ -31,6 +31,8 @@ bool passes_endpoint_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, 
 
 /// Only PULL REPLY for one endpoint.
 FilterProgram reply_filter(uint64_t mac, uint8_t endpoint, uint32_t full_reply);
+/// The same judgement on a frame.
+bool passes_reply_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint);
 
 /// What the agent answers: host queries and replies, beacons, and packets that may be refused for
 /// endpoints that nobody claims.

@@ -153,7 +153,7 @@ private:
     BulkReceiver bulk_;
     bool bulk_bound_ = false; ///< the bulk socket receives; tried again at each pull until it does
     bool bulk_apart_ = true; ///< pull replies go to the bulk socket alone, or nowhere yet
-    bool unfiltered_ = false; ///< the ring takes what comes to the board
+    bool unfiltered_ = false; ///< ring and bulk socket take what comes to the board
     bool filter_locked_ = false; ///< by an agent that does not trust us
     ReplySender replies_;
 

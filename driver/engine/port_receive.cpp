@@ -276,10 +276,14 @@ void EnginePort::take_bulk(uint32_t i)
 {
     const BulkReceiver::Frame &frame = bulk_.frame(i);
     const int reason = fw_check(&board_.sizes, board_.mac, frame.header, frame.bytes, &pkt_);
+    const auto *header = reinterpret_cast<const uint8_t *>(frame.header);
     if (reason != 0) {
-        emx_count(&counters_, reason, 1);
+        if (!unfiltered_ || passes_reply_filter(header, frame.bytes, board_.mac, endpoint_.number))
+            emx_count(&counters_, reason, 1);
         return;
     }
+    if (unfiltered_ && pkt_.msg.local_ep != endpoint_.number)
+        return;
     fw_fx fx;
     if (!give(pkt_, fx, more_) && !introduce(pkt_, fx, more_))
         return;

@@ -37,6 +37,17 @@ void round_trip(Pair &pair, uint8_t type, uint32_t bytes)
     pair.port(1).consume();
 }
 
+std::array<uint8_t, EMX_FRAME_MIN> stray_frame(uint64_t to, uint64_t from, uint8_t type)
+{
+    std::array<uint8_t, EMX_FRAME_MIN> frame{};
+    put_mac(frame.data(), to);
+    put_mac(frame.data() + 6, from);
+    frame[12] = EMX_ETHERTYPE >> 8;
+    frame[13] = EMX_ETHERTYPE & 0xff;
+    frame[16] = type;
+    return frame;
+}
+
 void large(Pair &pair, uint32_t bytes, unsigned pieces)
 {
     INFO(bytes << " bytes in " << pieces << " pieces");
@@ -176,12 +187,7 @@ TEST_CASE("engine__an_unfiltered_ring_ignores_what_is_for_others", "[netns][engi
     for (const Stray stray :
          {Stray{own + 1, EMX_TINY, 5}, Stray{own, EMX_TINY, 9}, Stray{own, EMX_HOST_REPLY, 0},
           Stray{own, EMX_PULL_REPLY, 5}, Stray{own, 99, 5}}) {
-        std::array<uint8_t, EMX_FRAME_MIN> frame{};
-        put_mac(frame.data(), stray.mac);
-        put_mac(frame.data() + 6, facts.mac);
-        frame[12] = EMX_ETHERTYPE >> 8;
-        frame[13] = EMX_ETHERTYPE & 0xff;
-        frame[16] = stray.type;
+        std::array<uint8_t, EMX_FRAME_MIN> frame = stray_frame(stray.mac, facts.mac, stray.type);
         frame[17] = stray.endpoint;
         REQUIRE(::send(raw.get(), frame.data(), frame.size(), 0) > 0);
         alone.wait(monotonic_ns() + 5000000000); // ended by the frame
@@ -192,6 +198,19 @@ TEST_CASE("engine__an_unfiltered_ring_ignores_what_is_for_others", "[netns][engi
         CAPTURE(c);
         CHECK(alone.counters().v[c] == before.v[c]);
     }
+
+    // Pull replies for others, taken with those of the next pull.
+    large(pair, 100000, 1);
+    const uint64_t replies = alone.counters().v[EMX_CNT_RX_PULL_REPLY];
+    for (const Stray stray : {Stray{own + 1, EMX_PULL_REPLY, 5}, Stray{own, EMX_PULL_REPLY, 9}}) {
+        std::array<uint8_t, EMX_FRAME_MIN> frame = stray_frame(stray.mac, facts.mac, stray.type);
+        frame[31] = stray.endpoint;
+        REQUIRE(::send(raw.get(), frame.data(), frame.size(), 0) > 0);
+    }
+    large(pair, 100000, 1);
+    CHECK(alone.counters().v[EMX_CNT_RX_PULL_REPLY] == 2 * replies);
+    for (const int c : {EMX_CNT_DROP_NOT_OURS, EMX_CNT_DROP_REPLY_UNKNOWN, EMX_CNT_DROP_ENDPOINT_BUSY})
+        CHECK(alone.counters().v[c] == 0);
     round_trip(pair, EMX_TINY, 8);
 }
 

@@ -148,8 +148,10 @@ TEST_CASE("engine__what_takes_the_filters_place_passes_the_same_frames", "[netns
     constexpr uint8_t endpoint = 3;
     TwoHosts hosts;
     const Fd sender = bound_socket(closed_filter(), index_of(hosts, 0));
-    const Fd receiver = bound_socket(endpoint_filter(mac, endpoint, false), index_of(hosts, 1));
-    unsigned passed = 0;
+    const int interface = index_of(hosts, 1);
+    const Fd receiver = bound_socket(endpoint_filter(mac, endpoint, false), interface);
+    const Fd bulk = bound_socket(reply_filter(mac, endpoint, 0), interface);
+    unsigned passed = 0, replies = 0;
     for (unsigned type = 0; type < 128; type++) {
         // Right and wrong where the endpoint's number is for some type, and in the address.
         for (unsigned wrong = 0; wrong < 32; wrong++) {
@@ -170,10 +172,15 @@ TEST_CASE("engine__what_takes_the_filters_place_passes_the_same_frames", "[netns
                 REQUIRE(passes_endpoint_filter(frame.data(), static_cast<uint32_t>(bytes), mac, endpoint) ==
                         expected);
                 passed += expected;
+                const bool reply = !types_at(bulk.get()).empty();
+                REQUIRE(passes_reply_filter(frame.data(), static_cast<uint32_t>(bytes), mac, endpoint) ==
+                        reply);
+                replies += reply;
             }
         }
     }
     CHECK(passed > 100);
+    CHECK(replies > 0);
 }
 
 TEST_CASE("engine__a_locked_filter_stays", "[netns][engine]")

@@ -184,7 +184,7 @@ bool AgentBoard::make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &
     sockets.shape.lo_slot = lo.slot;
     sockets.shape.lo_block = lo.block;
     sockets.shape.lo_blocks = lo.blocks;
-    return (trusted || lock_filter(sockets.ring.get())) && lock_filter(sockets.bulk.get()) &&
+    return (trusted || (lock_filter(sockets.ring.get()) && lock_filter(sockets.bulk.get()))) &&
            lock_filter(sockets.lo.get());
 }
 

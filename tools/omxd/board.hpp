@@ -56,7 +56,7 @@ public:
     void claim(uint32_t endpoint, const ClaimRecord &owner);
     void release(uint32_t endpoint);
     bool claimed(uint32_t endpoint) const { return claimed_[endpoint]; }
-    /// Sockets for a claimed endpoint; false with errno set. Who is trusted may take the ring's filter off.
+    /// Sockets for a claimed endpoint; false with errno set. Who is trusted may take filters off.
     bool make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &sockets) const;
 
     /// Drops packets for all endpoints that nobody claimed, instead of refusing them.
