@@ -6,7 +6,8 @@ usage: run_suite.py BUILD SUITE               runs it; BUILD is a folder below $
        run_suite.py --targets BUILD SUITE...  prints what ninja must build for these suites
 
 A test that prints "N passed, N failed, N skipped" is counted so; a Catch2 program by its test
-cases; exit status 77 is a skip; anything else is one test. Output of tests is passed through.
+cases; exit status 77 is a skip; anything else is one test. Output of tests is passed through; the
+end says again what failed, since whoever prints only the tail of a log must find it there.
 """
 import json
 import os
@@ -18,7 +19,9 @@ SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
 CATCH_ALL = re.compile(r"^All tests passed \(\d+ assertions? in (\d+) test cases?\)$", re.M)
 CATCH_SOME = re.compile(r"^test cases:\s*(\d+) \|(.*)$", re.M)
 CATCH_NONE = re.compile(r"^(No tests ran|test cases: 0)", re.M)
+FAILURE = re.compile(r"^\s*(FAIL|NOT OK\b|not ok\b|.*(\bFAILED\b|\berror:|Sanitizer:|over its limit))")
 EXIT_SKIP = 77
+LINES_AGAIN, LINES_BEFORE = 30, 4
 
 
 def catch_counts(line):
@@ -48,8 +51,17 @@ def count(output, status):
     return passed, failed, skipped
 
 
+def say_again(name, output):
+    """What a failed test said: the lines that name a failure and a few before each, else its last ones."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    named = [n for n, line in enumerate(lines) if FAILURE.match(line)]
+    kept = sorted({k for n in named for k in range(max(0, n - LINES_BEFORE), n + 1)})
+    shown = [lines[k] for k in kept][:LINES_AGAIN] or lines[-LINES_AGAIN:]
+    return [f"failed: {name}"] + ["  " + line for line in shown]
+
+
 def run(test, build):
-    """One test, started where `meson test` starts it."""
+    """One test, started where `meson test` starts it: its counts, and what to say of its failure."""
     env = dict(os.environ, **test["env"])
     print(f"== {test['name']}: {' '.join(test['cmd'])}", flush=True)
     try:
@@ -63,7 +75,7 @@ def run(test, build):
     print(output, end="" if output.endswith("\n") else "\n")
     result = count(output, status)
     print(f"-- {test['name']}: exit status {status}; {result[0]} / {result[1]} / {result[2]}", flush=True)
-    return result
+    return result, say_again(test["name"], output) if result[1] else []
 
 
 def introspect(build, what):
@@ -95,9 +107,12 @@ def main():
     build = os.path.abspath(os.path.join(os.environ.get("EMX_BUILD", "build"), args[0]))
     if len(args) < len(sys.argv) - 1:
         return print_targets(build, args[1:])
-    total = [0, 0, 0]
+    total, failures = [0, 0, 0], []
     for test in tests_of(build, args[1:]):
-        total = [a + b for a, b in zip(total, run(test, build))]
+        counts, failure = run(test, build)
+        total = [a + b for a, b in zip(total, counts)]
+        failures += failure
+    print("\n".join(failures), end="\n" if failures else "")
     print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
     sys.exit(1 if total[1] else 0)
 
