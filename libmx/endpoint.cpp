@@ -129,7 +129,7 @@ bool Endpoint::cancel(Request *request, bool notify)
         while (connect && connect->request != request)
             connect = connect->next;
         if (connect)
-            drop_connect(request->partner, connect);
+            abandon_connect(request->partner, connect);
     } else if (request->kind == RequestKind::receive && !request->matched) {
         posted_.remove(request);
     } else {

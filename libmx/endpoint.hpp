@@ -189,6 +189,7 @@ private:
     void take_session(Partner *partner, uint32_t session, uint16_t start, bool is_reply);
     void complete_connect(Partner *partner, PendingConnect *connect, int code);
     void drop_connect(Partner *partner, PendingConnect *connect);
+    void abandon_connect(Partner *partner, PendingConnect *connect);
     Partner *renew_partner(Partner *old);
     Partner *replace_partner(Partner *old, int code);
 

@@ -278,6 +278,15 @@ void Endpoint::drop_connect(Partner *partner, PendingConnect *connect)
     delete connect;
 }
 
+/// Whoever asked for it does not wait any longer. A peer whose own request we have taken is still to be
+/// asked: what goes to it waits for the answer.
+void Endpoint::abandon_connect(Partner *partner, PendingConnect *connect)
+{
+    drop_connect(partner, connect);
+    if (partner->state == PartnerState::connected)
+        connect_back(partner);
+}
+
 void Endpoint::complete_connect(Partner *partner, PendingConnect *connect, int code)
 {
     Request *request = connect->request;

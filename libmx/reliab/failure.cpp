@@ -171,8 +171,10 @@ void Endpoint::check_budgets(uint64_t time)
             PendingConnect *connect = request->partner->connects;
             while (connect && connect->request != request)
                 connect = connect->next;
-            if (connect)
-                complete_connect(request->partner, connect, MX_STATUS_TIMEOUT);
+            if (connect) {
+                abandon_connect(request->partner, connect);
+                complete(request, MX_STATUS_TIMEOUT);
+            }
         } else if (request->kind == RequestKind::receive) {
             Incoming *in = request->incoming;
             if (!in || !in->pulling)

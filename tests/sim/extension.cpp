@@ -285,6 +285,43 @@ TEST_CASE("who turned it off agrees with nobody, and every message arrives")
     }
 }
 
+TEST_CASE("a peer that asked us is asked until it answers, though the program has stopped waiting for it")
+{
+    for (bool own_limit : {false, true}) {
+        CAPTURE(own_limit);
+        Bench b;
+        Player &one = b.start(0, 1, "1");
+        b.pass(ms);
+        Foreign foreign(b, 1);
+        mx_return_t code = MX_SUCCESS;
+        mx_status_t status{};
+        one.task = [&] {
+            mx_endpoint_addr_t address{};
+            mx_request_t request{};
+            uint32_t done = 0;
+            if (!own_limit) {
+                code = mx_connect(one.ep, foreign_mac, 7, key, 30, &address);
+            } else if (mx_iconnect(one.ep, foreign_mac, 7, key, 0, nullptr, &request) == MX_SUCCESS) {
+                mx_set_request_timeout(one.ep, request, 30);
+                mx_wait(one.ep, &request, MX_INFINITE, &status, &done);
+                code = done && status.code == MX_STATUS_TIMEOUT ? MX_TIMEOUT : MX_FAILURE;
+            }
+        };
+        b.pass(ms);
+        foreign.ask(100, 0);
+        b.until([&] { return code != MX_SUCCESS; });
+        CHECK(code == MX_TIMEOUT);
+        foreign.request = {};
+        b.until([&] { return foreign.request.msg.type == EMX_CONNECT; });
+        foreign.answer(100, 0);
+        foreign.request = {};
+        b.pass(2 * sec);
+        CHECK(foreign.request.msg.type != EMX_CONNECT);
+        one.leave = true;
+        b.pass(ms);
+    }
+}
+
 TEST_CASE("lost, repeated and overtaking connects leave nobody behind")
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
