@@ -43,6 +43,7 @@ struct BoardInfo {
     uint32_t frag = 0; ///< full MEDIUM fragment, bytes
     uint32_t medium_max = 0; ///< longest eager message, bytes
     uint32_t reply = 0; ///< full PULL REPLY, bytes
+    uint32_t x_frame = 0; ///< longest frame of X DATA, bytes; 0: the device has no X PULL
     uint32_t endpoint_max = 0;
     bool up = false;
 };
@@ -97,7 +98,8 @@ public:
     virtual void close_window(uint8_t id, uint8_t tag) = 0;
 
     /// Fetches `total` > 0 bytes of the message that `rndv` announced into `memory`; ends with an
-    /// EMX_EV_PULL_DONE event that carries `cookie` (nonzero). False: all pull slots are busy.
+    /// EMX_EV_PULL_DONE event that carries `cookie` (nonzero). rndv.data: the offer by which its sender
+    /// agreed to the extension, 0 without. False: all pull slots are busy.
     virtual bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                             uint64_t cookie) = 0;
     virtual void cancel_pull(uint64_t cookie) = 0;

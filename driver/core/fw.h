@@ -129,8 +129,9 @@ struct fw_pkt {
 
 /* fw_check reads no byte of the frame beyond this many. */
 #define FW_CHECK_BYTES (EMX_OUTER_LEN + 16 + EMX_NAME_MAX)
-/* Where the payload of a PULL REPLY begins in its frame. */
+/* Where the payload of a PULL REPLY begins in its frame, and that of an X DATA. */
 #define FW_REPLY_HEADER (EMX_OUTER_LEN + 16)
+#define FW_X_DATA_HEADER (EMX_OUTER_LEN + 24)
 
 /*
  * Rules 1 to 3, 5 and 6 of section 13 on one frame of len bytes: the only code that looks at raw
@@ -171,6 +172,8 @@ __u32 fw_checksum(const void *hdr, __u32 payload_crc);
 
 /* Turns the header that fw_encode wrote for a PULL REPLY into that of another frame of its run. */
 void fw_reply_place(void *hdr, __u32 frame, __u32 position, __u32 length);
+/* The same for an X DATA. */
+void fw_x_data_place(void *hdr, __u32 frame, __u32 length);
 
 /* ---- board and endpoint ---- */
 
@@ -240,6 +243,7 @@ struct fw_pull {
 	__u8 status; /* enum emx_pull_status, when ended */
 	__u8 listed; /* in the endpoint's list of pulls that may have effects waiting */
 	__u8 next; /* in that list: slot */
+	__u8 is_x; /* by X PULL: struct fw_xpull has the geometry and the queue */
 	__u8 remote_ep;
 	__u8 window;
 	__u8 window_tag;
@@ -268,6 +272,55 @@ struct fw_pull {
 	__u32 interval_ms; /* of the current repeat timer */
 };
 
+/*
+ * What a pull by the EtherMX extension has beside or instead of the fields above. Frames are those
+ * of the whole message, `unit` bytes each; requests are numbered from 1, and their order is the
+ * order in which an orderly wire answers. base, asked, missing and received count as above, but
+ * frames that are marked are not missing. fw_xpull_ask.c says what counts as lost.
+ */
+#define FW_X_SPAN 1024 /* frames from the first that is not here to the last asked for, at most */
+#define FW_X_REORDER 4 /* answers after which an overtaken frame is lost */
+
+struct fw_xpull {
+	__u32 unit; /* L */
+	__u32 request; /* number of the newest request; 16 bits of it travel */
+	__u32 marked; /* frames that are lost and not asked for again yet */
+	__u32 mixed; /* frames from here on were asked for in their order */
+	__u32 timed; /* newest request that the timer made; 0: none */
+	__u32 sample; /* request whose answer will tell the round trip; 0: none */
+	__u64 sample_ns; /* when it was made */
+	__u64 interval_ns; /* of the current repeat timer */
+	__u64 seen; /* place of the newest answer: number of its request, then the frame */
+	__u64 history[FW_X_REORDER]; /* what seen was after each of the last answers */
+	__u8 history_at; /* the oldest of them */
+	__u8 tries; /* of the timer, without an answer */
+	__u8 queued; /* waits for its turn */
+	__u8 next; /* in that queue: slot */
+	__u16 grant; /* frames that it may ask for now */
+	__u16 probe; /* frames that it is to ask for again because the timer ran out */
+	__u32 got[FW_X_SPAN / 32]; /* bit: frame mod FW_X_SPAN, of base .. asked */
+	__u32 mark[FW_X_SPAN / 32]; /* the same */
+	__u16 by[FW_X_SPAN]; /* low bits of the newest request for a frame, by frame mod FW_X_SPAN
+			      */
+};
+
+/* The pace of all X PULLs of an endpoint: fw_xpull_pace.c. */
+struct fw_pace {
+	__u32 budget; /* frames under way */
+	__u32 granted; /* of them, those not asked for yet */
+	__u32 round; /* answers until the present round ends */
+	__u8 lossy; /* a frame has been lost */
+	__u8 cut; /* the present round has seen a loss */
+	__u16 pulls; /* that are running */
+	__u16 turns; /* pulls that wait for their turn, in a queue */
+	__u8 turn_first;
+	__u8 turn_last;
+	struct {
+		__u32 peer;
+		__u32 ns; /* smoothed; 0: unknown */
+	} trip[64]; /* round trips, by peer mod 64 */
+};
+
 struct fw_endpoint {
 	struct fw_board *board;
 	struct emx_counters *counters;
@@ -279,6 +332,12 @@ struct fw_endpoint {
 	__u16 pull_window; /* frames outstanding per endpoint that the receive queue holds */
 	__u32 pull_repeat_ms; /* first repeat timer; doubles up to 1000 ms */
 	__u32 pull_limit_ms; /* a pull without progress for this long fails */
+	/*
+	 * A host may set these as well: the longest frame that it sends and receives as X DATA, 0
+	 * when it has no X PULL, and how many of them its receive queue holds.
+	 */
+	__u16 x_frame;
+	__u16 x_window;
 	__u16 pulls_active;
 	__u16 list_length; /* pulls that may have effects waiting */
 	__u8 list_head;
@@ -287,8 +346,11 @@ struct fw_endpoint {
 	__u32 pull_use; /* use counter for handles, 24 bits */
 	__u32 outstanding; /* frames asked for and not here, over all pulls */
 	__u64 deadline; /* no pull's timer ends before it */
+	__u32 running[FW_PULLS / 32]; /* bit: slot */
+	struct fw_pace pace;
 	struct fw_window window[FW_WINDOWS];
 	struct fw_pull pull[FW_PULLS];
+	struct fw_xpull xpull[FW_PULLS]; /* by the same slot */
 };
 
 /*
@@ -306,7 +368,7 @@ enum fw_fx_kind {
 	FW_FX_DROP, /* count `counter`; nothing else */
 	FW_FX_EVENT, /* hand `msg` to the library of endpoint `ep` */
 	FW_FX_TX, /* send `header` (length bytes, then `payload` bytes, padded) */
-	FW_FX_REPLIES, /* send a run of pull replies from a window */
+	FW_FX_REPLIES, /* send a run of pull replies, or X DATA, from a window */
 	FW_FX_COPY, /* move payload of the frame just given to the destination of a pull */
 	FW_FX_PEER, /* unknown but admissible board `mac`: add it, then give the frame again */
 	FW_FX_BEACON, /* agent: beacon of board `mac` (its index is `peer`) with that `serial` */
@@ -315,18 +377,35 @@ enum fw_fx_kind {
 
 /*
  * A run of pull replies: frame i (0 <= i < count) has number first + i, starts at position (first
- * frame) or behind its predecessor, and carries len_first, then L, and in the end the rest.
+ * frame) or behind its predecessor, and carries len_first, then L, and in the end the rest. Of X
+ * DATA: the frames first + i with bit i in `want`, each L bytes or less at the end of the pull.
+ * Either is taken apart by fw_replies_take.
  */
 struct fw_replies {
 	__u16 window; /* read from this window's memory: fw_window_slot */
 	__u8 count;
+	__u8 bit; /* X DATA: i of the next frame */
 	__u32 first; /* frame index of the first */
-	__u32 position; /* of its first byte in the message */
+	__u32 position; /* of its first byte in the message; X DATA: of the next frame */
 	__u32 window_offset; /* U: byte `position` lies at window offset U + position */
 	__u32 len_first;
-	__u32 length; /* bytes of all frames */
-	struct fw_pkt reply; /* template: fw_encode it, then fw_reply_place for each frame */
+	__u32 length; /* bytes of all frames; X DATA: from position to the end of the pull */
+	__u32 unit; /* L */
+	__u8 want[EMX_X_WANT_LEN];
+	struct fw_pkt reply; /* template: fw_encode it, then fw_replies_take for each frame */
 };
+
+/*
+ * Takes the next frame off a run, of which count > 0 are left: turns hdr, which fw_encode wrote for
+ * run->reply, into its header, and tells where its payload lies in the message. Returns the bytes
+ * of it. hdr may be NULL.
+ */
+__u32 fw_replies_take(struct fw_replies *run, void *hdr, __u32 *position);
+/* Bytes of such a header. */
+static inline __u32 fw_replies_header(const struct fw_replies *run)
+{
+	return run->reply.msg.type == EMX_X_DATA ? FW_X_DATA_HEADER : FW_REPLY_HEADER;
+}
 
 struct fw_fx {
 	__u8 kind; /* enum fw_fx_kind */
@@ -413,9 +492,10 @@ void fw_replies_refuse(const struct fw_endpoint *ep, const struct fw_replies *ru
 
 /*
  * Fetches total > 0 bytes of the message that rndv announced: its u.window, and peer, remote_ep and
- * session of its sender. Returns the slot, or -1 when all FW_PULLS are busy, total is 0 or the peer
- * unknown. Then fw_next until 0. Ends with EMX_EV_PULL_DONE: cookie, status, and in length the
- * bytes that arrived.
+ * session of its sender; in data the offer by which that session agreed to the extension, 0
+ * without. Returns the slot, or -1 when all FW_PULLS are busy, total is 0 or the peer unknown. Then
+ * fw_next until 0. Ends with EMX_EV_PULL_DONE: cookie, status, and in length the bytes that
+ * arrived.
  */
 int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
 		  __u64 now);
@@ -430,6 +510,15 @@ void fw_pull_fail(struct fw_endpoint *ep, int slot, __u8 status);
  * is that of the requests behind the newest answer; what answers have overtaken comes last.
  */
 int fw_predict(const struct fw_endpoint *ep, int slot, __u32 n, __u32 *position, __u32 *length);
+
+struct fw_place {
+	__u32 position;
+	__u32 length;
+};
+
+#define FW_PLACES_MAX 32
+/* The same for the first max <= FW_PLACES_MAX of them, and for X PULLs too; returns how many. */
+__u32 fw_expect(const struct fw_endpoint *ep, int slot, __u32 max, struct fw_place *place);
 
 /* ---- MEDIUM reassembly bookkeeping, for the library (section 9) ---- */
 

@@ -297,15 +297,25 @@ static void put_x_pull(const struct fw_sizes *s, const struct fw_pkt *pkt, union
 	__builtin_memcpy(b->x_pull.want, pkt->x.want, sizeof(pkt->x.want));
 }
 
+static inline void put_x_place(struct emx_w_x_data *data, __u32 frame, __u32 length)
+{
+	data->frame = emx_put32(frame);
+	data->length = emx_put16((__u16)length);
+}
+
+void fw_x_data_place(void *hdr, __u32 frame, __u32 length)
+{
+	put_x_place((void *)((__u8 *)hdr + EMX_OUTER_LEN), frame, length);
+}
+
 static void put_x_data(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
 {
 	(void)s;
 	put_endpoints(pkt, b);
+	put_x_place(&b->x_data, pkt->frame, pkt->msg.data_len);
 	b->x_data.handle = emx_put32(pkt->handle);
 	b->x_data.magic = emx_put32(pkt->magic);
-	b->x_data.frame = emx_put32(pkt->frame);
 	b->x_data.request = emx_put16(pkt->x.request);
-	b->x_data.length = emx_put16((__u16)pkt->msg.data_len);
 	b->x_data.checksum = emx_put32(pkt->x.checksum);
 }
 

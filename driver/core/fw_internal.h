@@ -92,5 +92,13 @@ FW_COLD void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u
 void fw_pull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
 void fw_pull_reply(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
 void fw_pull_refused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
+void fw_xpull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
+void fw_xpull_data(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
+
+/* fw_pull_rep.c: the window that a request names, if its message was announced to the sender. */
+const struct fw_window *fw_window_of(const struct fw_endpoint *ep, const struct fw_pkt *pkt);
+/* What all replies to a request have in common. */
+void fw_replies_begin(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u8 type,
+		      struct fw_replies *r);
 
 #endif

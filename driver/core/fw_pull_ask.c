@@ -19,7 +19,7 @@
  * h) and above h - FW_PULL_FRAMES (they were missing when queued, h was asked for by then, and base
  * cannot have been FW_PULL_FRAMES below h). So the queue is shorter than 2 * FW_PULL_FRAMES = 256.
  */
-#include "fw_pull.h"
+#include "fw_xpull.h"
 
 #define REORDER 4
 
@@ -281,7 +281,7 @@ int fw_predict(const struct fw_endpoint *ep, int slot, __u32 n, __u32 *position,
 	if (slot < 0 || slot >= FW_PULLS)
 		return -1;
 	p = &ep->pull[slot];
-	if (p->state != FW_PULL_RUNNING || n >= p->missing)
+	if (p->state != FW_PULL_RUNNING || p->is_x || n >= p->missing)
 		return -1;
 	newest = before(p->head, p->seen) ? p->seen : p->head;
 	k = nth_missing(p, newest, p->tail, &n);
@@ -292,4 +292,16 @@ int fw_predict(const struct fw_endpoint *ep, int slot, __u32 n, __u32 *position,
 	*position = frame_start(ep, p, k);
 	*length = frame_length(ep, p, k);
 	return 0;
+}
+
+__u32 fw_expect(const struct fw_endpoint *ep, int slot, __u32 max, struct fw_place *place)
+{
+	__u32 n = 0;
+
+	if (slot >= 0 && slot < FW_PULLS && ep->pull[slot].is_x &&
+	    ep->pull[slot].state == FW_PULL_RUNNING)
+		return fw_xask_expect(&ep->pull[slot], &ep->xpull[slot], max, place);
+	while (n < max && fw_predict(ep, slot, n, &place[n].position, &place[n].length) == 0)
+		n++;
+	return n;
 }

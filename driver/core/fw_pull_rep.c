@@ -3,7 +3,7 @@
  * The replier of large messages: windows, and pull requests served from them (wire specification,
  * section 10.2). It keeps no state per request.
  */
-#include "fw_internal.h"
+#include "fw_xpull.h"
 
 void fw_window_open(struct fw_endpoint *ep, __u8 id, __u8 tag, __u32 peer, __u8 remote_ep,
 		    __u64 length)
@@ -23,7 +23,7 @@ void fw_window_close(struct fw_endpoint *ep, __u8 id, __u8 tag)
 }
 
 /* A window serves only the endpoint that its message was announced to. */
-static const struct fw_window *find_window(const struct fw_endpoint *ep, const struct fw_pkt *pkt)
+const struct fw_window *fw_window_of(const struct fw_endpoint *ep, const struct fw_pkt *pkt)
 {
 	const struct fw_window *w;
 
@@ -50,22 +50,18 @@ static int find_range(const struct fw_sizes *s, const struct fw_window *w, const
 	return offset + at + pkt->length <= w->length && at + pkt->length <= 0xffffffffu;
 }
 
-static void describe_replies(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u32 position,
-			     struct fw_replies *r)
+void fw_replies_begin(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u8 type,
+		      struct fw_replies *r)
 {
 	const struct fw_board *b = ep->board;
-	__u32 room = b->sizes.reply - pkt->skip;
 
 	fw_zero(r, sizeof(*r));
 	r->window = fw_window_slot((__u8)pkt->window, pkt->msg.u.window.tag);
-	r->count = (__u8)((pkt->skip + pkt->length + b->sizes.reply - 1) / b->sizes.reply);
 	r->first = pkt->frame;
-	r->position = position;
 	r->window_offset = pkt->msg.u.window.offset;
-	r->len_first = pkt->length < room ? pkt->length : room;
-	r->length = pkt->length;
-	r->reply.msg.type = EMX_PULL_REPLY;
+	r->reply.msg.type = type;
 	r->reply.msg.local_ep = pkt->msg.remote_ep;
+	r->reply.msg.remote_ep = ep->number;
 	r->reply.msg.peer = pkt->msg.peer;
 	r->reply.dst_mac = pkt->src_mac;
 	r->reply.src_mac = b->mac;
@@ -74,9 +70,41 @@ static void describe_replies(const struct fw_endpoint *ep, const struct fw_pkt *
 	r->reply.magic = pkt->magic;
 }
 
+static void describe_replies(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u32 position,
+			     struct fw_replies *r)
+{
+	const __u32 unit = ep->board->sizes.reply;
+	const __u32 room = unit - pkt->skip;
+
+	fw_replies_begin(ep, pkt, EMX_PULL_REPLY, r);
+	r->count = (__u8)((pkt->skip + pkt->length + unit - 1) / unit);
+	r->position = position;
+	r->len_first = pkt->length < room ? pkt->length : room;
+	r->length = pkt->length;
+	r->unit = unit;
+}
+
+__u32 fw_replies_take(struct fw_replies *run, void *hdr, __u32 *position)
+{
+	const __u32 full = run->len_first ? run->len_first : run->unit;
+	const __u32 bytes = run->length < full ? run->length : full;
+
+	if (run->reply.msg.type == EMX_X_DATA)
+		return fw_xpull_take(run, hdr, position);
+	if (hdr)
+		fw_reply_place(hdr, run->first, run->position, bytes);
+	*position = run->position;
+	run->first++;
+	run->position += bytes;
+	run->length -= bytes;
+	run->len_first = 0; /* from now on full frames */
+	run->count--;
+	return bytes;
+}
+
 void fw_pull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
-	const struct fw_window *w = find_window(ep, pkt);
+	const struct fw_window *w = fw_window_of(ep, pkt);
 	__u32 position;
 
 	(void)now;

@@ -3,7 +3,7 @@
  * The puller of large messages: pulls as the library sees them, their timers, and the effects that
  * wait for fw_next (wire specification, section 10). Requests, order and loss: fw_pull_ask.c.
  */
-#include "fw_pull.h"
+#include "fw_xpull.h"
 
 #define DEFAULT_BLOCKS 4 /* outstanding, as Open-MX does */
 #define DEFAULT_REPEAT_MS 1000
@@ -26,6 +26,7 @@ void fw_endpoint_init(struct fw_endpoint *ep, struct fw_board *board, __u8 numbe
 	/* Late replies to an earlier endpoint of this number then meet other handles. */
 	ep->pull_use = session & USE_MASK;
 	ep->deadline = ~0ull;
+	fw_pace_init(&ep->pace);
 }
 
 /* ---- the list of pulls that may have effects waiting ---- */
@@ -35,7 +36,7 @@ static __u8 slot_of(const struct fw_endpoint *ep, const struct fw_pull *p)
 	return (__u8)(p - ep->pull);
 }
 
-static void list_add(struct fw_endpoint *ep, struct fw_pull *p)
+void fw_pull_list(struct fw_endpoint *ep, struct fw_pull *p)
 {
 	__u8 slot = slot_of(ep, p);
 
@@ -92,16 +93,32 @@ static void set_geometry(struct fw_pull *p, const struct fw_sizes *s, __u32 offs
 	p->frames = total / l + (total % l + p->first_offset + l - 1) / l;
 }
 
-/* An accepted frame, or the start, moves the timer on. */
-static void restart_timer(struct fw_endpoint *ep, struct fw_pull *p, __u64 now)
+void fw_pull_time(struct fw_endpoint *ep, struct fw_pull *p, __u64 now, __u64 ns)
 {
-	p->interval_ms = ep->pull_repeat_ms ? ep->pull_repeat_ms : 1;
-	p->deadline = now + fw_ns(p->interval_ms);
-	p->give_up = now + fw_ns(ep->pull_limit_ms);
+	p->deadline = now + ns;
 	if (p->deadline > p->give_up)
 		p->deadline = p->give_up;
 	if (ep->deadline > p->deadline)
 		ep->deadline = p->deadline;
+}
+
+/* An accepted frame, or the start, moves the timer on. */
+static void restart_timer(struct fw_endpoint *ep, struct fw_pull *p, __u64 now)
+{
+	p->interval_ms = ep->pull_repeat_ms ? ep->pull_repeat_ms : 1;
+	p->give_up = now + fw_ns(ep->pull_limit_ms);
+	fw_pull_time(ep, p, now, fw_ns(p->interval_ms));
+}
+
+static void set_running(struct fw_endpoint *ep, const struct fw_pull *p, int running)
+{
+	const __u8 slot = slot_of(ep, p);
+	const __u32 bit = 1u << slot % 32;
+
+	if (running)
+		ep->running[slot / 32] |= bit;
+	else
+		ep->running[slot / 32] &= ~bit;
 }
 
 int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
@@ -130,8 +147,10 @@ int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 tota
 	p->window_tag = rndv->u.window.tag;
 	set_geometry(p, &ep->board->sizes, rndv->u.window.offset, total);
 	ep->pulls_active++;
+	set_running(ep, p, 1);
 	restart_timer(ep, p, now);
-	list_add(ep, p);
+	fw_xpull_start(ep, p, rndv->data, now);
+	fw_pull_list(ep, p);
 	return slot_of(ep, p);
 }
 
@@ -141,14 +160,22 @@ static void stop(struct fw_endpoint *ep, struct fw_pull *p, __u8 state)
 	ep->outstanding -= p->missing;
 	p->missing = 0;
 	ep->pulls_active--;
+	set_running(ep, p, 0);
 	p->state = state;
+	if (p->is_x)
+		fw_xpull_stop(ep, p);
 }
 
 static void end(struct fw_endpoint *ep, struct fw_pull *p, __u8 status)
 {
 	stop(ep, p, FW_PULL_ENDED);
 	p->status = status;
-	list_add(ep, p);
+	fw_pull_list(ep, p);
+}
+
+void fw_pull_complete(struct fw_endpoint *ep, struct fw_pull *p)
+{
+	end(ep, p, EMX_PULL_OK);
 }
 
 void fw_pull_cancel(struct fw_endpoint *ep, __u64 cookie)
@@ -177,7 +204,7 @@ void fw_pull_fail(struct fw_endpoint *ep, int slot, __u8 status)
 
 /* ---- frames ---- */
 
-static struct fw_pull *find_pull(struct fw_endpoint *ep, const struct fw_pkt *pkt)
+struct fw_pull *fw_pull_of(struct fw_endpoint *ep, const struct fw_pkt *pkt)
 {
 	struct fw_pull *p = &ep->pull[pkt->handle % FW_PULLS];
 
@@ -187,31 +214,37 @@ static struct fw_pull *find_pull(struct fw_endpoint *ep, const struct fw_pkt *pk
 	return p;
 }
 
+void fw_pull_copy(const struct fw_endpoint *ep, const struct fw_pull *p, __u32 position,
+		  __u32 length, __u32 source, struct fw_fx *fx)
+{
+	fx->kind = FW_FX_COPY;
+	fx->u.copy.pull = slot_of(ep, p);
+	fx->u.copy.cookie = p->cookie;
+	fx->u.copy.position = position;
+	fx->u.copy.length = length;
+	fx->u.copy.source = source;
+}
+
 void fw_pull_reply(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
-	struct fw_pull *p = find_pull(ep, pkt);
-	int why = p ? fw_ask_answered(ep, p, pkt) : EMX_CNT_DROP_REPLY_UNKNOWN;
+	struct fw_pull *p = fw_pull_of(ep, pkt);
+	int why = p && !p->is_x ? fw_ask_answered(ep, p, pkt) : EMX_CNT_DROP_REPLY_UNKNOWN;
 
 	if (why) {
 		fw_drop(fx, why);
 		return;
 	}
-	fx->kind = FW_FX_COPY;
-	fx->u.copy.pull = slot_of(ep, p);
-	fx->u.copy.cookie = p->cookie;
-	fx->u.copy.position = pkt->position;
-	fx->u.copy.length = pkt->msg.data_len;
-	fx->u.copy.source = FW_REPLY_HEADER;
+	fw_pull_copy(ep, p, pkt->position, pkt->msg.data_len, FW_REPLY_HEADER, fx);
 	restart_timer(ep, p, now);
 	if (p->base == p->frames)
 		end(ep, p, EMX_PULL_OK);
 	else if (fw_ask_wants(ep, p))
-		list_add(ep, p);
+		fw_pull_list(ep, p);
 }
 
 void fw_pull_refused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
-	struct fw_pull *p = find_pull(ep, pkt);
+	struct fw_pull *p = fw_pull_of(ep, pkt);
 
 	if (!p) {
 		fw_drop(fx, EMX_CNT_DROP_NACK);
@@ -230,15 +263,17 @@ static void time_out(struct fw_endpoint *ep, struct fw_pull *p, __u64 now)
 		end(ep, p, EMX_PULL_TIMEOUT);
 		return;
 	}
+	if (p->is_x) {
+		fw_xpull_late(ep, p, now);
+		return;
+	}
 	fw_ask_all_lost(p);
 	if (p->interval_ms < REPEAT_MAX_MS)
 		p->interval_ms *= 2;
 	if (p->interval_ms > REPEAT_MAX_MS && p->interval_ms > ep->pull_repeat_ms)
 		p->interval_ms = REPEAT_MAX_MS;
-	p->deadline = now + fw_ns(p->interval_ms);
-	if (p->deadline > p->give_up)
-		p->deadline = p->give_up;
-	list_add(ep, p);
+	fw_pull_time(ep, p, now, fw_ns(p->interval_ms));
+	fw_pull_list(ep, p);
 }
 
 void fw_tick(struct fw_endpoint *ep, __u64 now)
@@ -251,6 +286,10 @@ void fw_tick(struct fw_endpoint *ep, __u64 now)
 	for (i = 0; i < FW_PULLS && ep->pulls_active; i++) {
 		struct fw_pull *p = &ep->pull[i];
 
+		if (!(ep->running[i / 32] >> i % 32)) {
+			i |= 31; /* none up to the next word */
+			continue;
+		}
 		if (p->state == FW_PULL_RUNNING && now >= p->deadline)
 			time_out(ep, p, now);
 		if (p->state == FW_PULL_RUNNING && ep->deadline > p->deadline)
@@ -281,10 +320,10 @@ static void announce_end(struct fw_endpoint *ep, struct fw_pull *p, struct fw_fx
 	m->u.pull.status = p->status;
 }
 
-static int next_of(struct fw_endpoint *ep, struct fw_pull *p, struct fw_fx *fx)
+static int next_of(struct fw_endpoint *ep, struct fw_pull *p, __u64 now, struct fw_fx *fx)
 {
 	if (p->state == FW_PULL_RUNNING)
-		return fw_ask_next(ep, p, fx);
+		return p->is_x ? fw_xpull_next(ep, p, now, fx) : fw_ask_next(ep, p, fx);
 	if (p->state != FW_PULL_ENDED)
 		return 0;
 	announce_end(ep, p, fx);
@@ -293,9 +332,8 @@ static int next_of(struct fw_endpoint *ep, struct fw_pull *p, struct fw_fx *fx)
 
 int fw_next(struct fw_endpoint *ep, __u64 now, struct fw_fx *fx)
 {
-	(void)now;
 	for (; ep->list_length; list_remove_first(ep))
-		if (next_of(ep, &ep->pull[ep->list_head], fx))
+		if (next_of(ep, &ep->pull[ep->list_head], now, fx))
 			return 1;
 	fx->kind = FW_FX_NONE;
 	return 0;

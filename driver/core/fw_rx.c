@@ -23,7 +23,7 @@ static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, st
 		rx_event(pkt, fx);
 }
 
-/* Packets of the extension that nothing of ours sends yet. */
+/* A packet of the extension that nothing of ours sends yet. */
 static void rx_unused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
 	(void)ep;
@@ -50,8 +50,8 @@ static const struct {
 	[EMX_NACK_MCP] = { fw_pull_refused, UNCHECKED },
 	[EMX_X_MEDIUM] = { rx_unused, REFUSE_LIB },
 	[EMX_X_REPORT] = { FW_NULL, IGNORE },
-	[EMX_X_PULL] = { rx_unused, REFUSE_MCP },
-	[EMX_X_DATA] = { rx_unused, UNCHECKED },
+	[EMX_X_PULL] = { fw_xpull_serve, REFUSE_MCP },
+	[EMX_X_DATA] = { fw_xpull_data, UNCHECKED },
 };
 
 /* Nonzero when the packet belongs to another instance of the endpoint; then *fx is filled. */

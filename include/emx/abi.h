@@ -58,7 +58,11 @@ struct emx_msg {
 	__u64 match;
 	__u32 msg_len; /* whole message; NOTIFY: bytes transferred */
 	__u32 data_len; /* payload bytes of this frame */
-	__u64 data; /* event: address of the payload, valid until the event is consumed */
+	/*
+	 * Event: address of the payload, valid until the event is consumed. RNDV, as the command to
+	 * pull its message: the offer by which its sender agreed to the extension, or 0.
+	 */
+	__u64 data;
 	union {
 		struct {
 			__u32 position;

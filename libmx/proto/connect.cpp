@@ -197,8 +197,9 @@ uint64_t Endpoint::own_offer() const
         return 0;
     const uint32_t medium = EMX_OUTER_LEN + sizeof(emx_w_medium) + board_.frag;
     const uint32_t reply = EMX_OUTER_LEN + sizeof(emx_w_pull_reply) + board_.reply;
-    return emx_offer(EMX_X_VERSION, EMX_X_VERSION, EMX_X_REPORTS,
-                     static_cast<uint16_t>(std::max(medium, reply)),
+    const uint32_t longest = board_.x_frame ? board_.x_frame : std::max(medium, reply);
+    const uint16_t features = EMX_X_REPORTS | (board_.x_frame ? EMX_X_PULLS : 0);
+    return emx_offer(EMX_X_VERSION, EMX_X_VERSION, features, static_cast<uint16_t>(longest),
                      static_cast<uint16_t>(context_.conf().window_frames));
 }
 

@@ -142,6 +142,7 @@ void Endpoint::start_pull(Incoming *in)
     Request *recv = in->recv;
     uint32_t total = static_cast<uint32_t>(std::min<uint64_t>(in->msg.msg_len, recv->room));
     in->msg.session = in->partner->session;
+    in->msg.data = in->partner->offer;
     bool turn = pulls_.size() < pulls_max || in->partner->pulls == 0;
     if (turn && port_->start_pull(in->msg, total, recv->segments.view(), next_pull_)) {
         ++in->partner->pulls;

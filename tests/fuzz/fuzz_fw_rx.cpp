@@ -43,11 +43,15 @@ public:
         ep_->counters = &counters_;
         if (config & 4)
             ep_->pull_block = 1 + config / 64;
+        if (config & 8) {
+            ep_->x_frame = config & 16 ? 9014 : 256;
+            ep_->x_window = config & 32 ? 64 : 8;
+        }
     }
 
     void step(Input &in)
     {
-        switch (in.take(1) % 8) {
+        switch (in.take(1) % 11) {
         case 0: return give(raw_frame(in));
         case 1:
         case 2: return give(good_reply(in));
@@ -60,21 +64,33 @@ public:
             return drain();
         case 6: return window(in);
         case 7: return end_pull(in);
+        case 8:
+        case 9: return give(x_data(in));
+        case 10: return give(x_pull_frame(in));
         }
     }
 
     void judge() const
     {
-        uint32_t missing = 0, active = 0;
+        uint32_t missing = 0, active = 0, by_x = 0, granted = 0;
         for (auto &p : ep_->pull)
             if (p.state == FW_PULL_RUNNING) {
                 missing += p.missing;
                 active++;
+                by_x += p.is_x;
+                if (p.is_x) {
+                    const fw_xpull &x = ep_->xpull[&p - ep_->pull];
+                    granted += x.grant;
+                    must(p.base <= p.asked && p.asked <= p.frames && p.asked - p.base <= FW_X_SPAN);
+                    must(p.missing > 0 && p.missing + x.marked <= p.asked - p.base);
+                    continue;
+                }
                 must(p.base <= p.asked && p.asked <= p.frames && p.asked - p.base <= FW_PULL_FRAMES);
                 must(p.tail - p.head <= 255 && (p.missing > 0) == (p.head != p.tail));
                 must(p.missing > 0); // a running pull always waits for something
             }
-        must(missing == ep_->outstanding && active == ep_->pulls_active);
+        must(missing == ep_->outstanding && active == ep_->pulls_active && by_x == ep_->pace.pulls);
+        must(granted == ep_->pace.granted && granted == 0);
         predict();
     }
 
@@ -128,6 +144,61 @@ private:
         return f;
     }
 
+    /// A frame that fits a live X PULL, but for one fuzzed field now and then.
+    std::vector<uint8_t> x_data(Input &in)
+    {
+        const uint32_t slot = in.take(1) % 4, n = in.take(1), how = in.take(1);
+        const fw_xpull &x = ep_->xpull[slot];
+        std::array<fw_place, FW_PLACES_MAX> places{};
+        fw_pkt p{};
+        p.msg.type = EMX_X_DATA;
+        p.src_mac = other;
+        p.dst_mac = self;
+        p.msg.local_ep = 5;
+        p.msg.remote_ep = 2;
+        p.handle = ep_->pull[slot].handle;
+        p.magic = ep_->magic;
+        if (const uint32_t count = fw_expect(ep_.get(), static_cast<int>(slot), places.size(), places.data());
+            count && x.unit) {
+            p.frame = places[n % count].position / x.unit;
+            p.msg.data_len = places[n % count].length;
+        }
+        p.x.request = x.by[p.frame % FW_X_SPAN];
+        if (how == 1)
+            p.frame = in.take(1);
+        if (how == 2)
+            p.x.request = static_cast<uint16_t>(p.x.request - in.take(1));
+        if (how == 3)
+            p.msg.data_len = in.take(2);
+        if (how == 4)
+            p.handle ^= in.take(4);
+        std::vector<uint8_t> f(std::max<std::size_t>(60, FW_X_DATA_HEADER + p.msg.data_len), 0x5a);
+        put_header(f, p);
+        return f;
+    }
+
+    std::vector<uint8_t> x_pull_frame(Input &in)
+    {
+        fw_pkt p{};
+        p.msg.type = EMX_X_PULL;
+        p.src_mac = other;
+        p.dst_mac = self;
+        p.msg.local_ep = 5;
+        p.msg.remote_ep = 2;
+        p.msg.session = session;
+        p.window = in.take(1) % 4;
+        p.msg.u.window.tag = static_cast<uint8_t>(in.take(1) % 2);
+        p.msg.u.window.offset = in.take(2);
+        p.total = in.take(3);
+        p.frame = in.take(2);
+        p.x.unit = static_cast<uint16_t>(in.take(2));
+        for (uint8_t &byte : p.x.want)
+            byte = static_cast<uint8_t>(in.take(1));
+        std::vector<uint8_t> f(EMX_OUTER_LEN + sizeof(emx_w_x_pull));
+        put_header(f, p);
+        return f;
+    }
+
     std::vector<uint8_t> pull_frame(Input &in)
     {
         fw_pkt p{};
@@ -156,6 +227,8 @@ private:
         emx_msg rndv{};
         rndv.remote_ep = 2;
         rndv.u.window.offset = in.take(2);
+        if (in.take(1) % 2)
+            rndv.data = emx_offer(1, 1, EMX_X_PULLS, static_cast<uint16_t>(in.take(2)), 32);
         uint64_t cookie = ++cookies_;
         if (fw_pull_start(ep_.get(), &rndv, total, cookie, now_) < 0)
             must(total == 0);
@@ -241,19 +314,20 @@ private:
         must(fw_check(&board_.sizes, 0, f, std::max<uint32_t>(60, fx.u.tx.length), &p) == 0);
     }
 
-    void replies(const fw_replies &r)
+    void replies(fw_replies r)
     {
-        uint64_t at = uint64_t{r.window_offset} + r.position;
-        uint32_t left = r.length, sum = 0;
-        for (uint32_t i = 0; i < r.count; i++) {
-            uint32_t n = std::min(left, i ? board_.sizes.reply : r.len_first);
+        uint32_t sum = 0;
+        must(r.count > 0);
+        while (r.count > 0) {
+            uint32_t position = 0;
+            const uint32_t n = fw_replies_take(&r, nullptr, &position);
+            const uint64_t at = uint64_t{r.window_offset} + position;
             must(n > 0);
             for (uint32_t k = 0; k<n; k += n> 1 ? n - 1 : 1) // first and last byte
                 sum += window_[r.window][at + k];
-            at += n;
-            left -= n;
         }
-        must(left == 0 && sum == 0);
+        must(sum == 0);
+        must(r.reply.msg.type == EMX_X_DATA || r.length == 0);
     }
 
     void copy(const fw_fx &fx, const uint8_t *frame, uint32_t len)
@@ -282,6 +356,13 @@ private:
     {
         for (int slot = 0; slot < 4; slot++) {
             uint32_t position = 0, length = 0, n = 0;
+            std::array<fw_place, FW_PLACES_MAX> places{};
+            const uint32_t expected = fw_expect(ep_.get(), slot, places.size(), places.data());
+            for (uint32_t i = 0; i < expected; i++)
+                must(places[i].length > 0 &&
+                     uint64_t{places[i].position} + places[i].length <= ep_->pull[slot].total);
+            if (ep_->pull[slot].is_x)
+                continue;
             while (fw_predict(ep_.get(), slot, n, &position, &length) == 0) {
                 must(length > 0 && uint64_t{position} + length <= ep_->pull[slot].total);
                 n++;

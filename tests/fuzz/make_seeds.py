@@ -20,9 +20,12 @@ for path in sorted(wire.glob("*.hex")):
     (out / "codec" / path.stem).write_bytes(bytes([sizes]) + frame)
     body = frame[16:60]
     (out / "fw_rx" / path.stem).write_bytes(bytes([sizes, 0, 0, 1]) + body)
-start = bytes([4, 1, 0, 0, 0, 7])
+start = bytes([4, 1, 0, 0, 0, 7, 0])
 answers = b"".join(bytes([1, 0, n, 0]) for n in (0, 0, 3, 0, 0, 5, 0, 0, 0, 0))
 (out / "fw_rx" / "pull").write_bytes(bytes([0]) + start + answers + bytes([5, 0, 20]) + answers)
+start = bytes([4, 1, 0, 0, 0, 7, 1, 0x23, 0x36])  # by X PULL
+answers = b"".join(bytes([8, 0, n, 0]) for n in (0, 0, 3, 0, 0, 5, 0, 0, 0, 0))
+(out / "fw_rx" / "x_pull").write_bytes(bytes([8 + 16 + 32]) + start + answers + bytes([5, 0, 20]) + answers)
 for name in ("api", "endpoint"):  # sequences of calls and frames: any bytes are some
     (out / name).mkdir(exist_ok=True)
     for seed in range(8):

@@ -2,6 +2,8 @@
 // See checker.hpp.
 #include "checker.hpp"
 
+#include <algorithm>
+
 namespace emx::model {
 
 void Checker::sent(const Dialect &dialect, const Bytes &frame)
@@ -14,6 +16,7 @@ void Checker::sent(const Dialect &dialect, const Bytes &frame)
         judge_session(p, frame);
         judge_offer(p, frame);
         judge_agreement(p, frame);
+        judge_length(p, frame);
     }
     told(p);
 }
@@ -24,6 +27,10 @@ void Checker::told(const Packet &p)
         adverts_[{p.src, p.dst}].insert(p.index);
     if (p.type == connect)
         sessions_[{p.src, p.from}].insert(p.own_session);
+    if (p.type == connect && p.offers) {
+        uint16_t &longest = longest_[{p.src, p.dst}];
+        longest = std::max(longest, p.frame_max);
+    }
     if (p.type == connect && p.offers && !p.is_reply)
         offers_[{p.src, p.from, p.dst, p.to}].insert(p.own_session);
     if (p.type == connect && p.offers && p.is_reply)
@@ -74,6 +81,21 @@ void Checker::judge_agreement(const Packet &p, const Bytes &frame) const
         violate("extension: a packet of it without an agreement", frame);
     if (!(agreed->second.at(p.session) & (p.type == x_pull ? 8 : p.type == x_medium ? 4 : 2)))
         violate("extension: a packet that the receiver does not take", frame);
+}
+
+uint16_t Checker::longest(uint64_t receiver, uint64_t sender) const
+{
+    auto told = longest_.find({receiver, sender});
+    return told == longest_.end() ? 0 : told->second;
+}
+
+/// Frames of a pull by the extension are no longer than the receiver's offers say, nor than the sender's.
+void Checker::judge_length(const Packet &p, const Bytes &frame) const
+{
+    if (p.type == x_data && frame.size() > std::max<std::size_t>(60, longest(p.dst, p.src)))
+        violate("extension: a frame longer than its receiver takes", frame);
+    if (p.type == x_pull && p.unit + 40u > std::min(longest(p.dst, p.src), longest(p.src, p.dst)))
+        violate("extension: frames longer than both offers allow", frame);
 }
 
 } // namespace emx::model

@@ -26,6 +26,8 @@ private:
     void judge_session(const Packet &packet, const Bytes &frame);
     void judge_offer(const Packet &packet, const Bytes &frame) const;
     void judge_agreement(const Packet &packet, const Bytes &frame) const;
+    void judge_length(const Packet &packet, const Bytes &frame) const;
+    uint16_t longest(uint64_t receiver, uint64_t sender) const;
 
     bool trusting_ = true;
     std::map<std::pair<uint64_t, uint64_t>, std::set<uint16_t>> adverts_; ///< by teller and told
@@ -33,6 +35,7 @@ private:
     using Way = std::tuple<uint64_t, uint8_t, uint64_t, uint8_t>; ///< boards and endpoints: from, to
     std::map<Way, std::set<uint32_t>> offers_; ///< sessions whose requests offered the extension, from asker
     std::map<Way, std::map<uint32_t, uint16_t>> agreements_; ///< sessions and features, to replier
+    std::map<std::pair<uint64_t, uint64_t>, uint16_t> longest_; ///< longest frame offered, by teller and told
 };
 
 } // namespace emx::model

@@ -273,10 +273,11 @@ TEST_CASE("who did not agree to the extension is not sent it")
     meet(c);
     CHECK_THROWS_AS(c.sent(dialect_w(), reply), Violation); // to a request without an offer
     CHECK_THROWS_AS(c.sent(dialect_w(), fragment), Violation);
-    CHECK_NOTHROW(c.sent(dialect_w(), data));
+    CHECK_THROWS_AS(c.sent(dialect_w(), data), Violation); // to who never said how long a frame it takes
     CHECK_NOTHROW(c.sent(dialect_w(), request));
     CHECK_THROWS_AS(c.sent(dialect_w(), fragment), Violation); // not answered yet
     CHECK_NOTHROW(c.sent(dialect_w(), reply));
+    CHECK_NOTHROW(c.sent(dialect_w(), data));
     CHECK_NOTHROW(c.sent(dialect_w(), fragment));
     Bytes other = fragment;
     other[36] ^= 1;

@@ -82,7 +82,8 @@ struct Packet {
     std::string name;
     Bytes data;
     bool offers = false; ///< a connect with an offer of the extension
-    uint16_t features = 0; ///< that it names
+    uint16_t features = 0, frame_max = 0; ///< that it names
+    uint16_t unit = 0; ///< of an X PULL: data of a full frame
 };
 
 /// A frame that nobody may send; what() holds the rule and the frame.

@@ -29,6 +29,7 @@ std::vector<BoardInfo> SimDevice::boards()
         i.frag = s.frag;
         i.medium_max = s.medium_max;
         i.reply = s.reply;
+        i.x_frame = b->x_frame();
         i.endpoint_max = b->fw().endpoint_max;
         i.up = true;
         out.push_back(i);

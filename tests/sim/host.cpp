@@ -57,6 +57,12 @@ Board::~Board() = default;
 
 uint32_t Board::host_number() const { return host_.number(); }
 
+uint16_t Board::x_frame() const
+{
+    const uint16_t wanted = host_.options().x_frame;
+    return wanted == 1 ? static_cast<uint16_t>(fw_.sizes.payload_min + 14) : wanted;
+}
+
 void Board::rename(const std::string &name)
 {
     name_ = name.substr(0, EMX_NAME_MAX - 1);
@@ -80,7 +86,7 @@ bool Board::host_transmit(Frame frame)
         return true; // nobody is there to notice
     if (frame.size() < EMX_FRAME_MIN)
         frame.resize(EMX_FRAME_MIN);
-    return host_.network().send(*this, std::move(frame));
+    return host_.network().send(*this, frame);
 }
 
 /// The endpoint whose process runs the firmware for this frame; none: the host does.
@@ -205,27 +211,20 @@ void Board::execute(fw_fx &fx, emx_counters &count)
     }
 }
 
-void Board::replies(SimPort &port, const fw_replies &run)
+void Board::replies(SimPort &port, fw_replies run)
 {
-    uint32_t position = run.position;
-    uint32_t left = run.length;
-    for (uint32_t i = 0; i < run.count; i++) {
-        uint32_t len = std::min(left, i == 0 ? run.len_first : fw_.sizes.reply);
-        fw_pkt pkt = run.reply;
-        pkt.frame = run.first + i;
-        pkt.position = position;
-        pkt.length = len;
-        pkt.msg.data_len = len;
-        Frame frame(EMX_HEADER_MAX + len);
-        uint32_t header = fw_encode(&fw_.sizes, &pkt, frame.data());
-        frame.resize(header + len);
+    const int counter = run.reply.msg.type == EMX_X_DATA ? EMX_CNT_TX_X_DATA : EMX_CNT_TX_PULL_REPLY;
+    while (run.count > 0) {
+        Frame frame(EMX_HEADER_MAX);
+        const uint32_t header = fw_encode(&fw_.sizes, &run.reply, frame.data());
+        uint32_t position = 0;
+        const uint32_t length = fw_replies_take(&run, frame.data(), &position);
+        frame.resize(header + length);
         if (!port.read_window(run.window, static_cast<uint64_t>(run.window_offset) + position,
-                              frame.data() + header, len))
+                              frame.data() + header, length))
             return;
-        port.counters().v[EMX_CNT_TX_PULL_REPLY]++;
+        port.counters().v[counter]++;
         transmit(std::move(frame));
-        position += len;
-        left -= len;
     }
 }
 

@@ -30,6 +30,9 @@ struct HostOptions {
     /// host does at once, as the module does.
     bool polled = false;
     uint32_t peers_max = 64;
+    /// Longest frame of X DATA: 0: no X PULL; 1: that of the dialect.
+    uint16_t x_frame = 1;
+    uint16_t x_window = 256; ///< such frames under way, at most; less where they wait in front of the process
 };
 
 /// One board and its firmware.
@@ -43,6 +46,8 @@ public:
     uint32_t host_number() const override;
     fw_board &fw() { return fw_; }
     uint32_t number() const { return number_; }
+    /// Longest frame of X DATA, 0: no X PULL.
+    uint16_t x_frame() const;
     const std::string &name() const override { return name_; }
     void rename(const std::string &name);
 
@@ -65,7 +70,7 @@ private:
     void execute(SimPort &port, const Frame *frame, fw_fx &fx);
     /// Those that need no endpoint.
     void execute(fw_fx &fx, emx_counters &count);
-    void replies(SimPort &port, const fw_replies &run);
+    void replies(SimPort &port, fw_replies run);
     SimPort *steer(const Frame &frame);
 
     Host &host_;

@@ -9,7 +9,7 @@
 
 namespace emx::sim {
 
-bool Network::send(Board &from, Frame frame)
+bool Network::send(Board &from, const Frame &frame)
 {
     if (rng_.chance(faults.refuse))
         return false;
@@ -72,7 +72,38 @@ void Network::carry(Station &from, Station &to, const Frame &frame)
         alter(copy);
     if (!looped && rng_.chance(faults.duplicate))
         deliver(to, copy, delay + rng_.below(faults.reorder_delay + 1));
-    deliver(to, std::move(copy), delay);
+    if (looped || links.queue == 0)
+        return deliver(to, std::move(copy), delay);
+    const uint64_t at = leave(from, copy);
+    world_.at(at, [this, &to, f = std::move(copy), delay]() mutable { queue_up(to, std::move(f), delay); });
+}
+
+uint64_t Network::time_on_link(const Frame &frame) const
+{
+    return (frame.size() + 24) * links.ps_per_byte / 1000; // with preamble, check sequence and gap
+}
+
+/// When the frame is at the switch, as those before it have to leave first.
+uint64_t Network::leave(Station &from, const Frame &frame)
+{
+    uint64_t &busy = sending_[&from];
+    busy = std::max(busy, world_.now()) + time_on_link(frame);
+    return busy;
+}
+
+/// A frame at the switch waits for the link to its station.
+void Network::queue_up(Station &to, Frame frame, uint64_t delay)
+{
+    std::deque<uint64_t> &queue = queues_[&to];
+    while (!queue.empty() && queue.front() <= world_.now())
+        queue.pop_front();
+    if (queue.size() >= links.queue) {
+        overflows++;
+        return;
+    }
+    const uint64_t through = (queue.empty() ? world_.now() : queue.back()) + time_on_link(frame);
+    queue.push_back(through);
+    world_.at(through + delay, [&to, f = std::move(frame)]() mutable { to.arrive(std::move(f)); });
 }
 
 void Network::print(const Station &from, const Station &to, const Frame &f, const char *fate)

@@ -9,6 +9,7 @@
 #include <tests/model/checker.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -31,6 +32,12 @@ struct Faults {
     uint64_t reorder_delay = 200 * us;
 };
 
+/// Speed and room: what a perfect network lacks, too. Without it a frame never waits for another.
+struct Links {
+    uint32_t queue = 0; ///< frames that the switch holds for each station; more are lost; 0: endless speed
+    uint64_t ps_per_byte = 800; ///< 10 Gbit/s
+};
+
 class Board;
 
 /// Whatever has a cable to the switch.
@@ -50,7 +57,7 @@ public:
 
     void attach(Station &station) { stations_.push_back(&station); }
     /// Takes a complete frame from a board. False: the interface refused it.
-    bool send(Board &from, Frame frame);
+    bool send(Board &from, const Frame &frame);
     /// Takes a frame that is not judged: of a foreign host.
     void send_foreign(Station &from, const Frame &frame);
     /// A frame of ours that the wire specification forbids, or nothing.
@@ -59,6 +66,8 @@ public:
     void cut(uint32_t a, uint32_t b, uint64_t until);
 
     Faults faults;
+    Links links;
+    uint64_t overflows = 0; ///< frames that found a full queue
     WireChecker checker; ///< by the core's own declarations
     model::Checker watcher; ///< by the wire specification alone
     bool trace = false; ///< prints every frame and its fate
@@ -69,6 +78,9 @@ public:
 private:
     void switch_frame(Station &from, const Frame &frame);
     void carry(Station &from, Station &to, const Frame &frame);
+    void queue_up(Station &to, Frame frame, uint64_t delay);
+    uint64_t leave(Station &from, const Frame &frame);
+    uint64_t time_on_link(const Frame &frame) const;
     void deliver(Station &to, Frame frame, uint64_t delay);
     void alter(Frame &frame);
     void print(const Station &from, const Station &to, const Frame &frame, const char *fate);
@@ -78,6 +90,8 @@ private:
     test::Rng rng_;
     std::vector<Station *> stations_;
     std::string forbidden_;
+    std::map<const Station *, uint64_t> sending_; ///< until when a station's own link is busy
+    std::map<const Station *, std::deque<uint64_t>> queues_; ///< when what waits for it will be through
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> cuts_;
 };
 

@@ -46,6 +46,9 @@ SimPort::SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t sess
     if (o.polled) // replies wait in front of the process
         ep_->pull_window =
             static_cast<uint16_t>(std::min<uint32_t>(ep_->pull_window, std::max(1u, o.rx_slots / 2)));
+    ep_->x_frame = board.x_frame();
+    ep_->x_window = static_cast<uint16_t>(
+        o.polled ? std::min<uint32_t>(o.x_window, std::max(1u, o.rx_slots / 2)) : o.x_window);
     mask_ = o.ring_entries - 1;
     ring_memory_.resize((sizeof(fw_ring) + o.ring_entries * sizeof(emx_msg)) / 8 + 1);
     ring_ = reinterpret_cast<fw_ring *>(ring_memory_.data());

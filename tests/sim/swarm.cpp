@@ -86,6 +86,10 @@ Swarm::Swarm(uint64_t seed, Mode mode)
         environment["MX_MAX_RETRIES"] = "30";
     }
     mixed = rng.chance(300);
+    for (HostOptions &o : hosts) {
+        o.x_frame = rng.pick({uint16_t{0}, uint16_t{1}, uint16_t{1}, uint16_t{9014}, uint16_t{256}});
+        o.x_window = rng.pick({uint16_t{8}, uint16_t{64}, uint16_t{256}});
+    }
 }
 
 std::string Swarm::describe() const
@@ -103,8 +107,9 @@ std::string Swarm::describe() const
     for (auto &[k, v] : environment)
         s += " " + k + "=" + v;
     for (auto &h : hosts)
-        s += h.polled ? " polled" : " host-driven",
-            s += "/ring " + n(h.ring_entries) + "/rx " + n(h.rx_slots);
+        s += h.polled ? " polled" : " host-driven", s += "/ring " + n(h.ring_entries) + "/rx " +
+                                                         n(h.rx_slots) + "/x " + n(h.x_frame) + "," +
+                                                         n(h.x_window);
     return s;
 }
 

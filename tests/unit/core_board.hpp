@@ -110,20 +110,18 @@ inline Frame tx_frame(const fw_fx &fx)
 }
 
 /// The frames of a REPLIES effect; window: the memory it reads.
-inline std::vector<Frame> reply_frames(const fw_sizes &s, const fw_replies &r, const uint8_t *window)
+inline std::vector<Frame> reply_frames(const fw_sizes &s, fw_replies run, const uint8_t *window)
 {
     std::vector<Frame> frames;
-    uint32_t position = r.position, left = r.length;
-    for (uint32_t i = 0; i < r.count; i++) {
-        uint32_t n = std::min(left, i == 0 ? r.len_first : s.reply);
-        fw_pkt pkt = r.reply;
-        pkt.frame = r.first + i;
-        pkt.position = position;
-        pkt.msg.data_len = n;
-        const uint8_t *from = window + r.window_offset + position;
-        frames.push_back(make_frame(s, pkt, std::vector<uint8_t>(from, from + n)));
-        position += n;
-        left -= n;
+    while (run.count > 0) {
+        Frame frame(EMX_HEADER_MAX + EMX_NAME_MAX);
+        frame.resize(fw_encode(&s, &run.reply, frame.data()));
+        uint32_t position = 0;
+        const uint32_t n = fw_replies_take(&run, frame.data(), &position);
+        const uint8_t *from = window + run.window_offset + position;
+        frame.insert(frame.end(), from, from + n);
+        frame.resize(std::max<std::size_t>(frame.size(), EMX_FRAME_MIN));
+        frames.push_back(std::move(frame));
     }
     return frames;
 }

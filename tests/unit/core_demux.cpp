@@ -129,7 +129,9 @@ TEST_CASE("fw_demux__packets_of_the_extension")
     for (auto [type, want] : closed) {
         CAPTURE(fw_type_name(type));
         REQUIRE(outcome(type, 7, session) == want);
-        REQUIRE(outcome(type, 2, session) == (type == EMX_X_REPORT ? "event" : unused));
+        REQUIRE(outcome(type, 2, session) == (type == EMX_X_REPORT ? "event"
+                                              : type == EMX_X_DATA ? "drop: pull reply of no pull"
+                                                                   : unused));
     }
     REQUIRE(outcome(EMX_X_MEDIUM, 2, session + 1) == "NACK_LIB 3");
     REQUIRE(outcome(EMX_X_REPORT, 2, session + 1) == "drop: stale session");

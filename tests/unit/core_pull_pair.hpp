@@ -61,6 +61,7 @@ public:
         rndv.u.window.id = window;
         rndv.u.window.tag = 42;
         rndv.u.window.offset = offset;
+        rndv.data = offer;
         job.slot = fw_pull_start(puller.fw.get(), &rndv, total, cookie, now);
         REQUIRE(job.slot >= 0);
         drain();
@@ -134,7 +135,8 @@ public:
     {
         switch (fx.kind) {
         case FW_FX_TX:
-            note_request(fx);
+            if (fx.counter != EMX_CNT_TX_NACK_MCP)
+                note_request(fx);
             send(tx_frame(fx));
             break;
         case FW_FX_REPLIES:
@@ -150,7 +152,20 @@ public:
     }
 
     std::size_t on_wire() const { return flight_.size(); }
-    bool is_reply(std::size_t i) const { return flight_[i][EMX_OUTER_LEN] == EMX_PULL_REPLY; }
+    bool is_reply(std::size_t i) const
+    {
+        return flight_[i][EMX_OUTER_LEN] == EMX_PULL_REPLY || flight_[i][EMX_OUTER_LEN] == EMX_X_DATA;
+    }
+    /// Pulls from now on go by X PULL, with frames of at most `frame` bytes and `window` of them under way.
+    void extend(uint16_t frame, uint16_t window)
+    {
+        offer = emx_offer(1, 1, EMX_X_PULLS, frame, 32);
+        for (TestEndpoint *ep : {&sender, &puller}) {
+            ep->fw->x_frame = frame;
+            ep->fw->x_window = window;
+        }
+    }
+    const Frame &frame_on_wire(std::size_t i) const { return flight_[i]; }
     void lose_wire() { flight_.clear(); }
     /// Drops the i-th frame on the wire.
     void lose(std::size_t i) { flight_.erase(flight_.begin() + static_cast<std::ptrdiff_t>(i)); }
@@ -167,6 +182,9 @@ public:
     std::map<uint64_t, PullJob> jobs;
     std::map<int, uint64_t> drops;
     std::vector<fw_pkt> requests; ///< every PULL that the puller sent
+    std::vector<uint64_t> requested; ///< and when
+    bool mixed = false; ///< pulls of both kinds
+    uint64_t offer = 0; ///< that the sender's session agreed to
     uint64_t copies = 0;
     uint32_t effects_max = 0;
 
@@ -187,9 +205,11 @@ private:
         fw_pkt pkt;
         Frame frame = tx_frame(fx);
         REQUIRE(fw_check(&sizes, mac_a, frame.data(), static_cast<uint32_t>(frame.size()), &pkt) == 0);
-        REQUIRE(pkt.msg.type == EMX_PULL);
-        REQUIRE(fx.counter == EMX_CNT_TX_PULL);
+        const bool by_x = mixed ? pkt.msg.type == EMX_X_PULL : offer != 0;
+        REQUIRE(pkt.msg.type == (by_x ? EMX_X_PULL : EMX_PULL));
+        REQUIRE(fx.counter == (by_x ? EMX_CNT_TX_X_PULL : EMX_CNT_TX_PULL));
         requests.push_back(pkt);
+        requested.push_back(now);
     }
 
     void place(const fw_fx &fx, const Frame &frame)
