@@ -4,6 +4,7 @@
 
 #include "libmx/endpoint.hpp"
 #include "libmx/shm/port.hpp"
+#include "libmx/trace/port.hpp"
 
 #include <algorithm>
 
@@ -82,12 +83,19 @@ mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uin
             board = info;
     if (!conf_.disable_shared)
         port = shm::share(std::move(port), board, session);
+    std::unique_ptr<trace::Recorder> recorder;
+    if (!conf_.trace.empty() &&
+        !(recorder = trace::Recorder::make(conf_.trace, static_cast<uint32_t>(conf_.trace_entries), board,
+                                           number, session, device_->now_ns(), error)))
+        return nullptr;
     for (uint32_t i = 0; i < endpoint_slots; ++i) {
         EndpointSlot &slot = slots_[i];
         std::lock_guard lock(slot.mutex);
         if (slot.endpoint || slot.users)
             continue;
         slot.endpoint = std::make_unique<Endpoint>(*this, slot, i, board, args.key, session);
+        if (recorder)
+            port = std::make_unique<trace::TracePort>(std::move(port), *slot.endpoint, std::move(recorder));
         slot.endpoint->attach(std::move(port));
         slot.endpoint->exchange_handler(args.handler);
         slot.endpoint->set_context_ids(args.context_bits, args.context_shift);

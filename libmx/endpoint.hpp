@@ -142,6 +142,16 @@ public:
     uint32_t eager_max() const { return eager_max_; }
     Context::Census census();
 
+    // --- for its trace (trace/stages.cpp)
+    /// How far a message has come: nothing is known of it (its partner died), it waits for packets before it,
+    /// for fragments of its own, for a receive; or it found one.
+    enum class Stage : uint8_t { none, early, partial, unexpected, matched };
+    /// Keys, sorted, of the messages that wait for a receive.
+    std::vector<uint64_t> waiting_messages() const;
+    Stage stage_of(uint32_t peer, uint8_t remote_ep, uint16_t seq,
+                   const std::vector<uint64_t> &waiting) const;
+    uint64_t finished_requests() const { return completions_; }
+
 private:
     uint64_t now() { return context_.device().now_ns(); }
     void count(emx_counter counter) { emx_count(&port_->counters(), counter, 1); }

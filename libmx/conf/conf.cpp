@@ -73,6 +73,8 @@ const Tunable tunables[] = {
     {"EMX_PEERS", nullptr, nullptr, Style::text, nullptr, &Conf::peers_file, 0, 0, "file", "peers file, when this process starts the agent"},
     {"EMX_GROUP", nullptr, nullptr, Style::text, nullptr, &Conf::group, 0, 0, "group", "its members are served besides root (ethermx), when this process starts the agent"},
     {"EMX_OMXD", nullptr, nullptr, Style::text, nullptr, &Conf::agent, 0, 0, "file", "the board agent's program"},
+    {"EMX_TRACE", nullptr, nullptr, Style::text, nullptr, &Conf::trace, 0, 0, "file", "each endpoint records what it does in FILE.HOST.PID.BOARD.ENDPOINT, for omx_trace"},
+    {"EMX_TRACE_ENTRIES", nullptr, nullptr, Style::strict, &Conf::trace_entries, nullptr, 16, 1 << 24, "entries", "of 64 bytes in such a file, which then goes on over the oldest"},
 };
 
 struct Ignored {

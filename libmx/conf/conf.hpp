@@ -49,6 +49,8 @@ struct Conf {
     std::string peers_file;
     std::string group;
     std::string agent;
+    std::string trace; ///< files of this name and more record what endpoints do; empty: none
+    int trace_entries = 65536;
 };
 
 struct ConfRow {
