@@ -18,7 +18,7 @@ public:
     ModelStation(sim::World &world, sim::Network &network, Cast &cast)
         : world_(world), network_(network), cast_(cast), rng_(world.rng.fork()),
           host_(cast.plan.dialect, cast.their_mac, "model:0", cast.plan.quirks, world.rng.fork(),
-                {[&world] { return world.now(); }, [this](Bytes f) { send(f); },
+                {[&world] { return world.now(); }, [this](const Bytes &f) { send(f); },
                  [this] { schedule(world_.now() + us); }})
     {
         network.attach(*this);

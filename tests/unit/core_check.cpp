@@ -406,7 +406,8 @@ TEST_CASE("fw_check__stale_copies_of_our_frames_offer_nothing")
                         Bytes frame(size);
                         for (std::size_t i = 0; i < size; i++) {
                             const auto from = static_cast<std::ptrdiff_t>(i) + shift;
-                            frame[i] = stale[static_cast<std::size_t>(from + 64 * 256) % stale.size()];
+                            frame[i] = stale[static_cast<std::size_t>(from + std::ptrdiff_t{64} * 256) %
+                                             stale.size()];
                         }
                         for (auto [from, to] : kept)
                             std::copy(stranger.begin() + static_cast<std::ptrdiff_t>(from),
@@ -421,5 +422,5 @@ TEST_CASE("fw_check__stale_copies_of_our_frames_offer_nothing")
                         tried++;
                     }
         }
-    REQUIRE(tried == 2 * 2 * ours.size() * 127 * 4);
+    REQUIRE(tried == ours.size() * 2 * 2 * 127 * 4);
 }
