@@ -33,17 +33,26 @@ static void leave(int error)
     MPI_Abort(MPI_COMM_SELF, ABORT_STATUS);
 }
 
-/* Long messages round the ring until one rank has had enough, with its own on the way. */
+/*
+ * Long messages round the ring until one rank has had enough, with its own on the way. Both ways round if
+ * others are to outlive it: MPI tells a rank of the end of another by its messages to it alone, and who only
+ * waited for a message from there would do so for ever.
+ */
 static void traffic(const char *how)
 {
-    unsigned char *out = get(BYTES), *in = get(BYTES);
+    enum { WAYS = 2 };
+    const int ways = strncmp(how, "outlived", 8) == 0 ? WAYS : 1;
+    const int from[WAYS] = {before, next}, to[WAYS] = {next, before};
+    unsigned char *out = get(BYTES), *in[WAYS] = {get(BYTES), get(BYTES)};
     for (int i = 0;; i++) {
-        MPI_Request requests[2];
-        MPI_Irecv(in, BYTES, MPI_BYTE, before, 1, MPI_COMM_WORLD, &requests[0]);
-        MPI_Isend(out, BYTES, MPI_BYTE, next, 1, MPI_COMM_WORLD, &requests[1]);
+        MPI_Request requests[2 * WAYS];
+        for (int way = 0; way < ways; way++) {
+            MPI_Irecv(in[way], BYTES, MPI_BYTE, from[way], way, MPI_COMM_WORLD, &requests[2 * way]);
+            MPI_Isend(out, BYTES, MPI_BYTE, to[way], way, MPI_COMM_WORLD, &requests[2 * way + 1]);
+        }
         if (i == 20 && rank == ranks - 1)
             go_wrong(how);
-        int error = MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        int error = MPI_Waitall(2 * ways, requests, MPI_STATUSES_IGNORE);
         if (error != MPI_SUCCESS)
             leave(error);
     }
