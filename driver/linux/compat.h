@@ -31,18 +31,20 @@ static inline void emx_vma_set_flags(struct vm_area_struct *vma, vm_flags_t flag
 
 /*
  * Without notifiers in the kernel nobody tells that a process executes another program: its
- * endpoints stay, of no use to anybody, until it closes their files.
+ * endpoints stay, of no use to anybody, until it closes their files. Nor that it unmaps memory:
+ * messages in it go on, in pages that the program does not see any more.
  */
-#ifdef CONFIG_MMU_NOTIFIER
 #include <linux/mmu_notifier.h>
+#ifdef CONFIG_MMU_NOTIFIER
+static inline bool emx_unmaps(const struct mmu_notifier_range *range)
+{
+	return range->event == MMU_NOTIFY_UNMAP;
+}
 #else
-struct mmu_notifier {
-	const struct mmu_notifier_ops *ops;
-};
-
-struct mmu_notifier_ops {
-	void (*release)(struct mmu_notifier *notifier, struct mm_struct *mm);
-};
+static inline bool emx_unmaps(const struct mmu_notifier_range *range)
+{
+	return false;
+}
 
 static inline int mmu_notifier_register(struct mmu_notifier *notifier, struct mm_struct *mm)
 {

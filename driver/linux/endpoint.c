@@ -108,8 +108,29 @@ static void addresses_gone(struct mmu_notifier *notifier, struct mm_struct *mm)
 	emx_endpoint_close(container_of(notifier, struct emx_endpoint, notifier));
 }
 
+/* Must not sleep, nor allocate what may have to wait for memory. */
+static int addresses_change(struct mmu_notifier *notifier, const struct mmu_notifier_range *range)
+{
+	struct emx_endpoint *ep = container_of(notifier, struct emx_endpoint, notifier);
+	struct emx_range gone = { range->start, range->end };
+	struct sk_buff_head out;
+
+	if (!emx_unmaps(range))
+		return 0;
+	__skb_queue_head_init(&out);
+	spin_lock_bh(&ep->lock);
+	if (ep->open) {
+		emx_windows_unmapped(ep, &gone);
+		emx_pulls_unmapped(ep, &gone, &out);
+	}
+	spin_unlock_bh(&ep->lock);
+	emx_tx_all(ep->board, &out);
+	return 0;
+}
+
 static const struct mmu_notifier_ops notifier_ops = {
 	.release = addresses_gone,
+	.invalidate_range_start = addresses_change,
 };
 
 static int watch(struct emx_endpoint *ep)
@@ -138,6 +159,7 @@ static struct emx_endpoint *alloc_endpoint(struct emx_board *board)
 	init_waitqueue_head(&ep->wait);
 	init_waitqueue_head(&ep->ended);
 	INIT_LIST_HEAD(&ep->dead);
+	INIT_LIST_HEAD(&ep->offered);
 	INIT_WORK(&ep->reap, emx_pull_reap);
 	emx_loose_init(ep);
 	timer_setup(&ep->timer, emx_pull_timer, 0);

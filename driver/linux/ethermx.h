@@ -56,6 +56,12 @@ struct emx_board {
 	struct fw_board fw;
 };
 
+/* Addresses of a process: begin .. end - 1. */
+struct emx_range {
+	unsigned long begin;
+	unsigned long end;
+};
+
 struct emx_piece {
 	u64 begin; /* position of its first byte in the region */
 	unsigned long first; /* its first page: index in pages */
@@ -69,7 +75,10 @@ struct emx_piece {
  */
 struct emx_region {
 	struct kref ref;
+	struct list_head offered; /* of a window: in endpoint->offered */
 	struct list_head dead; /* in endpoint->dead */
+	bool unmapped; /* endpoint->lock; the program has given it up, or a part of it */
+	struct emx_range range; /* has all its pieces */
 	/* Of a pull; endpoint->lock. */
 	u32 copying; /* frames that a DMA engine or a thread is copying into it */
 	bool over; /* the pull has ended, and waits for those only */
@@ -122,6 +131,8 @@ struct emx_endpoint {
 	u64 timer_ns; /* lock; when it ends, if pending */
 	u32 ending; /* lock; regions that are over and still copied to */
 	wait_queue_head_t ended; /* told when that is none */
+	struct list_head offered; /* lock; pinned regions of windows, while it is open */
+	struct emx_range offered_range; /* lock; has all of those since there were none */
 	struct list_head dead; /* lock; regions to unpin */
 	struct work_struct reap;
 	struct sk_buff_head loose_frames; /* lock; for loose regions of pulls */
@@ -301,6 +312,13 @@ u32 emx_region_address(const struct emx_region *region, u64 position, void __use
 u32 emx_region_span(const struct emx_region *region, u64 position, struct page **page, u32 *offset);
 /* Pages pinned at this moment, by all. */
 u64 emx_region_pages(void);
+/* Whether a byte of it has an address in that range of its process. */
+bool emx_region_touches(const struct emx_region *region, const struct emx_range *range);
+
+static inline bool emx_ranges_meet(const struct emx_range *a, const struct emx_range *b)
+{
+	return a->begin < b->end && b->begin < a->end;
+}
 
 /* loose.c: regions that are not pinned, served by a thread that borrows the address space */
 
@@ -323,8 +341,16 @@ extern atomic64_t emx_regions_loose;
 
 int emx_window_open(struct emx_endpoint *ep, const struct emx_dev_command *command);
 int emx_window_close(struct emx_endpoint *ep, const struct emx_dev_command *command);
-/* Builds the frames of a run of replies. Caller: endpoint->lock. */
-void emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk_buff_head *out);
+/*
+ * Builds the frames of a run of replies; false when the program has given up the memory. Caller:
+ * endpoint->lock.
+ */
+bool emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk_buff_head *out);
+/*
+ * Those addresses are another memory's from now on: who pulls from there is refused. Loose regions
+ * notice by themselves. Caller: endpoint->lock, and the endpoint is open; so for the next.
+ */
+void emx_windows_unmapped(struct emx_endpoint *ep, const struct emx_range *range);
 
 /* pull.c */
 
@@ -337,6 +363,9 @@ void emx_pull_copy_now(const struct emx_region *region, u64 position, const stru
 		       u32 from, u32 bytes);
 /* A frame less is being copied into the region, which may be gone now. Caller: endpoint->lock. */
 void emx_pull_copied(struct emx_endpoint *ep, struct emx_region *region);
+/* Likewise: pulls to there fail. */
+void emx_pulls_unmapped(struct emx_endpoint *ep, const struct emx_range *range,
+			struct sk_buff_head *out);
 /* Ends all pulls without telling, and waits until nothing writes any more. Sleeps. */
 void emx_pull_end_all(struct emx_endpoint *ep);
 /* The core says that a pull has ended: tells the program. Caller: endpoint->lock. */

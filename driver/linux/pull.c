@@ -137,6 +137,28 @@ void emx_pull_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_bu
 	emx_count(&ep->counters, EMX_CNT_PULL_PLACED, 1);
 }
 
+/* ---- memory that is gone ---- */
+
+void emx_pulls_unmapped(struct emx_endpoint *ep, const struct emx_range *range,
+			struct sk_buff_head *out)
+{
+	struct fw_fx fx = { .kind = FW_FX_NONE };
+	bool any = false;
+	int i;
+
+	/* What runs has an entry reserved. */
+	for (i = 0; i < FW_PULLS && ep->reserved; i++) {
+		const struct emx_region *region = ep->pull[i].region;
+
+		if (!region || region->loose || !emx_region_touches(region, range))
+			continue;
+		fw_pull_fail(ep->fw, i, EMX_PULL_ABORTED);
+		any = true;
+	}
+	if (any)
+		emx_effects(ep, &fx, 1, NULL, out);
+}
+
 /* ---- time ---- */
 
 void emx_pull_arm(struct emx_endpoint *ep)

@@ -62,6 +62,43 @@ u32 emx_region_span(const struct emx_region *region, u64 position, struct page *
 	return min_t(u64, PAGE_SIZE - *offset, end_of(region, piece) - position);
 }
 
+static struct emx_range range_of(const struct emx_region *region, const struct emx_piece *piece)
+{
+	return (struct emx_range){
+		.begin = piece->address,
+		.end = piece->address + (end_of(region, piece) - piece->begin),
+	};
+}
+
+static struct emx_range range_of_all(const struct emx_region *region)
+{
+	struct emx_range all = { .begin = ULONG_MAX };
+	const struct emx_piece *piece;
+
+	for (piece = region->piece; piece < region->piece + region->pieces; piece++) {
+		struct emx_range one = range_of(region, piece);
+
+		all.begin = min(all.begin, one.begin);
+		all.end = max(all.end, one.end);
+	}
+	return all;
+}
+
+bool emx_region_touches(const struct emx_region *region, const struct emx_range *range)
+{
+	const struct emx_piece *piece;
+
+	if (!emx_ranges_meet(&region->range, range))
+		return false;
+	for (piece = region->piece; piece < region->piece + region->pieces; piece++) {
+		struct emx_range one = range_of(region, piece);
+
+		if (emx_ranges_meet(&one, range))
+			return true;
+	}
+	return false;
+}
+
 /* ---- the limit ---- */
 
 static int charge(struct emx_region *region)
@@ -185,6 +222,7 @@ static struct emx_region *pin_copy(struct emx_dev_segment *copy, u32 count, u64 
 	if (!region)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&region->ref);
+	INIT_LIST_HEAD(&region->offered);
 	region->length = length;
 	region->write = write;
 	err = lay_out(region, copy, count);
@@ -192,6 +230,7 @@ static struct emx_region *pin_copy(struct emx_dev_segment *copy, u32 count, u64 
 		kvfree(region);
 		return ERR_PTR(err);
 	}
+	region->range = range_of_all(region);
 	if (pin_all(region, copy)) {
 		unpin(region);
 		region->loose = true;

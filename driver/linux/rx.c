@@ -38,6 +38,18 @@ static void transmit(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_
 		__skb_queue_tail(out, skb);
 }
 
+/* Or tells the puller that there is no such memory. */
+static void reply(struct emx_endpoint *ep, struct fw_fx *fx, struct sk_buff_head *out)
+{
+	struct fw_fx refusal = { .kind = FW_FX_NONE };
+
+	if (emx_window_reply(ep, &fx->u.replies, out))
+		return;
+	fw_replies_refuse(ep->fw, &fx->u.replies, &refusal);
+	if (refusal.kind == FW_FX_TX)
+		transmit(ep, &refusal, out);
+}
+
 static void execute(struct emx_endpoint *ep, struct fw_fx *fx, struct sk_buff *skb,
 		    struct sk_buff_head *out)
 {
@@ -52,7 +64,7 @@ static void execute(struct emx_endpoint *ep, struct fw_fx *fx, struct sk_buff *s
 		transmit(ep, fx, out);
 		break;
 	case FW_FX_REPLIES:
-		emx_window_reply(ep, &fx->u.replies, out);
+		reply(ep, fx, out);
 		break;
 	case FW_FX_COPY:
 		emx_pull_copy(ep, fx, skb);

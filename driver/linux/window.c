@@ -7,6 +7,32 @@
  */
 #include "ethermx.h"
 
+/* In the list are those that a window has. Caller: endpoint->lock, and the endpoint is open. */
+static void list_regions(struct emx_endpoint *ep, struct emx_region *region, struct emx_region *old)
+{
+	if (old)
+		list_del_init(&old->offered);
+	if (!region || region->loose)
+		return;
+	if (list_empty(&ep->offered))
+		ep->offered_range = region->range;
+	ep->offered_range.begin = min(ep->offered_range.begin, region->range.begin);
+	ep->offered_range.end = max(ep->offered_range.end, region->range.end);
+	list_add(&region->offered, &ep->offered);
+}
+
+/* There may be thousands of windows, and most of what a program unmaps was in none. */
+void emx_windows_unmapped(struct emx_endpoint *ep, const struct emx_range *range)
+{
+	struct emx_region *region;
+
+	if (list_empty(&ep->offered) || !emx_ranges_meet(&ep->offered_range, range))
+		return;
+	list_for_each_entry(region, &ep->offered, offered)
+		if (emx_region_touches(region, range))
+			region->unmapped = true;
+}
+
 int emx_window_open(struct emx_endpoint *ep, const struct emx_dev_command *command)
 {
 	const struct emx_msg *msg = &command->msg;
@@ -25,6 +51,7 @@ int emx_window_open(struct emx_endpoint *ep, const struct emx_dev_command *comma
 	if (ep->open) {
 		old = ep->window[slot];
 		ep->window[slot] = region;
+		list_regions(ep, region, old);
 		fw_window_open(ep->fw, msg->u.window.id, msg->u.window.tag, msg->peer,
 			       msg->remote_ep, command->length);
 	} else {
@@ -46,6 +73,7 @@ int emx_window_close(struct emx_endpoint *ep, const struct emx_dev_command *comm
 	if (ep->open) {
 		old = ep->window[slot];
 		ep->window[slot] = NULL;
+		list_regions(ep, NULL, old);
 		fw_window_close(ep->fw, msg->u.window.id, msg->u.window.tag);
 	}
 	spin_unlock_bh(&ep->lock);
@@ -53,7 +81,7 @@ int emx_window_close(struct emx_endpoint *ep, const struct emx_dev_command *comm
 	return 0;
 }
 
-void emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk_buff_head *out)
+bool emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk_buff_head *out)
 {
 	const struct emx_board *board = ep->board;
 	const struct emx_region *region = ep->window[run->window];
@@ -63,10 +91,12 @@ void emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk
 	struct sk_buff *skb;
 
 	if (WARN_ON_ONCE(!region || from + run->length > region->length))
-		return;
+		return true;
+	if (region->unmapped)
+		return false;
 	if (region->loose) {
 		emx_loose_reply(ep, run);
-		return;
+		return true;
 	}
 	fw_encode(&board->fw.sizes, &run->reply, header);
 	for (; run->length; run->length -= length, length = board->fw.sizes.reply) {
@@ -79,4 +109,5 @@ void emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk
 		from += length;
 		run->position += length;
 	}
+	return true;
 }

@@ -136,6 +136,23 @@ static bool nothing_pinned(void)
 
 /* ---- unmapped ---- */
 
+/* The message begins in one page and ends in the next. */
+static void part_of_a_window(struct endpoint *own, uint8_t *target)
+{
+	uint8_t *memory = pages(4 * PAGE);
+
+	check(!offer(own, 0, memory + PAGE / 2, PAGE, PAGE, 5), "a message in two pages");
+	munmap(memory + 2 * PAGE, 2 * PAGE);
+	check(pull(own, 1, 5, target, PAGE) == EMX_PULL_OK,
+	      "can be fetched when the pages behind it are gone");
+	munmap(memory + PAGE, PAGE);
+	check(pull(own, 1, 5, target, PAGE) == EMX_PULL_BAD_WINDOW,
+	      "and fails when one of the two is");
+	close_window(own, 5, 0);
+	munmap(memory, PAGE);
+	check(nothing_pinned(), "nothing stays pinned");
+}
+
 static void unmapped_windows(struct endpoint *own)
 {
 	uint8_t *memory = pages(PAGE);
@@ -144,12 +161,16 @@ static void unmapped_windows(struct endpoint *own)
 
 	check(!offer(own, 0, memory, PAGE, PAGE, 1) && pinned() == PAGE >> 10, "a pinned message");
 	replace(memory, PAGE, 'n');
-	check(pull(own, 1, 1, target, PAGE) == EMX_PULL_OK && full_of(target, PAGE, 1),
-	      "is what it was when it was sent, when its memory is other memory");
-	check(full_of(memory, PAGE, 'n'), "which stays as it is");
+	check(pull(own, 1, 1, target, PAGE) == EMX_PULL_BAD_WINDOW && full_of(target, PAGE, 1),
+	      "fails when its memory is other memory");
+	check(!offer(own, 0, memory, PAGE, PAGE, 4) &&
+		      pull(own, 1, 4, target, PAGE) == EMX_PULL_OK && full_of(target, PAGE, 'n'),
+	      "and only that: a message in the other memory can be fetched");
+	close_window(own, 4, 0);
 	munmap(memory, PAGE);
 	close_window(own, 1, 0);
 	check(nothing_pinned(), "and its pages are let go of in the end");
+	part_of_a_window(own, target);
 
 	check(!offer(own, 0, loose, LOOSE, LOOSE, 2) && !pinned(), "a message that is not pinned");
 	memset(target, 0, PAGE);
@@ -166,18 +187,20 @@ static void unmapped_targets(struct endpoint *own)
 	uint8_t *memory = pages(PAGE);
 	uint8_t *source = pages(PAGE);
 	struct request request;
+	struct request again;
 
 	check(!pull_of_stranger(own, memory) && requested(&request) && pinned() == PAGE >> 10,
 	      "a message is being fetched");
 	replace(memory, PAGE, 'n');
-	check(answer(&request, 'd') && ended(own) == EMX_PULL_OK,
-	      "it comes when its memory is other memory");
-	check(full_of(memory, PAGE, 'n'), "which stays as it is");
-	check(nothing_pinned(), "and the pages are let go of");
+	check(ended(own) == EMX_PULL_ABORTED && nothing_pinned(),
+	      "it fails at once when its memory is other memory");
+	check(!pull_of_stranger(own, memory) && requested(&again) && answer(&request, 'd') &&
+		      answer(&again, 'e') && ended(own) == EMX_PULL_OK &&
+		      full_of(memory, PAGE, 'e'),
+	      "what comes late is lost, and another message comes");
 	check(!pull_of_stranger(own, memory) && requested(&request), "another one");
 	munmap(memory, PAGE);
-	check(answer(&request, 'd') && ended(own) == EMX_PULL_OK && nothing_pinned(),
-	      "ends when its memory is gone");
+	check(ended(own) == EMX_PULL_ABORTED && nothing_pinned(), "fails when its memory is gone");
 	check(!offer(own, 0, source, PAGE, PAGE, 3), "a message for memory that is not there");
 	check(pull(own, 1, 3, memory, PAGE) == EMX_PULL_ABORTED, "fails");
 	memory = pages(PAGE);
