@@ -324,7 +324,6 @@ static const struct file_operations device_fops = {
 	.uring_cmd = device_uring_cmd,
 	.mmap = device_mmap,
 	.poll = device_poll,
-	.llseek = no_llseek,
 };
 
 /*

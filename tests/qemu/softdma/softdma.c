@@ -190,6 +190,8 @@ static void add_channel(struct channel *c)
 	list_add_tail(&c->chan.device_node, &engine.channels);
 }
 
+static bool registered;
+
 static int probe(struct platform_device *device)
 {
 	int i;
@@ -207,19 +209,14 @@ static int probe(struct platform_device *device)
 	engine.device_tx_status = status;
 	for (i = 0; i < CHANNELS; i++)
 		add_channel(&channels[i]);
-	return dma_async_device_register(&engine);
-}
-
-static int remove(struct platform_device *device)
-{
-	dma_async_device_unregister(&engine);
-	return 0;
+	err = dma_async_device_register(&engine);
+	registered = !err;
+	return err;
 }
 
 static struct platform_driver driver = {
 	.driver = { .name = "softdma" },
 	.probe = probe,
-	.remove = remove,
 };
 
 static struct platform_device *device;
@@ -231,14 +228,18 @@ static int __init softdma_init(void)
 	if (err)
 		return err;
 	device = platform_device_register_simple("softdma", -1, NULL, 0);
-	if (!IS_ERR(device))
+	if (!IS_ERR(device) && registered)
 		return 0;
+	if (!IS_ERR(device))
+		platform_device_unregister(device);
 	platform_driver_unregister(&driver);
-	return PTR_ERR(device);
+	return PTR_ERR_OR_ZERO(device) ?: -ENODEV;
 }
 
+/* Not by a function of the driver: what those return depends on the kernel's version. */
 static void __exit softdma_exit(void)
 {
+	dma_async_device_unregister(&engine);
 	platform_device_unregister(device);
 	platform_driver_unregister(&driver);
 }
