@@ -45,8 +45,10 @@ refuses() { # PATTERN COMMAND...: it fails and prints that
 	return 1
 }
 
-# A server in b and a client in a, with its options; messages are verified. $as is put in front of both.
+# A server in b and a client in a, with its options; messages are verified. $as is put in front of both, or $as_client
+# in front of the client.
 as=
+as_client=
 perf() { perf_between a "${EMX_DEVICE:-kernel}" b "${EMX_DEVICE:-kernel}" "$@"; }
 
 # perf_between HOST DEVICE HOST DEVICE OPTION...: client and server; no longer than $perf_limit seconds.
@@ -60,7 +62,7 @@ perf_between() {
 	server=$!
 	# shellcheck disable=SC2086 # words
 	/bin/ip netns exec "$client_host" env EMX_DEVICE="$client_device" timeout $perf_limit \
-		$as /emx/tools/omx_perf -d "02:00:00:00:00:0$server_host" --patience 30 -V -P 0 "$@" || {
+		${as_client:-$as} /emx/tools/omx_perf -d "02:00:00:00:00:0$server_host" --patience 30 -V -P 0 "$@" || {
 		cat /tmp/server
 		kill "$server"
 		return 1

@@ -62,6 +62,17 @@ killed_with_copies() {
 	nothing_pinned && [ "$held" -gt 0 ]
 }
 
+within_a() { perf_between a kernel a kernel -S 256K -E 1048577 -M 4 -T 300 -N 6 -W 1; }
+
+# Neither may read the other's memory.
+two_users() {
+	as_client='setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all --bounding-set=-all'
+	more by_dma within_a
+	status=$?
+	as_client=
+	return $status
+}
+
 hostname emxguest
 export EMX_DEVICE=kernel
 insmod /veth.ko
@@ -73,6 +84,8 @@ check "attach" attach eth0:N=9000
 
 check "the engine copies large messages" more by_dma large
 check "and small ones the processor" same by_dma perf -S 4K -E 60000 -M 4 -T 300 -N 6 -W 1
+check "nor any between two processes of a user, which share memory" same by_dma within_a
+check "but those between two users of a host" two_users
 check "a slow engine" with delay_us 20000 more by_dma large
 check "an engine that fails" with fail_every 7 more failures large
 check "an engine that refuses" with refuse_every 5 more failures large
