@@ -66,7 +66,7 @@ within_a() { perf_between a kernel a kernel -S 256K -E 1048577 -M 4 -T 300 -N 6 
 
 # Neither may read the other's memory.
 two_users() {
-	as_client='setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all --bounding-set=-all'
+	as_client='/bin/setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all --bounding-set=-all'
 	more by_dma within_a
 	status=$?
 	as_client=
