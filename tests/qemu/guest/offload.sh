@@ -62,7 +62,7 @@ killed_with_copies() {
 	nothing_pinned && [ "$held" -gt 0 ]
 }
 
-within_a() { perf_between a kernel a kernel -S 256K -E 1048577 -M 4 -T 300 -N 6 -W 1; }
+within_a() { perf_between a kernel a kernel -e 1 -S 256K -E 1048577 -M 4 -T 300 -N 6 -W 1; }
 
 # Neither may read the other's memory.
 two_users() {
