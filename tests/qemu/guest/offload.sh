@@ -66,6 +66,7 @@ within_a() { perf_between a kernel a kernel -e 1 -S 256K -E 1048577 -M 4 -T 300 
 
 # Neither may read the other's memory.
 two_users() {
+	# shellcheck disable=SC2034 # perf_between reads it
 	as_client='/bin/setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all --bounding-set=-all'
 	more by_dma within_a
 	status=$?
