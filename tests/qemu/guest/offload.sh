@@ -70,6 +70,7 @@ two_users() {
 	as_client='/bin/setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all --bounding-set=-all'
 	more by_dma within_a
 	status=$?
+	# shellcheck disable=SC2034 # perf_between reads it
 	as_client=
 	return $status
 }
