@@ -136,7 +136,7 @@ bad_variables() {
             host 1 EMX_BOARDS=eth0:N=1500 "$name=zebra" "$tools/omx_info"
         expect "omx_info -c shows it" 0 "^$name +zebra .*invalid +$name=\"zebra\" is not a number from $low to $high" \
             host 1 "$name=zebra" "$tools/omx_info" -c
-    done < <(env -i "$tools/omx_info" -c | awk '/^EMX_/ && $1 !~ /BOARDS|PEERS|OMXD|GROUP|DEVICE|COMMANDS/ {print $1, $2}')
+    done < <(env -i "$tools/omx_info" -c | awk '/^EMX_/ && $1 !~ /BOARDS|PEERS|OMXD|GROUP|DEVICE|COMMANDS|TRACE$/ {print $1, $2}')
     for value in zebra '' kernel2; do
         expect "EMX_DEVICE='$value' stops a program" 255 "EMX_DEVICE=\"$value\" is not auto, kernel or engine: correct or unset it" \
             host 1 EMX_BOARDS=eth0:N=1500 "EMX_DEVICE=$value" "$calls" open 0 0
@@ -145,6 +145,8 @@ bad_variables() {
         expect "EMX_COMMANDS='$value' stops a program" 255 "EMX_COMMANDS=\"$value\" is not auto, ioctl or uring: correct or unset it" \
             host 1 EMX_BOARDS=eth0:N=1500 "EMX_COMMANDS=$value" "$calls" open 0 0
     done
+    expect "EMX_TRACE in a folder that is not there" 255 "cannot make the trace file /no/such/prefix.*: No such file or directory; name a place that can be written to" \
+        host 1 EMX_BOARDS=eth0:N=1500 EMX_TRACE=/no/such/prefix "$calls" open 0 0
     expect "EMX_DEVICE=kernel without the module" 255 'the kernel module is not loaded: modprobe ethermx' \
         host 1 EMX_BOARDS=eth0:N=1500 EMX_DEVICE=kernel "$tools/omx_info"
     expect "a typing error in a name" 0 '^EMX_WINDWO +.*unknown +no such tunable; a typing error\?' \
