@@ -22,6 +22,9 @@ void fw_pull_copy(const struct fw_endpoint *ep, const struct fw_pull *p, __u32 p
 		  __u32 length, __u32 source, struct fw_fx *fx);
 
 /* fw_pull_ask.c: */
+/* A request of that type, from that frame on: what PULL and X PULL have in common. */
+struct fw_pkt fw_ask_packet(const struct fw_endpoint *ep, const struct fw_pull *p, __u8 type,
+			    __u32 first);
 /* Takes a reply: 0 when it is one that we wait for, else the reason to drop it. */
 int fw_ask_answered(struct fw_endpoint *ep, struct fw_pull *p, const struct fw_pkt *pkt);
 /* Everything missing counts as lost: the timer ran out. */

@@ -154,13 +154,13 @@ int fw_ask_answered(struct fw_endpoint *ep, struct fw_pull *p, const struct fw_p
 
 /* ---- requests ---- */
 
-static void put_request(const struct fw_endpoint *ep, const struct fw_pull *p, __u32 first,
-			__u32 count, struct fw_fx *fx)
+struct fw_pkt fw_ask_packet(const struct fw_endpoint *ep, const struct fw_pull *p, __u8 type,
+			    __u32 first)
 {
 	struct fw_pkt pkt;
 
 	fw_clear(&pkt);
-	pkt.msg.type = EMX_PULL;
+	pkt.msg.type = type;
 	pkt.msg.local_ep = p->remote_ep;
 	pkt.msg.remote_ep = ep->number;
 	pkt.msg.session = p->session;
@@ -170,9 +170,17 @@ static void put_request(const struct fw_endpoint *ep, const struct fw_pull *p, _
 	pkt.total = p->total;
 	pkt.handle = p->handle;
 	pkt.magic = ep->magic;
+	pkt.frame = first;
+	return pkt;
+}
+
+static void put_request(const struct fw_endpoint *ep, const struct fw_pull *p, __u32 first,
+			__u32 count, struct fw_fx *fx)
+{
+	struct fw_pkt pkt = fw_ask_packet(ep, p, EMX_PULL, first);
+
 	pkt.skip = first ? 0 : p->first_offset;
 	pkt.length = frame_start(ep, p, first + count) - frame_start(ep, p, first);
-	pkt.frame = first;
 	fw_tx(ep->board, &pkt, p->peer, fx);
 }
 

@@ -167,21 +167,9 @@ int fw_xask_answered(struct fw_endpoint *ep, struct fw_pull *p, const struct fw_
 static struct fw_pkt begin_request(const struct fw_endpoint *ep, const struct fw_pull *p,
 				   struct fw_xpull *x, __u32 first, __u64 now)
 {
-	struct fw_pkt pkt;
+	struct fw_pkt pkt = fw_ask_packet(ep, p, EMX_X_PULL, first);
 
-	fw_clear(&pkt);
 	fw_zero(&pkt.x, sizeof(pkt.x));
-	pkt.msg.type = EMX_X_PULL;
-	pkt.msg.local_ep = p->remote_ep;
-	pkt.msg.remote_ep = ep->number;
-	pkt.msg.session = p->session;
-	pkt.msg.u.window.tag = p->window_tag;
-	pkt.msg.u.window.offset = p->window_offset;
-	pkt.window = p->window;
-	pkt.total = p->total;
-	pkt.handle = p->handle;
-	pkt.magic = ep->magic;
-	pkt.frame = first;
 	pkt.x.unit = (__u16)x->unit;
 	x->request++;
 	pkt.x.request = (__u16)x->request;

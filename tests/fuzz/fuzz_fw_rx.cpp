@@ -177,10 +177,10 @@ private:
         return f;
     }
 
-    std::vector<uint8_t> x_pull_frame(Input &in)
+    static fw_pkt request(uint8_t type, Input &in)
     {
         fw_pkt p{};
-        p.msg.type = EMX_X_PULL;
+        p.msg.type = type;
         p.src_mac = other;
         p.dst_mac = self;
         p.msg.local_ep = 5;
@@ -189,6 +189,12 @@ private:
         p.window = in.take(1) % 4;
         p.msg.u.window.tag = static_cast<uint8_t>(in.take(1) % 2);
         p.msg.u.window.offset = in.take(2);
+        return p;
+    }
+
+    std::vector<uint8_t> x_pull_frame(Input &in)
+    {
+        fw_pkt p = request(EMX_X_PULL, in);
         p.total = in.take(3);
         p.frame = in.take(2);
         p.x.unit = static_cast<uint16_t>(in.take(2));
@@ -201,16 +207,7 @@ private:
 
     std::vector<uint8_t> pull_frame(Input &in)
     {
-        fw_pkt p{};
-        p.msg.type = EMX_PULL;
-        p.src_mac = other;
-        p.dst_mac = self;
-        p.msg.local_ep = 5;
-        p.msg.remote_ep = 2;
-        p.msg.session = session;
-        p.window = in.take(1) % 4;
-        p.msg.u.window.tag = static_cast<uint8_t>(in.take(1) % 2);
-        p.msg.u.window.offset = in.take(2);
+        fw_pkt p = request(EMX_PULL, in);
         p.skip = in.take(2);
         p.length = in.take(board_.sizes.dialect == FW_DIALECT_W ? 2 : 3);
         p.frame = in.take(2);

@@ -39,6 +39,8 @@ find_checkpatch() {
 #  SPLIT_STRING and others stay on
 checkpatch=$(find_checkpatch)
 mapfile -t files < <(find "$TOP/driver/linux" "$TOP/driver/core" "$TOP/tests/qemu/softdma" -name '*.[ch]' | sort)
+# Where it runs it leaves a file of its own, if that is the top of a git tree.
+cd "$dir"
 perl "$checkpatch" --no-tree --terse --strict --show-types --max-line-length=100 \
 	--ignore SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,LINUX_VERSION_CODE,CONSTANT_COMPARISON \
 	--file "${files[@]}" ||

@@ -6,7 +6,7 @@
 #
 #   debug-tests.sh KERNEL-DIR DIR [TEST]...
 #
-# Logs go to DIR/TEST. Such a kernel is several times slower, emulated above all: an hour and more for all of them.
+# Logs go to DIR/TEST. Such a kernel is several times slower, emulated above all.
 #
 # EMX_USER_BUILD    as for run.sh
 set -euo pipefail

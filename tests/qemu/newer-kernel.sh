@@ -5,7 +5,7 @@
 #
 #   newer-kernel.sh DIR [TEST]...     TEST: as for run.sh (default smoke); "none" builds only
 #
-# Everything goes to DIR (800 MB), and nothing is installed. Where the suite cannot be reached nothing is tested.
+# Everything goes to DIR, and nothing is installed. Where the suite cannot be reached nothing is tested.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"

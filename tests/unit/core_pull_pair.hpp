@@ -40,6 +40,21 @@ public:
         peer_of_b = a.add_peer(mac_b, 9);
     }
 
+    /// To the end of the pull: replies change places among four, requests do not.
+    void shuffle(PullJob &job)
+    {
+        while (!job.done) {
+            std::size_t group = 0;
+            while (group < 4 && group < on_wire() && is_reply(group))
+                group++;
+            if (group == 0)
+                deliver(0);
+            else
+                while (group-- > 0)
+                    deliver(group);
+        }
+    }
+
     /// Exposes `total` random bytes at window offset `offset` and starts to pull them.
     PullJob &start(uint32_t total, uint32_t offset = 0)
     {
