@@ -78,7 +78,7 @@ input_passes() {
 
 # stopped STATUS SIGNAL TARGET: while ranks run in both hosts; "group" is what Ctrl-C does
 stopped() {
-    local wanted=$1 signal=$2 status try
+    local wanted=$1 signal=$2 status try end
     # shellcheck disable=SC2016 # for the shell inside
     start 2 -b "$plain" -- mpirun -n 4 sh -c 'echo "running $OMPI_COMM_WORLD_RANK"; exec tail -f /dev/null'
     for ((try = 0; try < 400; try++)); do
@@ -87,6 +87,15 @@ stopped() {
         sleep 0.05 # tidy-allow(sleep): polls the output, at most 20 s
     done
     if [ "$3" = group ]; then kill -s "$signal" -- "-$pid"; else kill -s "$signal" "$pid"; fi
+    for ((end = SECONDS + 30; SECONDS < end; )); do
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.05 # tidy-allow(sleep): polls the end of the process, at most 30 s
+    done
+    if [ $SECONDS -ge $end ]; then
+        echo "30 s after SIG$signal these still live:"
+        ps -e -o pid,ppid,pgid,stat,pending,blocked,ignored,caught,wchan:20,args --forest | grep -v '\]$'
+        kill -9 -- "-$pid"
+    fi
     wait "$pid"
     status=$?
     cat "$work/out"
