@@ -28,6 +28,7 @@ expect() { # expect NAME COMMAND...: the command succeeds and leaves nothing
 }
 
 start() { # start WORD...: netlab in a process group of its own, as a terminal would have it
+    : >"$work/out" # the child opens it later; who looks before must not find what another printed
     setsid "${as[@]}" env --default-signal=INT,TERM "MARK=$mark" TMPDIR="$work/tmp" HOME="$work/tmp" \
         PATH=/usr/local/bin:/usr/bin:/bin tools/netlab "$@" >"$work/out" 2>&1 <"${input:-/dev/null}" &
     pid=$!
@@ -93,7 +94,7 @@ stopped() {
     done
     if [ $SECONDS -ge $end ]; then
         echo "30 s after SIG$signal these still live:"
-        ps -e -o pid,ppid,pgid,stat,pending,blocked,ignored,caught,wchan:20,args --forest | grep -v '\]$'
+        ps -e -o pid,ppid,pgid,stat,pending,blocked,ignored,caught,wchan:20,args --forest
         kill -9 -- "-$pid"
     fi
     wait "$pid"
