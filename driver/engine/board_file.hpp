@@ -48,7 +48,7 @@ struct BoardRecord {
     uint32_t link_serial; ///< counts changes of link_state
     uint32_t lives; ///< counts returns of a vanished interface: sockets of an earlier life are dead
     uint32_t claims; ///< endpoints that are claimed
-    uint32_t reserved;
+    uint32_t x_frame; ///< longest X DATA; 0: an agent that does not steer them to bulk sockets
     char interface[16];
     char driver[32];
     fw_sizes sizes;

@@ -9,12 +9,14 @@
 
 namespace emx {
 
-void BulkReceiver::allocate() { scratch_.resize(std::size_t{batch_max} * sizes_.reply); }
+static_assert(BulkReceiver::batch_max <= FW_PLACES_MAX);
+
+void BulkReceiver::allocate() { scratch_.resize(std::size_t{batch_max} * data_max_); }
 
 void BulkReceiver::arm_one(uint32_t i, const PieceList *target)
 {
     auto &io = iovecs_[i];
-    io[0] = {headers_[i].data(), header_bytes};
+    io[0] = {headers_[i].data(), header_};
     uint32_t used = 1;
     if (target && places_[i].length > 0)
         used += target->describe(places_[i].position, places_[i].length, &io[1], iovecs_each - 2);
@@ -22,8 +24,8 @@ void BulkReceiver::arm_one(uint32_t i, const PieceList *target)
         places_[i].length = 0;
     // A longer frame than expected continues in scratch, where its front will be put before it.
     const uint32_t placed = places_[i].length;
-    if (placed < sizes_.reply)
-        io[used++] = {scratch(i) + placed, sizes_.reply - placed};
+    if (placed < data_max_)
+        io[used++] = {scratch(i) + placed, data_max_ - placed};
     messages_[i].msg_hdr = {};
     messages_[i].msg_hdr.msg_iov = io.data();
     messages_[i].msg_hdr.msg_iovlen = used;
@@ -36,13 +38,13 @@ void BulkReceiver::arm(const fw_endpoint &ep, int slot, const PieceList *target)
         handle_ = slot >= 0 ? ep.pull[slot].handle : 0;
         in_order_ = true;
     }
+    header_ = slot >= 0 && ep.pull[slot].is_x ? FW_X_DATA_HEADER : FW_REPLY_HEADER;
     const bool predict = target && in_order_;
     armed_ = predict;
-    Place place{};
+    const uint32_t known = predict ? fw_expect(&ep, slot, batch_, places_.data()) : 0;
     for (uint32_t i = 0; i < batch_; i++) {
-        places_[i] = {};
-        if (predict && fw_predict(&ep, slot, i, &place.position, &place.length) == 0)
-            places_[i] = place;
+        if (i >= known)
+            places_[i] = {};
         arm_one(i, target);
         armed_ = armed_ && places_[i].length > 0;
     }
@@ -55,19 +57,35 @@ bool BulkReceiver::is_armed(const fw_endpoint &ep, int slot) const
 
 bool BulkReceiver::in_place(uint32_t i, const fw_endpoint &ep, int slot) const
 {
-    if (places_[i].length == 0 || frames_[i].bytes < header_bytes)
+    if (places_[i].length == 0 || frames_[i].bytes < header_)
         return false;
+    if (ep.pull[slot].is_x) {
+        emx_w_x_data data;
+        std::memcpy(&data, headers_[i].data() + EMX_OUTER_LEN, sizeof(data));
+        return data.type == EMX_X_DATA &&
+               uint64_t{emx_get32(data.frame)} * ep.xpull[slot].unit == places_[i].position &&
+               emx_get16(data.length) == places_[i].length && emx_get32(data.handle) == ep.pull[slot].handle;
+    }
     emx_w_pull_reply reply;
     std::memcpy(&reply, headers_[i].data() + EMX_OUTER_LEN, sizeof(reply));
-    return emx_get32(reply.position) == places_[i].position && emx_get16(reply.length) == places_[i].length &&
-           emx_get32(reply.handle) == ep.pull[slot].handle;
+    return reply.type == EMX_PULL_REPLY && emx_get32(reply.position) == places_[i].position &&
+           emx_get16(reply.length) == places_[i].length && emx_get32(reply.handle) == ep.pull[slot].handle;
+}
+
+/// Of an X DATA that came where a PULL REPLY was expected, or one of several kinds: its payload begins
+/// further on. A PULL REPLY where an X DATA was expected is of no pull, and nobody asks for its payload.
+void BulkReceiver::complete_header(uint32_t i)
+{
+    constexpr uint32_t rest = FW_X_DATA_HEADER - FW_REPLY_HEADER;
+    std::memcpy(headers_[i].data() + FW_REPLY_HEADER, scratch(i), rest);
+    frames_[i].payload = scratch(i) + rest;
 }
 
 void BulkReceiver::set_aside(uint32_t i, const PieceList &target)
 {
-    if (frames_[i].bytes <= header_bytes)
+    if (frames_[i].bytes <= header_)
         return;
-    const uint32_t payload = frames_[i].bytes - header_bytes;
+    const uint32_t payload = frames_[i].bytes - header_;
     target.copy_out(places_[i].position, scratch(i), std::min(payload, places_[i].length));
 }
 
@@ -88,6 +106,8 @@ int BulkReceiver::receive(const fw_endpoint &ep, int slot, const PieceList *targ
             frames_[i].payload = nullptr;
         else if (places_[i].length > 0)
             set_aside(i, *target);
+        if (header_ == FW_REPLY_HEADER && headers_[i][EMX_OUTER_LEN] == std::byte{EMX_X_DATA}) [[unlikely]]
+            complete_header(i);
     }
     if (count > 0) {
         in_order_ = true; // until accepted() sees otherwise

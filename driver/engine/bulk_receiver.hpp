@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Receives pull replies in batches, scattered so that the payload lands in its final place.
+// Receives pull replies, of PULL and X PULL, in batches, scattered so that the payload lands in its final
+// place.
 //
 // A batch is armed with the places of the replies expected next. A reply that comes in another order
 // lands in a wrong place of the same pull, one not yet received: its payload is first set aside,
@@ -13,6 +14,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -35,7 +37,11 @@ public:
         const std::byte *payload; ///< where it lies now; null: in its final place
     };
 
-    BulkReceiver(const fw_sizes &sizes, Fd socket) : sizes_(sizes), socket_(std::move(socket)) {}
+    /// x_frame: longest frame of X DATA, 0: none comes.
+    BulkReceiver(const fw_sizes &sizes, uint32_t x_frame, Fd socket)
+        : data_max_(std::max(sizes.reply, x_frame)), socket_(std::move(socket))
+    {
+    }
 
     int fd() const { return socket_.get(); }
     /// The end: its socket, to be closed.
@@ -51,30 +57,26 @@ public:
     void accepted(int slot, uint32_t position, uint32_t length);
 
 private:
-    static constexpr uint32_t header_bytes = FW_REPLY_HEADER;
     static constexpr uint32_t iovecs_each = 8;
     static constexpr uint32_t batch_min = 4;
-
-    struct Place {
-        uint32_t position;
-        uint32_t length; ///< 0: scratch
-    };
 
     void allocate();
     bool is_armed(const fw_endpoint &ep, int slot) const;
     void arm(const fw_endpoint &ep, int slot, const PieceList *target);
     void arm_one(uint32_t i, const PieceList *target);
     bool in_place(uint32_t i, const fw_endpoint &ep, int slot) const;
+    [[gnu::noinline]] void complete_header(uint32_t i);
     void set_aside(uint32_t i, const PieceList &target);
-    std::byte *scratch(uint32_t i) { return scratch_.data() + std::size_t{i} * sizes_.reply; }
+    std::byte *scratch(uint32_t i) { return scratch_.data() + std::size_t{i} * data_max_; }
 
-    const fw_sizes sizes_;
+    const uint32_t data_max_; ///< bytes behind the header, at most
     Fd socket_;
     std::vector<std::byte> scratch_; ///< empty until the first pull
     std::array<std::array<std::byte, FW_CHECK_BYTES>, batch_max> headers_{};
     std::array<std::array<iovec, iovecs_each>, batch_max> iovecs_;
     std::array<mmsghdr, batch_max> messages_{};
-    std::array<Place, batch_max> places_{};
+    std::array<fw_place, batch_max> places_{}; ///< length 0: scratch
+    uint32_t header_ = FW_REPLY_HEADER; ///< bytes that go to headers_
     std::array<Frame, batch_max> frames_{};
 
     uint32_t batch_ = batch_max; ///< frames to ask for

@@ -166,6 +166,7 @@ BoardInfo describe(BoardFile &file, uint32_t i)
     info.frag = record.sizes.frag;
     info.medium_max = record.sizes.medium_max;
     info.reply = record.sizes.reply;
+    info.x_frame = record.x_frame;
     info.endpoint_max = file.header().endpoint_max;
     info.up = read_link(file.board(i)).state == EMX_LINK_UP;
     return info;

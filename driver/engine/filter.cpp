@@ -38,14 +38,17 @@ public:
     void load_word(uint32_t at) { put(BPF_LD | BPF_W | BPF_ABS, at); }
     void load_half(uint32_t at) { put(BPF_LD | BPF_H | BPF_ABS, at); }
     void load_byte(uint32_t at) { put(BPF_LD | BPF_B | BPF_ABS, at); }
-    /// Jumps for frames that their length shows to be pull replies; none when `bytes` is 0. The length is at
-    /// hand, while beyond the Ethernet header each load from a frame longer than a page takes some 10 ns.
-    void jump_full_reply(uint32_t bytes, Label yes)
+    /// Jumps for frames that their length shows to be pull replies. The length is at hand, while beyond the
+    /// Ethernet header each load from a frame longer than a page takes some 10 ns. skipped: bytes that the
+    /// length does not count.
+    void jump_full(FullFrames full, uint32_t skipped, Label yes)
     {
-        if (bytes == 0)
-            return;
-        put(BPF_LD | BPF_W | BPF_LEN, 0);
-        jump_equal(bytes, yes);
+        if (full.reply || full.x_data)
+            put(BPF_LD | BPF_W | BPF_LEN, 0);
+        if (full.reply)
+            jump_equal(full.reply - skipped, yes);
+        if (full.x_data && full.x_data != full.reply)
+            jump_equal(full.x_data - skipped, yes);
     }
     /// Type and endpoint number by one load, which is what a filter's time goes to; the type is at hand.
     void load_type_and_endpoint()
@@ -128,7 +131,7 @@ FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies)
     a.jump_equal(endpoint, mine, drop);
     a.here(extension);
     a.jump_at_least(EMX_X_MEDIUM, next, drop);
-    a.jump_greater(EMX_X_DATA, drop);
+    a.jump_at_least(with_replies ? EMX_X_DATA + 1 : EMX_X_DATA, drop);
     a.take_endpoint();
     a.jump_equal(endpoint, mine, drop);
     if (with_replies) {
@@ -153,23 +156,29 @@ bool passes_endpoint_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, 
     return at < bytes && frame[at] == endpoint && emx_get_mac(frame) == mac;
 }
 
-FilterProgram reply_filter(uint64_t mac, uint8_t endpoint, uint32_t full_reply)
+FilterProgram reply_filter(uint64_t mac, uint8_t endpoint)
 {
     Assembler a;
-    a.jump_full_reply(full_reply, reply);
-    a.load_byte(type_at);
-    a.jump_equal(EMX_PULL_REPLY, next, drop);
+    a.load_type_and_endpoint();
+    a.jump_equal(EMX_PULL_REPLY, reply);
+    a.jump_equal(EMX_X_DATA, next, drop);
+    a.take_endpoint();
+    a.jump_equal(endpoint, mine, drop);
     a.here(reply);
     a.load_byte(reply_endpoint_at);
     a.jump_equal(endpoint, next, drop);
+    a.here(mine);
     require_destination(a, mac, drop);
     return a.finish();
 }
 
 bool passes_reply_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint)
 {
-    return bytes > reply_endpoint_at && frame[type_at] == EMX_PULL_REPLY &&
-           frame[reply_endpoint_at] == endpoint && emx_get_mac(frame) == mac;
+    const uint8_t type = bytes > type_at ? frame[type_at] : uint8_t{0};
+    if (type != EMX_PULL_REPLY && type != EMX_X_DATA)
+        return false;
+    const uint32_t at = type == EMX_PULL_REPLY ? reply_endpoint_at : type_at + 1;
+    return at < bytes && frame[at] == endpoint && emx_get_mac(frame) == mac;
 }
 
 namespace {
@@ -194,10 +203,10 @@ void drop_claimed(Assembler &a, const std::bitset<EMX_ENDPOINTS_MAX> &claimed)
 
 } // namespace
 
-FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed, uint32_t full_reply)
+FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed, FullFrames full)
 {
     Assembler a;
-    a.jump_full_reply(full_reply, host_drop);
+    a.jump_full(full, 0, host_drop);
     a.load_type_and_endpoint();
     a.jump_equal(EMX_RAW, host_accept);
     a.jump_equal(EMX_HOST_QUERY, host);
@@ -222,13 +231,14 @@ FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &c
     return a.finish();
 }
 
-FilterProgram reply_chooser(uint32_t full_reply)
+FilterProgram reply_chooser(FullFrames full)
 {
     // Runs where the frame's Ethernet header is passed already.
     Assembler a;
-    a.jump_full_reply(full_reply ? full_reply - ETH_HLEN : 0, reply);
+    a.jump_full(full, ETH_HLEN, reply);
     a.load_byte(type_at - ETH_HLEN);
-    a.jump_equal(EMX_PULL_REPLY, reply, ring);
+    a.jump_equal(EMX_PULL_REPLY, reply);
+    a.jump_equal(EMX_X_DATA, reply, ring);
     a.here(reply);
     a.put(BPF_RET | BPF_K, 1);
     a.here(ring);

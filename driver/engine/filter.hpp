@@ -3,7 +3,7 @@
 //
 // The destination endpoint is at frame byte 17 in most packets, at 25 in NACK LIB; a PULL REPLY has
 // none, so that the low byte of the magic we chose (byte 31) is the endpoint number.
-// `full_reply`: the length that only a full PULL REPLY has in the board's dialect, or 0 (full_reply_frame).
+// Pull replies, here, are PULL REPLY and X DATA. `full`: lengths that no other frames have on the board.
 #pragma once
 
 #include <linux/filter.h>
@@ -18,28 +18,34 @@ namespace emx {
 
 using FilterProgram = std::vector<sock_filter>;
 
-/// Everything for one endpoint but PULL REPLY; with_replies: that as well (loopback).
+/// Bytes of a full PULL REPLY and a full X DATA where no other packet gets as long, else 0: full_frames.
+struct FullFrames {
+    uint32_t reply = 0;
+    uint32_t x_data = 0;
+};
+
+/// Everything for one endpoint but pull replies; with_replies: that as well (loopback).
 FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies);
 
 /// The types that it passes (no replies), and the same judgement on a frame, for a socket without the filter.
 constexpr bool passes_endpoint_filter(uint8_t type)
 {
     return (type >= EMX_TRUC && type <= EMX_NACK_MCP && type != EMX_PULL_REPLY) ||
-           (type >= EMX_X_MEDIUM && type <= EMX_X_DATA);
+           (type >= EMX_X_MEDIUM && type < EMX_X_DATA);
 }
 bool passes_endpoint_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint);
 
-/// Only PULL REPLY for one endpoint.
-FilterProgram reply_filter(uint64_t mac, uint8_t endpoint, uint32_t full_reply);
+/// Only pull replies for one endpoint.
+FilterProgram reply_filter(uint64_t mac, uint8_t endpoint);
 /// The same judgement on a frame.
 bool passes_reply_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint);
 
 /// What the agent answers: host queries and replies, beacons, and packets that may be refused for
 /// endpoints that nobody claims.
-FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed, uint32_t full_reply);
+FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed, FullFrames full);
 
 /// For a fan-out group: pull replies to its second member, all else to the first.
-FilterProgram reply_chooser(uint32_t full_reply);
+FilterProgram reply_chooser(FullFrames full);
 
 /// Passes nothing.
 FilterProgram closed_filter();

@@ -60,10 +60,16 @@ uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
                     std::max(interface_mtu + ethernet_header, uint32_t{EMX_FRAME_MIN}));
 }
 
-uint32_t full_reply_frame(const fw_sizes &sizes)
+uint32_t x_frame_max(uint32_t interface_mtu)
 {
-    const uint32_t bytes = reply_header + sizes.reply;
-    return bytes > medium_frame_max(sizes) ? bytes : 0;
+    return std::min<uint32_t>(interface_mtu + ethernet_header, FW_X_DATA_HEADER + EMX_X_UNIT_MAX);
+}
+
+FullFrames full_frames(const fw_sizes &sizes, uint32_t interface_mtu)
+{
+    const uint32_t reply = reply_header + sizes.reply, x_data = x_frame_max(interface_mtu);
+    const uint32_t others = medium_frame_max(sizes);
+    return {reply > others ? reply : 0, x_data > others ? x_data : 0};
 }
 
 uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
@@ -128,13 +134,17 @@ uint32_t grow_buffers(int socket, uint32_t bytes)
     return static_cast<uint32_t>(granted);
 }
 
-uint32_t replies_held(const fw_sizes &sizes, uint32_t buffer_bytes)
+uint32_t frames_held(uint32_t frame, uint32_t buffer_bytes)
 {
     // What a frame is charged for: its data with headroom and the shared info behind it, rounded up
     // to an allocation size, and the buffer head.
-    const uint32_t data = reply_header + sizes.reply + 512;
-    const uint32_t charge = std::bit_ceil(data) + 512;
+    const uint32_t charge = std::bit_ceil(frame + 512) + 512;
     return buffer_bytes / charge;
+}
+
+uint32_t replies_held(const fw_sizes &sizes, uint32_t buffer_bytes)
+{
+    return frames_held(reply_header + sizes.reply, buffer_bytes);
 }
 
 PacketRing::~PacketRing() { unmap(); }

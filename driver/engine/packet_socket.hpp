@@ -34,11 +34,12 @@ struct RingShape {
 /// Ring for frames of at most frame_max bytes, with about `slots` slots.
 RingShape shape_ring(uint32_t frame_max, uint32_t slots);
 
-/// Longest frame that an interface's ring must hold: everything but PULL REPLY.
+/// Longest frame that an interface's ring must hold: everything but pull replies.
 uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
-/// Length of a frame that can only be a full PULL REPLY, as no other packet gets as long; 0 where the dialect
-/// has none.
-uint32_t full_reply_frame(const fw_sizes &sizes);
+/// Longest frame of X DATA on an interface: all that it carries.
+uint32_t x_frame_max(uint32_t interface_mtu);
+/// Lengths of frames that can only be full pull replies, as no other packet gets as long.
+FullFrames full_frames(const fw_sizes &sizes, uint32_t interface_mtu);
 /// Longest frame on loopback, where pull replies share the ring.
 uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
 
@@ -62,7 +63,9 @@ bool steer_group(int fd, const FilterProgram &program);
 /// receive buffer as the kernel accounts it.
 uint32_t grow_buffers(int socket, uint32_t bytes);
 
-/// Pull replies of the dialect that a receive buffer of that many bytes surely holds.
+/// Frames of that length that a receive buffer of that many bytes surely holds.
+uint32_t frames_held(uint32_t frame, uint32_t buffer_bytes);
+/// The same for pull replies of the dialect.
 uint32_t replies_held(const fw_sizes &sizes, uint32_t buffer_bytes);
 
 inline constexpr std::size_t cache_line = 64;

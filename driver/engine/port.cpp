@@ -28,7 +28,7 @@ constexpr uint32_t pull_limit_ms = 500000; // wire specification, 10.3
 EnginePort::EnginePort(PortParts &parts)
     : file_(parts.file), record_(file_->board(parts.board)),
       counters_(file_->counters(parts.board, parts.endpoint)), peers_(file_->peers(parts.board)),
-      local_peers_(file_->board_count()), bulk_(record_.sizes, std::move(parts.bulk)),
+      local_peers_(file_->board_count()), bulk_(record_.sizes, record_.x_frame, std::move(parts.bulk)),
       replies_(record_.sizes, counters_), life_(parts.life), board_number_(parts.board),
       claim_(std::move(parts.claim))
 {
@@ -61,6 +61,15 @@ uint16_t EnginePort::pull_window(uint32_t bulk_bytes) const
     return static_cast<uint16_t>(std::clamp<uint32_t>(held, 1, window_wanted));
 }
 
+/// Data of X PULLs comes by the bulk socket alone: boards of this host pull from each other by PULL.
+void EnginePort::allow_x_pulls(uint32_t bulk_bytes)
+{
+    const uint32_t frame = record_.x_frame;
+    endpoint_.x_frame = static_cast<uint16_t>(frame);
+    endpoint_.x_window =
+        static_cast<uint16_t>(std::clamp<uint32_t>(frames_held(frame, bulk_bytes), 1, window_wanted));
+}
+
 bool EnginePort::attach(PortParts &parts, DeviceError &error)
 {
     if (!ring_.map(std::move(parts.ring), parts.ring_shape) ||
@@ -71,6 +80,7 @@ bool EnginePort::attach(PortParts &parts, DeviceError &error)
     endpoint_.pull_window = pull_window(parts.bulk_bytes);
     const auto block = static_cast<uint16_t>(std::min<uint32_t>(board_.sizes.block, block_wanted));
     endpoint_.pull_block = std::min(block, endpoint_.pull_window);
+    allow_x_pulls(parts.bulk_bytes);
     const LinkState link = read_link(record_);
     link_serial_ = link.serial;
     set_link(link.life == life_ ? link.state : uint32_t{EMX_LINK_GONE});
@@ -130,7 +140,10 @@ bool EnginePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const
     if (!bulk_bound_ && !peer_is_local(rndv.peer))
         bind_bulk();
     now_ = monotonic_ns();
-    const int slot = fw_pull_start(&endpoint_, &rndv, total, cookie, now_);
+    emx_msg announced = rndv;
+    if (peer_is_local(rndv.peer))
+        announced.data = 0;
+    const int slot = fw_pull_start(&endpoint_, &announced, total, cookie, now_);
     if (slot < 0)
         return false;
     Pull &pull = pulls_[static_cast<std::size_t>(slot)];
@@ -263,10 +276,9 @@ void EnginePort::choose_filter()
     if (alone == unfiltered_ || filter_locked_) [[likely]]
         return;
     const auto own = endpoint_.number;
-    const bool done =
-        alone ? detach_filter(ring_.fd()) && detach_filter(bulk_.fd())
-              : attach_filter(ring_.fd(), endpoint_filter(board_.mac, own, false)) &&
-                    attach_filter(bulk_.fd(), reply_filter(board_.mac, own, full_reply_frame(board_.sizes)));
+    const bool done = alone ? detach_filter(ring_.fd()) && detach_filter(bulk_.fd())
+                            : attach_filter(ring_.fd(), endpoint_filter(board_.mac, own, false)) &&
+                                  attach_filter(bulk_.fd(), reply_filter(board_.mac, own));
     if (done)
         unfiltered_ = alone;
     else

@@ -72,6 +72,7 @@ private:
     explicit EnginePort(PortParts &parts);
     bool attach(PortParts &parts, DeviceError &error);
     uint16_t pull_window(uint32_t bulk_bytes) const;
+    void allow_x_pulls(uint32_t bulk_bytes);
 
     /// The frame at hand: whole (ring), or only its payload, null when that is in place (bulk).
     struct Arrival {

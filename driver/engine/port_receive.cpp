@@ -20,8 +20,8 @@ constexpr uint32_t polls_per_clock = 64;
 // Frames taken between two rounds of the other duties, when frames never cease.
 constexpr uint32_t frames_per_round = 32;
 
-/// Whether what the core does with a frame of that type depends on the time.
-bool timed(uint8_t type) { return type == EMX_PULL_REPLY || type == EMX_NACK_MCP || type == EMX_PULL; }
+/// Whether what the core does with a frame of that type may depend on the time.
+bool timed(uint8_t type) { return type >= EMX_PULL; }
 
 } // namespace
 

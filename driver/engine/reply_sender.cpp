@@ -12,22 +12,6 @@ namespace {
 
 std::array<uint8_t, EMX_FRAME_MIN> zero_padding{};
 
-/// Bytes of the next frame of a run: the first may be short, the last is what is left.
-uint32_t next_length(const fw_replies &run, uint32_t full)
-{
-    return std::min(run.length, run.len_first ? run.len_first : full);
-}
-
-/// Takes the next frame off the front of a run.
-void step(fw_replies &run, uint32_t length)
-{
-    run.first++;
-    run.position += length;
-    run.length -= length;
-    run.len_first = 0; // from now on full frames
-    run.count--;
-}
-
 } // namespace
 
 void ReplySender::open_window(uint16_t slot, std::span<const Segment> memory)
@@ -57,28 +41,28 @@ bool ReplySender::add(const fw_replies &run, int socket)
     return true;
 }
 
-// One frame into message `slot`; 0 when the iovecs do not suffice.
-uint32_t ReplySender::build_frame(const fw_replies &run, uint32_t slot, uint32_t &iovecs)
+// The next frame of the run into message `slot`; false when the iovecs do not suffice.
+bool ReplySender::build_frame(fw_replies &run, uint32_t slot, uint32_t &iovecs)
 {
-    constexpr uint32_t header = FW_REPLY_HEADER;
-    const uint32_t length = next_length(run, sizes_.reply);
-    fw_reply_place(headers_[slot].data(), run.first, run.position, length);
+    const uint32_t header = fw_replies_header(&run);
+    uint32_t position = 0;
+    const uint32_t length = fw_replies_take(&run, headers_[slot].data(), &position);
     iovec *io = &iovecs_[iovecs];
     const uint32_t room = iovecs_max - iovecs;
     if (room < 3)
-        return 0;
+        return false;
     io[0] = {headers_[slot].data(), header};
-    const uint64_t from = uint64_t{run.window_offset} + run.position;
+    const uint64_t from = uint64_t{run.window_offset} + position;
     uint32_t used = windows_[run.window].describe(from, length, io + 1, room - 2);
     if (used == 0)
-        return 0;
+        return false;
     used++;
     if (header + length < EMX_FRAME_MIN)
         io[used++] = {zero_padding.data(), EMX_FRAME_MIN - header - length};
     messages_[slot].msg_hdr.msg_iov = io;
     messages_[slot].msg_hdr.msg_iovlen = used;
     iovecs += used;
-    return length;
+    return true;
 }
 
 // Frames from the front of the queue that leave by the same socket.
@@ -90,23 +74,24 @@ uint32_t ReplySender::build(int socket)
         while (run.count > 0) {
             if (frames == batch_max)
                 return frames;
-            std::memcpy(headers_[frames].data(), at(i).header.data(), FW_REPLY_HEADER);
-            const uint32_t length = build_frame(run, frames, iovecs);
-            if (length == 0)
+            std::memcpy(headers_[frames].data(), at(i).header.data(), FW_X_DATA_HEADER);
+            if (!build_frame(run, frames, iovecs))
                 return frames;
-            step(run, length);
             frames++;
         }
     }
     return frames;
 }
 
-void ReplySender::advance(uint32_t frames)
+/// Takes frames off the front of the queue, which were sent, or failed.
+void ReplySender::advance(uint32_t frames, bool sent)
 {
-    while (frames > 0) {
+    for (; frames > 0; frames--) {
         fw_replies &run = at(0).replies;
-        step(run, next_length(run, sizes_.reply));
-        frames--;
+        const int counter = run.reply.msg.type == EMX_X_DATA ? EMX_CNT_TX_X_DATA : EMX_CNT_TX_PULL_REPLY;
+        emx_count(&counters_, sent ? counter : EMX_CNT_TX_FAILED, 1);
+        uint32_t position = 0;
+        fw_replies_take(&run, nullptr, &position);
         if (run.count == 0) {
             first_ = (first_ + 1) % queue_max;
             count_--;
@@ -123,8 +108,7 @@ int ReplySender::send_batch()
     if (frames == 0) {
         // A window shorter than what the core let through: only a bug, or a cut that needs more pieces
         // than a batch has. Lose the frame rather than stop here for ever.
-        advance(1);
-        emx_count(&counters_, EMX_CNT_TX_FAILED, 1);
+        advance(1, false);
         return 0;
     }
     int sent;
@@ -132,23 +116,23 @@ int ReplySender::send_batch()
         sent = ::sendmmsg(socket, messages_.data(), frames, MSG_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
     if (sent > 0) {
-        emx_count(&counters_, EMX_CNT_TX_PULL_REPLY, static_cast<uint32_t>(sent));
-        advance(static_cast<uint32_t>(sent));
+        advance(static_cast<uint32_t>(sent), true);
         return 0;
     }
     const int why = errno;
     if (why == ENETDOWN)
         return why; // the caller drops all, or tries again
-    emx_count(&counters_, EMX_CNT_TX_FAILED, 1);
-    if (why != EAGAIN)
-        advance(1);
+    if (why == EAGAIN)
+        emx_count(&counters_, EMX_CNT_TX_FAILED, 1);
+    else
+        advance(1, false);
     return why;
 }
 
 void ReplySender::drop_all()
 {
-    for (; count_ > 0; advance(1))
-        emx_count(&counters_, EMX_CNT_TX_FAILED, 1);
+    while (count_ > 0)
+        advance(1, false);
 }
 
 } // namespace emx

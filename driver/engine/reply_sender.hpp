@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Answers PULL requests: runs of pull replies, sent in batches straight from the windows' memory.
+// Answers PULL and X PULL requests: runs of pull replies, or X DATA, sent in batches straight from the
+// windows' memory.
 #pragma once
 
 #include "driver/engine/segments.hpp"
@@ -25,7 +26,7 @@ public:
     /// Also forgets what is still to be sent from it.
     void close_window(uint16_t slot);
 
-    /// Queues the answer to one PULL, for sending on `socket`; false when too many wait.
+    /// Queues the answer to one request, for sending on `socket`; false when too many wait.
     bool add(const fw_replies &run, int socket);
 
     bool pending() const { return count_ != 0; }
@@ -37,7 +38,7 @@ public:
 
 private:
     static constexpr uint32_t batch_max = 16;
-    static constexpr uint32_t queue_max = 64; // power of two
+    static constexpr uint32_t queue_max = 256; // power of two
     static constexpr uint32_t iovecs_max = 1024;
 
     struct Run {
@@ -48,8 +49,8 @@ private:
 
     Run &at(uint32_t i) { return queue_[(first_ + i) % queue_max]; }
     uint32_t build(int socket);
-    uint32_t build_frame(const fw_replies &run, uint32_t slot, uint32_t &iovecs);
-    void advance(uint32_t frames);
+    bool build_frame(fw_replies &run, uint32_t slot, uint32_t &iovecs);
+    void advance(uint32_t frames, bool sent);
 
     const fw_sizes sizes_;
     emx_counters &counters_;

@@ -18,7 +18,9 @@ import textwrap
 import plot
 
 FLOORS = ("floor-ring", "floor-bulk")
-NAMES = {"emx": "EtherMX", "emx-stream": "EtherMX, stream", "floor-ring": "floor: ring",
+NAMES = {"emx": "EtherMX", "emx-stream": "EtherMX, stream",
+         "emx-dialect": "EtherMX, no extension", "emx-lossy-stream": "EtherMX, stream, 1 % loss",
+         "emx-dialect-lossy-stream": "no extension, stream, 1 % loss", "floor-ring": "floor: ring",
          "floor-bulk": "floor: ring + bulk", "tcp": "TCP", "tcp-offloads": "TCP, offloads on"}
 ORDER = list(NAMES)
 
@@ -108,6 +110,12 @@ def print_merits(data):
         latency, r_inf, half = merit(data, what)
         kind = "transmission" if what.endswith("stream") else "end to end"
         lines.append(f"{NAMES[what]} ({kind}): latency {latency:.2f} us, r_inf {r_inf:.0f} MB/s, N1/2 {half:.0f} bytes")
+    for lossy, whole in (("emx-lossy-stream", "emx-stream"), ("emx-dialect-lossy-stream", "emx-stream"),
+                         ("emx", "emx-dialect")):
+        for length in sorted(data.get(lossy, {})):
+            slower = ratio(data, lossy, [whole], length)
+            if slower and length >= 1 << 20:
+                lines.append(f"{NAMES[lossy]}, {length} bytes: {1 / slower:.2f} of the throughput of {NAMES[whole]}")
     print("\n".join(lines))
     return lines
 

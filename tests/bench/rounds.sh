@@ -85,8 +85,26 @@ bench_one() {
     tcp-offloads) netlab_offloads on && bench_tcp "$csv" ;;
     emx) bench_pair "$csv" "$perf" -- "$perf" -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
     emx-stream) bench_pair "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
+    emx-dialect) EMX_EXTENSION=0 bench_pair "$csv" "$perf" -- "$perf" -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
+    emx-lossy-stream) bench_lossy "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
+    emx-dialect-lossy-stream) EMX_EXTENSION=0 bench_lossy "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 \
+        "${lengths[@]}" ;;
     *) echo "nothing is called \"$1\" here" >&2; return 1 ;;
     esac
+}
+
+# bench_pair while one frame in a hundred is lost each way.
+bench_lossy() {
+    local status host
+    for host in 1 2; do
+        netlab_loss "$host" 10 || return
+    done
+    bench_pair "$@"
+    status=$?
+    for host in 1 2; do
+        netlab_loss_off "$host" || return
+    done
+    return $status
 }
 
 bench_tcp() {

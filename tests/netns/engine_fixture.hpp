@@ -63,6 +63,8 @@ public:
     std::string describe(int side);
     void transfer(const std::vector<std::byte> &source, std::vector<std::byte> &target, unsigned pieces);
 
+    bool x_pulls = false; ///< side 0 agreed to the extension
+
 private:
     std::unique_ptr<Device> devices_[2];
     std::unique_ptr<Port> ports_[2];

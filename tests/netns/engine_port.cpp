@@ -83,12 +83,17 @@ TEST_CASE("engine__large_messages_arrive_whole", "[netns][engine]")
     INFO(spec);
     TwoHosts hosts;
     Pair pair(hosts, spec);
+    pair.x_pulls = GENERATE(false, true);
     for (uint32_t bytes : {1u, 27u, 4096u, 4097u, 100000u, 1u << 20, 16u << 20})
         large(pair, bytes, 1);
     large(pair, 1000000, 7);
     large(pair, 500000, 256);
-    CHECK(pair.port(1).counters().v[EMX_CNT_PULL_PLACED] > 0);
-    CHECK(pair.port(1).counters().v[EMX_CNT_RESEND_PULL] == 0);
+    const emx_counters &counters = pair.port(1).counters();
+    CHECK(counters.v[EMX_CNT_PULL_PLACED] > 0);
+    CHECK((counters.v[EMX_CNT_RX_X_DATA] > 0) == pair.x_pulls);
+    CHECK((counters.v[EMX_CNT_RX_PULL_REPLY] > 0) == !pair.x_pulls);
+    if (!pair.x_pulls) // else a fraction of a millisecond without this process makes it ask again
+        CHECK(counters.v[EMX_CNT_RESEND_PULL] == 0);
 }
 
 TEST_CASE("engine__after_a_pull_the_agent_still_answers_and_nothing_comes_twice", "[netns][engine]")
@@ -118,8 +123,11 @@ TEST_CASE("engine__several_pulls_share_the_wire", "[netns][engine]")
     Pair pair(hosts, "eth0:W");
     const std::vector<std::byte> source = pattern(3000000, 9);
     std::vector<std::vector<std::byte>> targets(4, std::vector<std::byte>(source.size()));
-    for (std::size_t i = 0; i < targets.size(); i++)
+    const int kind = GENERATE(0, 1, 2); // of the dialect, of both, of the extension
+    for (std::size_t i = 0; i < targets.size(); i++) {
+        pair.x_pulls = kind == 2 || (kind == 1 && i % 2);
         pair.begin(source, targets[i], static_cast<uint8_t>(i), i + 1, 3);
+    }
     for (std::size_t i = 0; i < targets.size(); i++)
         pair.finish();
     for (const auto &target : targets)
@@ -132,6 +140,7 @@ TEST_CASE("engine__two_boards_of_one_host_talk_over_lo", "[netns][engine]")
     INFO(spec);
     TwoHosts hosts;
     Pair pair(hosts, spec, 0, 0);
+    pair.x_pulls = GENERATE(false, true); // which does not go that way
     CHECK(pair.port(0).peer_is_local(pair.peer(0)));
     for (uint32_t bytes : {0u, 32u})
         round_trip(pair, EMX_TINY, bytes);

@@ -44,7 +44,7 @@ void send_frame(int socket, uint8_t type, uint8_t endpoint, std::size_t bytes)
     frame[12] = EMX_ETHERTYPE >> 8;
     frame[13] = EMX_ETHERTYPE & 0xff;
     frame[16] = type;
-    frame[31] = endpoint;
+    frame[type == EMX_X_DATA ? 17 : 31] = endpoint;
     REQUIRE(::send(socket, frame.data(), frame.size(), 0) == static_cast<ssize_t>(frame.size()));
 }
 
@@ -81,21 +81,21 @@ TEST_CASE("engine__a_group_sends_pull_replies_to_its_second_member", "[netns][en
     CHECK(types_at(first.get()) == std::vector<int>{EMX_TINY, EMX_PULL_REPLY});
     CHECK(types_at(second.get()) == std::vector<int>{EMX_TINY, EMX_PULL_REPLY}); // not a member yet
 
-    CHECK_FALSE(steer_group(first.get(), reply_chooser(0)));
+    CHECK_FALSE(steer_group(first.get(), reply_chooser({})));
     CHECK(errno == EPERM);
     {
         const Fd guest = bound_socket(closed_filter(), interface);
         REQUIRE(join_group(guest.get(), *group));
-        REQUIRE(steer_group(guest.get(), reply_chooser(0)));
+        REQUIRE(steer_group(guest.get(), reply_chooser({})));
     }
     send_types(sender.get(), {EMX_PULL_REPLY});
     CHECK(types_at(first.get()) == std::vector<int>{EMX_PULL_REPLY}); // the only member has all
     types_at(second.get());
 
     REQUIRE(join_group(second.get(), *group));
-    send_types(sender.get(), {EMX_TINY, EMX_PULL_REPLY, EMX_PULL, EMX_PULL_REPLY});
-    CHECK(types_at(first.get()) == std::vector<int>{EMX_TINY, EMX_PULL});
-    CHECK(types_at(second.get()) == std::vector<int>{EMX_PULL_REPLY, EMX_PULL_REPLY});
+    send_types(sender.get(), {EMX_TINY, EMX_PULL_REPLY, EMX_PULL, EMX_X_DATA, EMX_X_PULL, EMX_PULL_REPLY});
+    CHECK(types_at(first.get()) == std::vector<int>{EMX_TINY, EMX_PULL, EMX_X_PULL});
+    CHECK(types_at(second.get()) == std::vector<int>{EMX_PULL_REPLY, EMX_X_DATA, EMX_PULL_REPLY});
 
     hosts.run(1, "ip link set eth0 down && ip link set eth0 up");
     hosts.run(0,
@@ -111,12 +111,18 @@ TEST_CASE("engine__filters_tell_a_full_reply_by_its_length", "[netns][engine]")
 {
     fw_sizes sizes;
     fw_sizes_w(&sizes);
-    CHECK(full_reply_frame(sizes) == 0); // a MEDIUM frame gets longer
+    CHECK(full_frames(sizes, 9000).reply == 0); // a MEDIUM frame gets longer
+    CHECK(full_frames(sizes, 9000).x_data == 9014);
+    CHECK(full_frames(sizes, 4130).x_data == 0);
     REQUIRE(fw_sizes_n(&sizes, 1500) == 0);
-    CHECK(full_reply_frame(sizes) == 0); // a MEDIUM frame is accepted up to 2048 bytes of data
+    CHECK(full_frames(sizes, 1500).reply == 0); // a MEDIUM frame is accepted up to 2048 bytes of data
+    CHECK(full_frames(sizes, 1500).x_data == 0);
+    CHECK(full_frames(sizes, 65535).x_data == 65535);
     REQUIRE(fw_sizes_n(&sizes, 9000) == 0);
-    const uint32_t full = full_reply_frame(sizes);
-    REQUIRE(full == 9000);
+    const FullFrames both = full_frames(sizes, 9000);
+    REQUIRE(both.reply == 9000);
+    REQUIRE(both.x_data == 9014);
+    const std::size_t full = both.reply;
 
     TwoHosts hosts;
     const Fd sender = bound_socket(closed_filter(), index_of(hosts, 0));
@@ -124,18 +130,20 @@ TEST_CASE("engine__filters_tell_a_full_reply_by_its_length", "[netns][engine]")
     const Fd ring = bound_socket(open_filter, interface);
     const auto group = found_group(ring.get());
     REQUIRE(group);
-    REQUIRE(steer_group(ring.get(), reply_chooser(full)));
-    const Fd bulk = bound_socket(reply_filter(any_mac, 3, full), interface);
+    REQUIRE(steer_group(ring.get(), reply_chooser(both)));
+    const Fd bulk = bound_socket(reply_filter(any_mac, 3), interface);
     REQUIRE(join_group(bulk.get(), *group));
-    const Fd agent = bound_socket(agent_filter(any_mac, {}, full), interface);
+    const Fd agent = bound_socket(agent_filter(any_mac, {}, both), interface);
 
-    for (const std::size_t bytes : {std::size_t{full}, std::size_t{full} - 1, std::size_t{EMX_FRAME_MIN}}) {
-        for (const uint8_t endpoint : {2, 3})
-            send_frame(sender.get(), EMX_PULL_REPLY, endpoint, bytes);
-        CHECK(types_at(bulk.get()) == std::vector<int>{EMX_PULL_REPLY}); // that of endpoint 3
-        CHECK(types_at(ring.get()).empty());
-        CHECK(types_at(agent.get()).empty());
-    }
+    for (const std::size_t bytes : {full + 14, full, full - 1, std::size_t{EMX_FRAME_MIN}})
+        for (const int type : {EMX_PULL_REPLY, EMX_X_DATA}) {
+            CAPTURE(bytes, type);
+            for (const uint8_t endpoint : {2, 3})
+                send_frame(sender.get(), static_cast<uint8_t>(type), endpoint, bytes);
+            CHECK(types_at(bulk.get()) == std::vector<int>{type}); // that of endpoint 3
+            CHECK(types_at(ring.get()).empty());
+            CHECK(types_at(agent.get()).empty());
+        }
     send_frame(sender.get(), EMX_MEDIUM, 3, full - 1);
     CHECK(types_at(bulk.get()).empty());
     CHECK(types_at(ring.get()) == std::vector<int>{EMX_MEDIUM});
@@ -150,7 +158,7 @@ TEST_CASE("engine__what_takes_the_filters_place_passes_the_same_frames", "[netns
     const Fd sender = bound_socket(closed_filter(), index_of(hosts, 0));
     const int interface = index_of(hosts, 1);
     const Fd receiver = bound_socket(endpoint_filter(mac, endpoint, false), interface);
-    const Fd bulk = bound_socket(reply_filter(mac, endpoint, 0), interface);
+    const Fd bulk = bound_socket(reply_filter(mac, endpoint), interface);
     unsigned passed = 0, replies = 0;
     for (unsigned type = 0; type < 128; type++) {
         // Right and wrong where the endpoint's number is for some type, and in the address.

@@ -62,6 +62,7 @@ void AgentBoard::fill_record()
     r.mtu = plan_.facts.mtu;
     r.numa_node = plan_.facts.numa_node;
     r.sizes = plan_.sizes;
+    r.x_frame = x_frame_max(plan_.facts.mtu);
     copy_text(r.interface, sizeof(r.interface), plan_.spec.interface);
     copy_text(r.driver, sizeof(r.driver), plan_.facts.driver);
     board_.mac = r.mac;
@@ -84,7 +85,7 @@ bool AgentBoard::open_sockets()
 
 FilterProgram AgentBoard::own_filter() const
 {
-    return agent_filter(board_.mac, claimed_, full_reply_frame(plan_.sizes));
+    return agent_filter(board_.mac, claimed_, full_frames(plan_.sizes, plan_.facts.mtu));
 }
 
 Fd AgentBoard::open_interface() const
@@ -101,7 +102,7 @@ bool AgentBoard::steer_replies(uint16_t group)
     // The endpoint's own sockets have locked filters, which bars their group's program as well.
     const Fd guest = make_packet_socket(closed_filter(), nullptr);
     if (!guest || !bind_packet_socket(guest.get(), plan_.facts.index) || !join_group(guest.get(), group) ||
-        !steer_group(guest.get(), reply_chooser(full_reply_frame(plan_.sizes))))
+        !steer_group(guest.get(), reply_chooser(full_frames(plan_.sizes, plan_.facts.mtu))))
         return false;
     // Two sockets, for a moment, miss nothing.
     Fd socket = open_interface();
@@ -167,8 +168,7 @@ bool AgentBoard::make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &
         return false;
     // Every bound socket costs each frame of the board some 60 ns: the process binds this one when it first
     // pulls.
-    sockets.bulk =
-        make_packet_socket(reply_filter(board_.mac, number, full_reply_frame(plan_.sizes)), nullptr);
+    sockets.bulk = make_packet_socket(reply_filter(board_.mac, number), nullptr);
     if (!sockets.bulk)
         return false;
     sockets.lo = make_packet_socket(endpoint_filter(board_.mac, number, true), &lo);
