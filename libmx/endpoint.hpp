@@ -80,6 +80,8 @@ public:
     [[gnu::hot]] bool progress(Driver driver);
     /// Grows with every frame of a pull that the firmware took or sent without an event for us.
     uint64_t frames_served() const;
+    /// Grows with every question to a partner that was silent; its answer comes soon.
+    uint64_t questions() const { return questions_; }
     /// Now and then a pass for a program that posts many receives: each would be late for the send behind it.
     [[gnu::hot]] void posted_receive();
     /// True while events must wait: progression disabled, or the handler runs.
@@ -192,7 +194,7 @@ private:
     void on_report(const emx_msg &msg);
     void send_report(Partner *partner, bool ask);
     bool describe_early(const Partner *partner, emx_w_x_state &state) const;
-    void repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_state &state);
+    void repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_state &state, uint64_t asked_ns);
     void repeat_lost(TxMessage *tx, uint32_t here);
     uint64_t own_offer() const;
     void agree(Partner *partner, uint64_t offer);
@@ -234,6 +236,13 @@ private:
     void serve_connects(Partner *partner, uint64_t time);
     void serve_probe(Partner *partner, uint64_t time);
     uint64_t resend_due(const TxMessage *tx) const;
+    // asking (reliab/question.cpp)
+    void ask_when_silent(Partner *partner, uint64_t time);
+    [[gnu::noinline]] void ask_for_room(Partner *partner);
+    void ask(Partner *partner, uint64_t time);
+    uint64_t question_due(const Partner *partner) const;
+    void owe_answer(Partner *partner);
+    uint64_t answered_question(Partner *partner, const emx_msg &report);
     void check_budgets(uint64_t time);
     void give_up(Partner *partner);
 
@@ -252,6 +261,7 @@ private:
     [[gnu::hot]] void update_done(Partner *partner);
     [[gnu::hot]] void owe_ack(Partner *partner);
     void send_ack(Partner *partner);
+    static void acknowledged(Partner *partner);
     [[gnu::noinline]] void send_due_acks();
     [[gnu::noinline]] void ack_soon(Partner *partner);
     [[gnu::noinline]] void hurry_acks();
@@ -354,6 +364,7 @@ private:
     uint64_t default_budget_ns_ = 0; ///< of requests posted from now on; 0 = the partner limit
     uint64_t completions_ = 0;
     uint64_t timer_ns_ = ~uint64_t{0}; ///< earliest deadline known
+    uint64_t questions_ = 0;
     Partner *acked_ = nullptr; ///< whose ack_seen is to be acted upon
     std::vector<Partner *> due_acks_; ///< to be acknowledged at the end of the pass
     Partner *unstamped_ = nullptr; ///< owe an ack since a time not read yet

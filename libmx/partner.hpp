@@ -8,6 +8,8 @@
 
 #include "libmx/device.hpp"
 #include "libmx/match/indexed_fifo.hpp"
+#include "libmx/reliab/flight.hpp"
+#include "libmx/reliab/round_trip.hpp"
 
 #include "driver/core/fw.h"
 #include "myriexpress.h"
@@ -38,7 +40,7 @@ struct TxMessage {
     bool notified = false; ///< RNDV: NOTIFY seen
     bool has_window = false;
     bool zombie = false; ///< completed before its ack, counted by the endpoint
-    bool hurried = false; ///< repeated because a report showed that it was lost
+    uint8_t hurried = 0; ///< repeats because a report showed that it was lost
     uint64_t sent_ns = 0; ///< last transmission
     uint64_t first_ns = 0;
 };
@@ -109,6 +111,7 @@ struct Partner {
     bool active = false; ///< in the endpoint's list of partners with timers
     bool ack_owed = false;
     bool ack_now = false;
+    bool answer_owed = false; ///< it asked for a report
     bool ack_listed = false; ///< ack_seen is to be acted upon
     bool stamp_listed = false; ///< in the endpoint's list of acks without a time
     bool heard = false; ///< anything came since the last probe timer
@@ -118,13 +121,12 @@ struct Partner {
     uint16_t ack_seen = 1; ///< latest ack a message carried; tx_oldest follows it, Endpoint::take_acks
     uint16_t rx_match = 1, rx_done = 1, rx_acked = 1;
     uint8_t connect_number = 0;
-    uint32_t ack_counter_tx = 0, ack_counter_rx = 0;
-    uint32_t pulls = 0; ///< under way from it
+    Flight flight;
     uint32_t frames_out = 0; ///< unacknowledged eager frames
     uint32_t frames_in = 0; ///< eager frames taken since the last ack
 
     uint64_t ack_since_ns = 0; ///< 0: not stamped yet
-    uint64_t probe_ns = 0;
+    uint64_t patience_ns = 0; ///< after a message that is not acknowledged, until its timers are served
 
     TxMessage *unacked = nullptr, *unacked_tail = nullptr;
     TxMessage *waiting = nullptr, *waiting_tail = nullptr;
@@ -141,6 +143,11 @@ struct Partner {
     Partner *acked_next = nullptr; ///< while ack_listed
     Partner *unstamped_next = nullptr; ///< while stamp_listed
     void *user_context = nullptr;
+    uint32_t ack_counter_tx = 0, ack_counter_rx = 0;
+    uint32_t pulls = 0; ///< under way from it
+    uint64_t probe_ns = 0;
+    RoundTrip round_trip;
+    Question question;
     uint32_t report_tx = 0, report_rx = 0; ///< counters of the newest report sent and taken
     uint64_t offer = 0; ///< of the extension, by which this session agreed to ours; 0: no agreement
 };

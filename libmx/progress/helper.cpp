@@ -29,12 +29,14 @@ bool Context::helper_pass()
         // A thread inside a blocking call does all this itself.
         if (!lock || !slot.endpoint || slot.endpoint->closing() || slot.users)
             continue;
+        const uint64_t questions = slot.endpoint->questions();
         for (unsigned passes = 0; passes < passes_max; ++passes) {
             uint64_t before = slot.endpoint->frames_served();
             if (!slot.endpoint->progress(Driver::helper) && slot.endpoint->frames_served() == before)
                 break;
             worked = true;
         }
+        worked |= slot.endpoint->questions() != questions;
     }
     return worked;
 }

@@ -20,6 +20,8 @@ constexpr unsigned looks_when_asked = 2;
 constexpr unsigned looks_when_waiting = 8;
 // So many empty calls take about as long as a busy poll of a microsecond.
 constexpr unsigned calls_per_us = 4;
+// Timers of thousands of partners shall not take all time.
+constexpr unsigned rest_per_partner_ns = 500;
 
 } // namespace
 
@@ -119,12 +121,15 @@ void Endpoint::serve_timers(uint64_t time)
     take_acks();
     timer_ns_ = ~uint64_t{0};
     uint64_t ack_delay = uint64_t(context_.conf().ack_delay_ms) * 1000000;
+    uint64_t rest_ns = 0;
     for (Partner *partner = active_, *next; partner; partner = next) {
         next = partner->active_next;
+        rest_ns += rest_per_partner_ns;
         if (partner->connects)
             serve_connects(partner, time);
         if (partner->unacked)
             serve_resends(partner, time);
+        ask_when_silent(partner, time);
         serve_probe(partner, time);
         if (partner->ack_owed && partner->ack_since_ns) {
             if (time >= partner->ack_since_ns + ack_delay)
@@ -141,6 +146,7 @@ void Endpoint::serve_timers(uint64_t time)
         partner->active = false;
     }
     check_budgets(time);
+    timer_ns_ = std::max(timer_ns_, time + rest_ns);
 }
 
 uint64_t Endpoint::next_deadline(uint64_t time)

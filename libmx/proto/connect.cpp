@@ -40,6 +40,8 @@ Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep
     partner->remote_ep = remote_ep;
     const auto shared = static_cast<uint32_t>(context_.conf().shared_rndv_threshold);
     const bool local = peer != ~uint32_t{0} && port_->peer_is_local(peer);
+    partner->patience_ns = uint64_t(context_.conf().resend_ms) * 1000000;
+    partner->flight.open(static_cast<uint32_t>(context_.conf().window_frames));
     partner->eager_max = local && shared ? std::min(shared, board_.medium_max) : eager_max_;
     set_session(partner.get(), EMX_SESSION_NONE);
     // A coarse clock: a peer that remembers an older life of ours must not find our counter too low (7.6).
@@ -209,6 +211,9 @@ void Endpoint::agree(Partner *partner, uint64_t offer)
     if (partner->offer || !agreed_version(own_offer(), offer))
         return;
     partner->offer = offer;
+    partner->flight.bound(emx_offer_frames(offer));
+    if (partner->takes_reports())
+        partner->patience_ns = partner->round_trip.patience_ns();
     count(EMX_CNT_EXTENSION_AGREED);
 }
 

@@ -77,13 +77,15 @@ void Endpoint::stamp_acks(uint64_t time)
 void Endpoint::send_due_acks()
 {
     for (Partner *partner : due_acks_)
-        if (partner->ack_now)
+        if (partner->ack_now || partner->answer_owed)
             send_ack(partner);
     due_acks_.clear();
 }
 
 void Endpoint::send_ack(Partner *partner)
 {
+    if (partner->answer_owed) [[unlikely]]
+        return send_report(partner, false);
     emx_msg msg{};
     msg.type = EMX_TRUC;
     msg.remote_ep = partner->remote_ep;
@@ -92,6 +94,12 @@ void Endpoint::send_ack(Partner *partner)
     msg.ack = partner->rx_done;
     msg.u.truc.counter = ++partner->ack_counter_tx;
     port_->send(msg, nullptr);
+    acknowledged(partner);
+}
+
+/// Nothing is owed for what has come until now.
+void Endpoint::acknowledged(Partner *partner)
+{
     partner->rx_acked = partner->rx_done;
     partner->ack_owed = partner->ack_now = false;
     partner->ack_since_ns = 0;

@@ -16,7 +16,7 @@ void Endpoint::fail_partner(Partner *partner, int code, bool drop_messages)
     partner->state = PartnerState::dead;
     partner->dead_code = code;
     tell_death(partner);
-    partner->ack_owed = partner->ack_now = false;
+    partner->ack_owed = partner->ack_now = partner->answer_owed = false;
     fail_sends(partner, code);
     fail_connects(partner, code);
     fail_incoming(partner, code, drop_messages);

@@ -12,8 +12,6 @@ namespace {
 
 constexpr unsigned state_numbers = 128; // that the bits of a report stand for
 constexpr int overtaking = 3; // what so many numbers have passed is lost, not late
-constexpr uint64_t patience_ns = 100000; // so is what was sent longer ago
-constexpr uint64_t repeat_ns = 1000000; // between two repeats of a message for reports
 
 void set_bit(emx_w_x_state &state, unsigned i) { state.here[i / 8] |= static_cast<uint8_t>(1u << i % 8); }
 bool has_bit(const emx_w_x_state &state, unsigned i) { return state.here[i / 8] >> i % 8 & 1; }
@@ -85,6 +83,8 @@ void Endpoint::send_report(Partner *partner, bool ask)
     msg.u.report.ask = ask;
     port_->send(msg, reinterpret_cast<std::byte *>(&frame.state));
     port_->flush(); // the state is on the stack
+    partner->answer_owed = false;
+    acknowledged(partner);
 }
 
 void Endpoint::on_report(const emx_msg &msg)
@@ -106,15 +106,18 @@ void Endpoint::on_report(const emx_msg &msg)
     take_acks();
     if (partner->state != PartnerState::connected)
         return;
-    if (msg.data_len)
-        repeat_missing(partner, msg.ack, state);
-    if (msg.u.report.ask && partner->takes_reports())
-        send_report(partner, false);
+    const uint64_t asked_ns = answered_question(partner, msg);
+    if (msg.data_len || asked_ns)
+        repeat_missing(partner, msg.ack, state, asked_ns);
+    if (msg.u.report.ask && partner->takes_reports() && !lingering_)
+        owe_answer(partner);
 }
 
-/// Repeats what others have overtaken, but for the fragments that are there.
-void Endpoint::repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_state &state)
+/// Repeats what others have overtaken, or a question of that time (0: none), but for the fragments that
+/// are there.
+void Endpoint::repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_state &state, uint64_t asked_ns)
 {
+    const RoundTrip &round_trip = partner->round_trip;
     const int newest = highest_bit(state);
     const uint64_t time = now();
     for (TxMessage *tx = partner->unacked; tx; tx = tx->next) {
@@ -129,12 +132,17 @@ void Endpoint::repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_stat
             here = emx_get32(state.frags);
         else if (tx->header.seq == emx_get16(state.other))
             here = emx_get32(state.other_frags);
-        if (place > newest && here == 0)
-            return; // nothing tells that it is lost
+        const bool asked = tx->sent_ns + round_trip.disorder_ns() < asked_ns;
+        const bool overtaken = place < newest || here >> (tx->frames - 1) & 1;
+        if (!overtaken && !asked)
+            continue; // nothing tells that it is lost; the rest of its fragments may be under way
         const uint64_t age = time - tx->sent_ns;
-        const bool lost = newest - place >= overtaking || age > patience_ns;
-        if (tx->hurried ? age > repeat_ns : lost)
+        const bool lost = newest - place >= overtaking || age > round_trip.lateness_ns();
+        // Some never arrive, as on a link that takes no frames so long: ever more rarely.
+        if (tx->hurried ? age > round_trip.patience_ns(tx->hurried - 1u) : asked || lost) {
+            partner->flight.halve(tx->header.seq, partner->tx_next);
             repeat_lost(tx, here);
+        }
     }
 }
 

@@ -22,8 +22,7 @@ bool Endpoint::may_send(const Partner *partner, const TxMessage *tx) const
         return false;
     if (seq::distance(partner->tx_next, partner->tx_oldest) >= numbers_out_max) [[unlikely]]
         return false;
-    uint32_t window = static_cast<uint32_t>(context_.conf().window_frames);
-    if (partner->frames_out + tx->frames <= window) [[likely]]
+    if (partner->frames_out + tx->frames <= partner->flight.limit) [[likely]]
         return true;
     return partner->frames_out == 0;
 }
@@ -64,7 +63,7 @@ void Endpoint::number_and_send(TxMessage *tx)
     activate(partner);
     transmit(tx);
     tx->first_ns = tx->sent_ns;
-    timer_ns_ = std::min(timer_ns_, resend_due(tx));
+    timer_ns_ = std::min(timer_ns_, tx->sent_ns + partner->patience_ns);
 }
 
 void Endpoint::enqueue(TxMessage *tx)
@@ -77,14 +76,18 @@ void Endpoint::enqueue(TxMessage *tx)
     (partner->waiting_tail ? partner->waiting_tail->next : partner->waiting) = tx;
     partner->waiting_tail = tx;
     activate(partner);
+    if (partner->flight.narrowed())
+        ask_for_room(partner);
 }
 
 void Endpoint::pump(Partner *partner)
 {
+    if (partner->waiting)
+        partner->flight.widen(partner->tx_oldest, partner->tx_next);
     while (TxMessage *tx = partner->waiting) {
         bool withdrawn = tx->header.type == EMX_RNDV && !tx->request && tx->notified;
         if (!withdrawn && (!may_send(partner, tx) || !give_window(tx)))
-            return;
+            return partner->flight.narrowed() ? ask_for_room(partner) : void();
         partner->waiting = tx->next;
         if (!partner->waiting)
             partner->waiting_tail = nullptr;
@@ -118,7 +121,8 @@ void Endpoint::transmit_fragments(TxMessage *tx, uint32_t here)
 /// A repeat before its timer ends, without the fragments that are known to be there.
 void Endpoint::repeat_lost(TxMessage *tx, uint32_t here)
 {
-    tx->hurried = true;
+    tx->hurried = static_cast<uint8_t>(std::min(tx->hurried + 1, 255));
+    tx->partner->question.since_ns = now();
     count(EMX_CNT_RESEND_MESSAGE);
     if (tx->header.type != EMX_MEDIUM)
         return transmit(tx);

@@ -182,12 +182,13 @@ bool ShmPort::judge(Incoming &in, const emx_msg &msg)
     event_.local_ep = self_.endpoint;
     const bool eager = msg.type == EMX_TINY || msg.type == EMX_SMALL || msg.type == EMX_MEDIUM;
     const bool bare = msg.type == EMX_RNDV || msg.type == EMX_NOTIFY || msg.type == EMX_TRUC;
+    const bool report = msg.type == EMX_X_REPORT; // behind what it speaks of, and so by the same way
     pkt_.msg = event_;
     pkt_.exponent = EMX_MEDIUM_EXPONENT_W;
     int why = 0;
-    if (!eager && !bare)
+    if (!eager && !bare && !report)
         why = EMX_CNT_DROP_TYPE;
-    else if (bare && msg.data_len != 0)
+    else if (!eager && msg.data_len > (report ? EMX_X_STATE_LEN : 0))
         why = EMX_CNT_DROP_DATA_PART;
     else if (msg.session != self_.session)
         why = EMX_CNT_DROP_SESSION;

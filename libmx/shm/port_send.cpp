@@ -13,7 +13,7 @@ uint64_t key_of(uint32_t peer, uint8_t endpoint) { return uint64_t{peer} << 8 | 
 bool carried(uint8_t type)
 {
     return type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM || type == EMX_RNDV ||
-           type == EMX_NOTIFY || type == EMX_TRUC;
+           type == EMX_NOTIFY || type == EMX_TRUC || type == EMX_X_REPORT;
 }
 
 bool begins_message(const emx_msg &msg)

@@ -67,6 +67,11 @@ void Network::carry(Station &from, Station &to, const Frame &frame)
     uint64_t delay = looped ? us : faults.latency + rng_.below(faults.jitter + 1) + frame.size();
     if (!looped && rng_.chance(faults.reorder))
         delay += rng_.below(faults.reorder_delay + 1);
+    if (faults.in_order) {
+        uint64_t &latest = latest_[{from.station_mac(), to.station_mac()}];
+        latest = std::max(latest + 1, world_.now() + delay);
+        delay = latest - world_.now();
+    }
     Frame copy = frame;
     if (!looped && rng_.chance(faults.alter))
         alter(copy);

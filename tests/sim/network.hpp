@@ -30,6 +30,7 @@ struct Faults {
     uint64_t latency = 5 * us;
     uint64_t jitter = 0;
     uint64_t reorder_delay = 200 * us;
+    bool in_order = false; ///< a short frame does not overtake a long one, as on one cable
 };
 
 /// Speed and room: what a perfect network lacks, too. Without it a frame never waits for another.
@@ -93,6 +94,7 @@ private:
     std::map<const Station *, uint64_t> sending_; ///< until when a station's own link is busy
     std::map<const Station *, std::deque<uint64_t>> queues_; ///< when what waits for it will be through
     std::map<std::pair<uint32_t, uint32_t>, uint64_t> cuts_;
+    std::map<std::pair<uint64_t, uint64_t>, uint64_t> latest_; ///< arrival, by station and station
 };
 
 } // namespace emx::sim

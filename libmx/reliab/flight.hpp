@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// How many eager frames may be under way to a partner: fewer after a loss, since what drops them is a queue
+// that others fill, too (docs/protocol.md, "Loss of eager messages").
+#pragma once
+
+#include "libmx/reliab/sequence.hpp"
+
+#include <algorithm>
+
+namespace emx {
+
+struct Flight {
+    static constexpr uint32_t least = 4;
+
+    uint32_t limit = 0; ///< frames
+    uint32_t most = 0; ///< what we would send and the receiver holds
+    uint16_t mark = 0; ///< while narrowed: the next change waits until all before this number is there
+
+    /// Some were lost not long ago.
+    bool narrowed() const { return limit < most; }
+    void open(uint32_t frames) { limit = most = frames; }
+    /// The receiver holds no more.
+    void bound(uint32_t frames)
+    {
+        most = std::min(most, frames);
+        limit = std::min(limit, most);
+    }
+    /// That number was lost, and `next` is not sent yet. What is lost of one window counts once.
+    void halve(uint16_t lost, uint16_t next)
+    {
+        if (narrowed() && !reached(lost))
+            return;
+        limit = std::max(limit / 2, std::min(least, most));
+        mark = next;
+    }
+    /// All before `oldest` is there, and there is more to send than may be sent.
+    void widen(uint16_t oldest, uint16_t next)
+    {
+        if (!narrowed() || !reached(oldest))
+            return;
+        ++limit;
+        mark = next;
+    }
+
+private:
+    bool reached(uint16_t number) const { return seq::distance(number, mark) <= seq::number_mask / 2; }
+};
+
+} // namespace emx
