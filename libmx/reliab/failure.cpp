@@ -100,6 +100,8 @@ void Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
         else
             free_incoming(in);
     }
+    if (pulls_waiting_)
+        retry_pulls(); // those of others have their turn now
 }
 
 void Endpoint::give_up(Partner *partner) { fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false); }
@@ -190,6 +192,8 @@ void Endpoint::check_budgets(uint64_t time)
                 complete_send(tx, MX_STATUS_TIMEOUT, 0);
         }
     });
+    if (pulls_waiting_)
+        retry_pulls(); // one whose time was over had a turn
 }
 
 } // namespace emx
