@@ -141,6 +141,9 @@ public:
 
     virtual std::vector<PeerInfo> peers(uint32_t board) = 0;
     virtual std::optional<uint64_t> nic_id_of(const std::string &host_name) = 0;
+    /// For who misses a name: waits a moment and says true while this host has only just begun to hear of
+    /// others.
+    virtual bool wait_for_names() { return false; }
     virtual std::optional<std::string> name_of(uint64_t nic_id) = 0;
     virtual bool set_host_name(uint32_t board, const std::string &name, DeviceError &error) = 0;
 

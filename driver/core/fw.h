@@ -46,6 +46,10 @@ int fw_sizes_n(struct fw_sizes *s, __u32 mtu);
 /* ---- peer table (section 6.1); lives in host memory, may be mapped by several processes ---- */
 
 #define FW_PEER_NAMED 1u /* name[] is valid */
+#define FW_PEER_LEARNED 2u /* it told its name itself */
+#define FW_PEER_HEARD 4u /* serial is that of its last beacon */
+#define FW_PEER_ASK 8u /* the name may have changed: ask for it again */
+#define FW_PEER_DOUBTED 16u /* another board took its name: forgotten unless it says so again */
 
 struct fw_peer {
 	__u64 mac; /* 48 bits, first octet most significant; 0 = unused */
@@ -83,8 +87,18 @@ int fw_peer_add(struct fw_peers *t, __u64 mac);
  * the MAC is not unicast or another peer's, or too many have changed. One writer.
  */
 int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac);
-/* Sets or, with NULL, clears a peer's name. One writer. */
+/* Gives a peer a name or, with NULL, takes it away. One writer. */
 void fw_peer_name(struct fw_peers *t, __u32 i, const char *name);
+/*
+ * A peer told its name. A name that fw_peer_name gave stays. When another peer had told the same
+ * one, that is forgotten, since a board that comes with a new address is a new peer; if the other
+ * tells it again, both have it. One writer.
+ */
+void fw_peer_learn(struct fw_peers *t, __u32 i, const char *name);
+/* The first peer from index i on that is to be asked for its name, or -1. */
+int fw_peer_to_ask(struct fw_peers *t, __u32 i);
+/* The first peer of that name, or -1. Any thread. */
+int fw_peer_by_name(struct fw_peers *t, const char *name);
 /*
  * Copies the name of peer i, with its NUL, into name[EMX_NAME_MAX]; 0, or -1 (and an empty name)
  * when i has none. Any thread: never a mixture of an old and a new name.
@@ -519,6 +533,33 @@ struct fw_place {
 #define FW_PLACES_MAX 32
 /* The same for the first max <= FW_PLACES_MAX of them, and for X PULLs too; returns how many. */
 __u32 fw_expect(const struct fw_endpoint *ep, int slot, __u32 max, struct fw_place *place);
+
+/* ---- beacons (section 6.4), for the host that answers host queries ---- */
+
+struct fw_beacons {
+	__u64 due; /* of the next; fw_beacons_next moves it */
+	__u32 serial; /* of this daemon */
+	__u32 random;
+	__u8 left; /* a second apart */
+};
+
+/*
+ * Also when a board's name or address changes, with a new serial, and when its link comes up or its
+ * table is open again.
+ */
+void fw_beacons_start(struct fw_beacons *s, __u32 serial, __u64 now);
+/*
+ * What a FW_FX_BEACON of a board that is not this host's own tells. One that is new here, or has
+ * restarted, hears of us soon: by a beacon or, when the table is closed, by a host query
+ * (fw_peer_to_ask), which also goes to who may have changed its name.
+ */
+void fw_beacons_heard(struct fw_beacons *s, struct fw_peers *peers, __u32 peer, __u32 serial,
+		      __u64 now);
+/*
+ * The board's next beacon: EMX_BEACON_LEN bytes in frame when it is due and the table is open, else
+ * 0. A host whose link is down does not call this.
+ */
+__u32 fw_beacons_next(struct fw_beacons *s, const struct fw_board *b, __u64 now, void *frame);
 
 /* ---- MEDIUM reassembly bookkeeping, for the library (section 9) ---- */
 

@@ -567,7 +567,7 @@ static inline int check_outer(__u64 self, const __u8 *frame, struct fw_pkt *pkt)
 	pkt->tag = (__u16)second;
 	pkt->msg.type = type;
 	if (FW_UNLIKELY(self && pkt->dst_mac != self &&
-			!(type == EMX_RAW && pkt->dst_mac == 0xffffffffffffull)))
+			!(type == EMX_RAW && pkt->dst_mac == EMX_MAC_BROADCAST)))
 		return EMX_CNT_DROP_NOT_OURS;
 	if (FW_UNLIKELY(pkt->src_mac == 0 || fw_mac_is_group(pkt->src_mac) || pkt->src_mac == self))
 		return EMX_CNT_DROP_BAD_SOURCE;

@@ -180,9 +180,26 @@ static int is_host_matter(struct fw_board *b, const struct fw_pkt *pkt, struct f
 
 /* ---- demultiplexing ---- */
 
+/* Strangers may introduce themselves while the table is open. */
+static FW_COLD int stranger(const struct fw_board *b, struct fw_pkt *pkt, struct fw_fx *fx)
+{
+	__u8 type = pkt->msg.type;
+
+	if (type == EMX_RAW && !b->peers->open) { /* said to all: nothing is wrong */
+		fw_count(b->counters, EMX_CNT_RX_RAW);
+		return 0;
+	}
+	if (!b->peers->open || (type != EMX_CONNECT && type != EMX_HOST_QUERY &&
+				type != EMX_HOST_REPLY && type != EMX_RAW))
+		return fw_drop(fx, EMX_CNT_DROP_UNKNOWN_PEER);
+	pkt->msg.peer = ~0u;
+	describe_host(pkt, FW_FX_PEER, fx);
+	return 0;
+}
+
 /*
  * The peer is the source MAC, or the board that a beacon tells; the tag says only where to look
- * first. Strangers may introduce themselves while the table is open.
+ * first. fx->kind is FW_FX_NONE before.
  */
 static int find_peer(const struct fw_board *b, struct fw_pkt *pkt, struct fw_fx *fx)
 {
@@ -194,12 +211,7 @@ static int find_peer(const struct fw_board *b, struct fw_pkt *pkt, struct fw_fx 
 		pkt->msg.peer = (__u32)peer;
 		return 1;
 	}
-	if (!b->peers->open || (type != EMX_CONNECT && type != EMX_HOST_QUERY &&
-				type != EMX_HOST_REPLY && type != EMX_RAW))
-		return fw_drop(fx, EMX_CNT_DROP_UNKNOWN_PEER);
-	pkt->msg.peer = ~0u;
-	describe_host(pkt, FW_FX_PEER, fx);
-	return 0;
+	return stranger(b, pkt, fx);
 }
 
 static FW_COLD void refuse(const struct fw_board *b, const struct fw_pkt *pkt, struct fw_fx *fx)

@@ -163,7 +163,8 @@ void fw_peer_set_tag(struct fw_peers *t, __u32 i, __u16 tag)
 		__atomic_store_n(&slots(t)[i].tag, tag, __ATOMIC_RELAXED);
 }
 
-void fw_peer_name(struct fw_peers *t, __u32 i, const char *name)
+/* flags: of those about the name, which are set with it. */
+static void set_name(struct fw_peers *t, __u32 i, const char *name, __u32 flags)
 {
 	struct fw_peer *p = fw_peer(t, i);
 	__u32 n = 0;
@@ -178,9 +179,60 @@ void fw_peer_name(struct fw_peers *t, __u32 i, const char *name)
 		__atomic_store_n(&p->name[n], name[n], __ATOMIC_RELAXED);
 	for (; n < EMX_NAME_MAX; n++)
 		__atomic_store_n(&p->name[n], 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&p->flags, name ? p->flags | FW_PEER_NAMED : p->flags & ~FW_PEER_NAMED,
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(&p->flags, (p->flags & FW_PEER_HEARD) | flags, __ATOMIC_RELAXED);
 	__atomic_store_n(&p->name_seq, (__u16)(seq + 2), __ATOMIC_RELEASE);
+}
+
+void fw_peer_name(struct fw_peers *t, __u32 i, const char *name)
+{
+	set_name(t, i, name, name ? FW_PEER_NAMED : 0);
+}
+
+static int same_name(const char *a, const char *b)
+{
+	__u32 n;
+
+	for (n = 0; n < EMX_NAME_MAX - 1 && a[n] && a[n] == b[n]; n++)
+		;
+	return n == EMX_NAME_MAX - 1 || a[n] == b[n];
+}
+
+static FW_COLD void forget_namesake(struct fw_peers *t, __u32 i, const char *name)
+{
+	const struct fw_peer *p = slots(t);
+	__u32 j;
+
+	for (j = 0; j < t->count; j++)
+		if (j != i && (p[j].flags & FW_PEER_LEARNED) && same_name(p[j].name, name))
+			set_name(t, j, FW_NULL, FW_PEER_DOUBTED);
+}
+
+FW_COLD void fw_peer_learn(struct fw_peers *t, __u32 i, const char *name)
+{
+	struct fw_peer *p = fw_peer(t, i);
+
+	if (!p)
+		return;
+	if (!(p->flags & FW_PEER_NAMED) ||
+	    ((p->flags & FW_PEER_LEARNED) && !same_name(p->name, name))) {
+		if (!(p->flags & FW_PEER_DOUBTED))
+			forget_namesake(t, i, name);
+		set_name(t, i, name, FW_PEER_NAMED | FW_PEER_LEARNED);
+	}
+	__atomic_store_n(&p->flags, p->flags & ~FW_PEER_ASK, __ATOMIC_RELAXED);
+}
+
+FW_COLD int fw_peer_to_ask(struct fw_peers *t, __u32 i)
+{
+	const struct fw_peer *p;
+	__u32 flags;
+
+	for (; (p = fw_peer(t, i)); i++) {
+		flags = __atomic_load_n(&p->flags, __ATOMIC_RELAXED);
+		if (!(flags & FW_PEER_NAMED) || (flags & FW_PEER_ASK))
+			return (int)i;
+	}
+	return -1;
 }
 
 /* One try at a consistent copy: nonzero when the name changed meanwhile. */
@@ -212,5 +264,20 @@ int fw_peer_name_get(struct fw_peers *t, __u32 i, char *name)
 		break;
 	}
 	name[0] = 0;
+	return -1;
+}
+
+FW_COLD int fw_peer_by_name(struct fw_peers *t, const char *name)
+{
+	const struct fw_peer *p;
+	char copy[EMX_NAME_MAX];
+	__u32 i;
+
+	/* Copies are made, and take their time, only where they are likely to be the one. */
+	for (i = 0; (p = fw_peer(t, i)); i++)
+		if (__atomic_load_n(&p->name[0], __ATOMIC_RELAXED) == name[0] &&
+		    same_name(p->name, name) && fw_peer_name_get(t, i, copy) == 0 &&
+		    same_name(copy, name))
+			return (int)i;
 	return -1;
 }

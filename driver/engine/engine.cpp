@@ -9,12 +9,17 @@
 
 #include <sched.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <mutex>
 
 namespace emx {
 namespace {
+
+// Others answer the first beacon of an agent within some milliseconds.
+constexpr uint64_t names_wait_ns = 500000000;
+constexpr useconds_t names_look_us = 2000;
 
 std::string text_of(const char *chars, std::size_t size)
 {
@@ -39,6 +44,7 @@ uint64_t random_bits()
 struct Contact {
     AgentConnection agent;
     std::shared_ptr<BoardFile> file;
+    bool started = false; ///< by this process, just now
 };
 
 std::optional<Contact> greet(AgentConnection agent, DeviceError &error)
@@ -68,14 +74,19 @@ std::optional<Contact> greet(AgentConnection agent, DeviceError &error)
 std::optional<Contact> reach_agent(const AgentStart &start, DeviceError &error)
 {
     constexpr int attempts = 5;
+    bool started = false;
     for (int attempt = 0; attempt < attempts; attempt++) {
         error = {};
         if (auto connection = AgentConnection::connect(error)) {
             auto contact = greet(std::move(*connection), error);
+            if (contact)
+                contact->started = started;
             if (contact || !AgentConnection::was_lost(error))
                 return contact;
         } else if (error.code != 0 || !start_agent(start, error)) {
             return std::nullopt;
+        } else {
+            started = true;
         }
     }
     if (error.code == 0)
@@ -87,7 +98,8 @@ std::optional<Contact> reach_agent(const AgentStart &start, DeviceError &error)
 class Engine final : public Device {
 public:
     Engine(AgentStart start, Contact contact)
-        : start_(std::move(start)), agent_(std::move(contact.agent)), file_(std::move(contact.file)),
+        : start_(std::move(start)), names_by_(contact.started ? monotonic_ns() + names_wait_ns : 0),
+          agent_(std::move(contact.agent)), file_(std::move(contact.file)),
           keeper_(std::make_shared<ClaimKeeper>())
     {
     }
@@ -99,6 +111,7 @@ public:
                                DeviceError &error) override;
     std::vector<PeerInfo> peers(uint32_t board) override;
     std::optional<uint64_t> nic_id_of(const std::string &host_name) override;
+    bool wait_for_names() override;
     std::optional<std::string> name_of(uint64_t nic_id) override;
     bool set_host_name(uint32_t board, const std::string &name, DeviceError &error) override;
     emx_counters counters(uint32_t board) override;
@@ -112,6 +125,7 @@ private:
     bool ask(const AgentRequest &request, DeviceError &error);
 
     const AgentStart start_;
+    const uint64_t names_by_; ///< when other hosts have answered our new agent's first beacon
     AgentConnection agent_;
     mutable std::mutex mutex_; ///< of file_
     std::shared_ptr<BoardFile> file_;
@@ -257,12 +271,24 @@ std::vector<PeerInfo> Engine::peers(uint32_t board)
 
 std::optional<uint64_t> Engine::nic_id_of(const std::string &host_name)
 {
-    const uint32_t boards = file()->board_count();
-    for (uint32_t board = 0; board < boards; board++)
-        for (const PeerInfo &peer : peers(board))
-            if (!peer.name.empty() && peer.name == host_name)
-                return peer.nic_id;
+    const auto file = this->file();
+    if (host_name.empty() || host_name.size() >= EMX_NAME_MAX)
+        return std::nullopt;
+    for (uint32_t board = 0; board < file->board_count(); board++) {
+        const int index = fw_peer_by_name(file->peers(board), host_name.c_str());
+        if (index >= 0)
+            return fw_peer(file->peers(board), static_cast<uint32_t>(index))->mac;
+    }
     return std::nullopt;
+}
+
+bool Engine::wait_for_names()
+{
+    const auto file = this->file();
+    if (monotonic_ns() >= names_by_ || file->board_count() == 0 || !file->peers(0)->open)
+        return false;
+    ::usleep(names_look_us);
+    return true;
 }
 
 std::optional<std::string> Engine::name_of(uint64_t nic_id)

@@ -201,6 +201,7 @@ static struct emx_board *alloc_board(u32 peers)
 	skb_queue_head_init(&board->loop);
 	tasklet_setup(&board->loop_task, emx_rx_loop);
 	INIT_DELAYED_WORK(&board->name_work, emx_names_work);
+	INIT_DELAYED_WORK(&board->beacon_work, emx_beacons_work);
 	return board;
 }
 
@@ -311,7 +312,11 @@ static void inherit(struct emx_board *board, const struct emx_board *old)
 
 	for (i = 1; (peer = fw_peer(old->fw.peers, i)); i++) {
 		index = fw_peer_add(peers, peer->mac);
-		if (index > 0 && !fw_peer_name_get(old->fw.peers, i, name))
+		if (index <= 0 || fw_peer_name_get(old->fw.peers, i, name))
+			continue;
+		if (peer->flags & FW_PEER_LEARNED)
+			fw_peer_learn(peers, index, name);
+		else
 			fw_peer_name(peers, index, name);
 	}
 	WRITE_ONCE(peers->open, old->fw.peers->open);
@@ -352,6 +357,7 @@ static void detach(struct emx_board *board)
 	tasklet_kill(&board->loop_task);
 	skb_queue_purge(&board->loop);
 	cancel_delayed_work_sync(&board->name_work);
+	cancel_delayed_work_sync(&board->beacon_work);
 	netdev_put(dev, &board->dev_tracker);
 	emx_board_put(board);
 }
@@ -381,6 +387,7 @@ static int attach_device(struct net_device *dev, const struct emx_config *config
 		inherit(board, old);
 	introduce(board);
 	publish_board(board, dev);
+	emx_beacons_start(board);
 	pr_info("%s: attached as board %s\n", dev->name, board->fw.name);
 	return board->number;
 }
@@ -473,6 +480,7 @@ static void change_address(struct emx_board *board, const struct net_device *dev
 	if (fw_peer_readdress(board->fw.peers, 0, mac))
 		fw_peer_add(board->fw.peers, mac);
 	spin_unlock_bh(&board->lock);
+	emx_beacons_start(board);
 }
 
 static void change_link(struct emx_board *board, u8 state)
@@ -483,6 +491,8 @@ static void change_link(struct emx_board *board, u8 state)
 	emx_endpoints_link(board, state);
 	if (state == EMX_LINK_UP)
 		mod_delayed_work(emx_workqueue, &board->name_work, 0);
+	if (state == EMX_LINK_UP)
+		emx_beacons_start(board);
 }
 
 static void vanish(struct emx_board *board, const struct net_device *dev)

@@ -50,6 +50,9 @@ struct emx_board {
 	struct sk_buff_head loop; /* frames from boards of this namespace; its own lock */
 	struct tasklet_struct loop_task;
 	struct delayed_work name_work;
+	u32 name_next; /* peer with which the next round of questions begins; its work's */
+	struct delayed_work beacon_work;
+	struct fw_beacons beacons; /* lock */
 	struct emx_endpoint __rcu *endpoint[EMX_ENDPOINTS_MAX]; /* writers: lock */
 	spinlock_t lock;
 	struct emx_counters counters; /* lock; of closed endpoints too */
@@ -401,6 +404,12 @@ int emx_peer_add(struct emx_board *board, u64 mac);
 int emx_peer_add_locked(struct emx_board *board, u64 mac);
 /* Work that asks peers for their names. */
 void emx_names_work(struct work_struct *work);
+/* Work that sends beacons. */
+void emx_beacons_work(struct work_struct *work);
+/* Beacons of a board that begins, or comes up. Takes lock. */
+void emx_beacons_start(struct emx_board *board);
+/* A beacon came. Caller: board->lock, RCU. */
+void emx_beacons_heard(struct emx_board *board, const struct fw_fx *fx);
 /* EMX_IOC_NAMES and EMX_IOC_PEER on structures of the kernel's. 0 or a negative errno. */
 int emx_names(struct net *net, const struct emx_dev_names *names);
 int emx_peer(struct emx_board *board, struct emx_dev_peer *peer);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Peers of a board: its table, and the names that hosts ask one another for.
+ * Peers of a board: its table, the names that hosts ask one another for, and the beacons by which
+ * they hear of each other.
  */
 #include <linux/ctype.h>
+#include <linux/random.h>
 
 #include "ethermx.h"
 
@@ -100,21 +102,87 @@ void emx_names_work(struct work_struct *work)
 {
 	struct emx_board *board = container_of(to_delayed_work(work), struct emx_board, name_work);
 	const struct fw_peer *entry;
+	bool some = board->name_next > 0;
 	u32 asked = 0;
-	u32 i;
+	int i;
 
-	for (i = 0; asked < QUERIES_PER_ROUND; i++) {
+	for (i = board->name_next; asked < QUERIES_PER_ROUND; i++) {
+		i = fw_peer_to_ask(board->fw.peers, i);
 		entry = fw_peer(board->fw.peers, i);
 		if (!entry)
 			break;
-		if (READ_ONCE(entry->flags) & FW_PEER_NAMED || is_local(board, entry->mac))
+		if (is_local(board, entry->mac))
 			continue;
 		if (READ_ONCE(board->link) == EMX_LINK_UP)
 			query(board, i, entry);
 		asked++;
 	}
-	if (asked)
+	board->name_next = asked < QUERIES_PER_ROUND ? 0 : i;
+	if (some || asked)
 		queue_delayed_work(emx_workqueue, &board->name_work, QUERY_INTERVAL);
+}
+
+/* ---- beacons ---- */
+
+/* When the next is due at the latest. Caller: board->lock, or nobody knows the board yet. */
+static unsigned long beacon_wait(const struct emx_board *board)
+{
+	u64 now = ktime_get_ns();
+
+	return board->beacons.due <= now ? 0 : nsecs_to_jiffies(board->beacons.due - now) + 1;
+}
+
+/*
+ * A board that begins waits for a second: whoever attached it may be about to say which peers it
+ * is to know, and a beacon has strangers introduce themselves.
+ */
+static void start_locked(struct emx_board *board)
+{
+	fw_beacons_start(&board->beacons, get_random_u32(), ktime_get_ns() + NSEC_PER_SEC);
+	if (rcu_access_pointer(board->dev))
+		mod_delayed_work(emx_workqueue, &board->beacon_work, beacon_wait(board));
+}
+
+void emx_beacons_start(struct emx_board *board)
+{
+	spin_lock_bh(&board->lock);
+	start_locked(board);
+	spin_unlock_bh(&board->lock);
+}
+
+void emx_beacons_heard(struct emx_board *board, const struct fw_fx *fx)
+{
+	if (emx_board_local(board, fx->u.host.mac))
+		return;
+	fw_beacons_heard(&board->beacons, board->fw.peers, fx->u.host.peer, fx->u.host.serial,
+			 ktime_get_ns());
+	if (READ_ONCE(board->link) == EMX_LINK_UP)
+		mod_delayed_work(emx_workqueue, &board->beacon_work, beacon_wait(board));
+	/* In its turn, which may be waited for. */
+	if (fw_peer_to_ask(board->fw.peers, fx->u.host.peer) == (int)fx->u.host.peer)
+		queue_delayed_work(emx_workqueue, &board->name_work, 0);
+}
+
+void emx_beacons_work(struct work_struct *work)
+{
+	struct emx_board *board =
+		container_of(to_delayed_work(work), struct emx_board, beacon_work);
+	u8 header[EMX_HEADER_MAX];
+	struct sk_buff *skb = NULL;
+	u32 length;
+
+	if (READ_ONCE(board->link) != EMX_LINK_UP)
+		return; /* begins anew when it comes up */
+	spin_lock_bh(&board->lock);
+	length = fw_beacons_next(&board->beacons, &board->fw, ktime_get_ns(), header);
+	queue_delayed_work(emx_workqueue, &board->beacon_work, beacon_wait(board));
+	spin_unlock_bh(&board->lock);
+	if (length)
+		skb = emx_tx_header(board, header, length);
+	if (!skb)
+		return;
+	emx_board_count(board, EMX_CNT_TX_RAW);
+	emx_tx(board, skb);
 }
 
 /* ---- what the administrator says ---- */
@@ -165,8 +233,10 @@ static void rename(struct emx_board *board, const struct naming *n)
 
 	if (index >= 0)
 		fw_peer_name(board->fw.peers, index, n->request->name);
-	if (board->fw.mac == n->mac)
-		strscpy_pad(board->fw.name, n->request->name, sizeof(board->fw.name));
+	if (board->fw.mac != n->mac || !strcmp(board->fw.name, n->request->name))
+		return;
+	strscpy_pad(board->fw.name, n->request->name, sizeof(board->fw.name));
+	start_locked(board);
 }
 
 static void name_one(struct emx_board *board, void *data)
@@ -180,6 +250,8 @@ static void name_one(struct emx_board *board, void *data)
 		forget(board);
 	if (op == EMX_DEV_PEERS_CLEAR || op == EMX_DEV_PEERS_COMPLETE)
 		WRITE_ONCE(board->fw.peers->open, op == EMX_DEV_PEERS_CLEAR);
+	if (op == EMX_DEV_PEERS_CLEAR)
+		start_locked(board);
 	if (op == EMX_DEV_PEERS_APPEND)
 		append(board, n);
 	if (op == EMX_DEV_NAME_BOARD || (op == EMX_DEV_PEERS_APPEND && n->request->name[0]))

@@ -151,7 +151,10 @@ static bool apply(struct emx_board *board, const struct fw_fx *fx)
 		emx_count(&board->counters, EMX_CNT_DROP_TABLE_FULL, 1);
 		return false;
 	case FW_FX_NAME:
-		fw_peer_name(board->fw.peers, fx->u.host.peer, fx->u.host.name);
+		fw_peer_learn(board->fw.peers, fx->u.host.peer, fx->u.host.name);
+		return false;
+	case FW_FX_BEACON:
+		emx_beacons_heard(board, fx);
 		return false;
 	case FW_FX_DROP:
 	case FW_FX_TX:

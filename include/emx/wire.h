@@ -27,6 +27,7 @@
 #define EMX_FRAGS_MAX 32 /* MEDIUM fragments of one message, either dialect */
 #define EMX_ENDPOINTS_MAX 256
 #define EMX_BEACON_LEN 64
+#define EMX_MAC_BROADCAST 0xffffffffffffull
 
 enum emx_type {
 	EMX_NONE = 0,

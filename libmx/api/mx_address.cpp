@@ -210,12 +210,14 @@ mx_return_t mx_hostname_to_nic_id(char *name, uint64_t *nic)
             *nic = board.nic_id;
             return MX_SUCCESS;
         }
-    for (const std::string &candidate :
-         {wanted, host + ":" + number, host.substr(0, host.find('.')) + ":" + number})
-        if (auto found = context->device().nic_id_of(candidate)) {
-            *nic = *found;
-            return MX_SUCCESS;
-        }
+    do {
+        for (const std::string &candidate :
+             {wanted, host + ":" + number, host.substr(0, host.find('.')) + ":" + number})
+            if (auto found = context->device().nic_id_of(candidate)) {
+                *nic = *found;
+                return MX_SUCCESS;
+            }
+    } while (context->device().wait_for_names());
     return fail(MX_HOST_NOT_FOUND, ("mx_hostname_to_nic_id: no board is called " + wanted).c_str());
 }
 

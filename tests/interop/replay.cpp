@@ -42,10 +42,8 @@ constexpr DesignRow design_table[] = {
      "the captured peer sends 60 bytes and the name's length; the receiver needs 32 and the name (4.2)"},
     {Design::closed_known, "no further message to an endpoint that has refused one as closed",
      "the send fails at once with the same status; the application has to connect anew (11.2)"},
-    {Design::no_beacons, "no beacons of our own",
-     "a beacon is taken and answered by a HOST QUERY; boards that we want to know are in the peers file or "
-     "are "
-     "told by a connect (6.2, 6.4)"},
+    {Design::beacons, "beacons at other times, with a serial of our own",
+     "they begin with our agent, and after a random part of a second (6.4)"},
     {Design::strangers, "a HOST QUERY of a board that we do not know is answered",
      "an open table takes in whoever asks; the captured peer drops the query and is asked again after 5 s "
      "(6.1, 6.3)"},
@@ -109,7 +107,7 @@ void Replay::load(const std::string &path)
     }
 }
 
-/// Frames between board agents, and our beacons, which we do not send.
+/// Frames between board agents where there are none, and our beacons, which have times of their own.
 bool Replay::skips(const Frame &frame, bool ours)
 {
     uint8_t type = frame.at(EMX_OUTER_LEN);
@@ -119,7 +117,7 @@ bool Replay::skips(const Frame &frame, bool ours)
     if (!link_->has_agent())
         return ours || type == EMX_RAW;
     if (ours && type == EMX_RAW)
-        designs_.insert(Design::no_beacons);
+        beacon_ = frame;
     return ours && type == EMX_RAW;
 }
 
@@ -238,8 +236,22 @@ void Replay::inject(size_t i)
     link_->inject(translation_.to_live(e.frame));
 }
 
+void Replay::compare_beacon(Frame live)
+{
+    if (beacon_.empty())
+        return;
+    constexpr size_t serial = EMX_OUTER_LEN + offsetof(emx_w_beacon, serial);
+    live.resize(beacon_.size());
+    std::copy_n(beacon_.begin() + serial, sizeof(emx_w_beacon::serial), live.begin() + serial);
+    designs_.insert(Design::beacons);
+    if (live != beacon_)
+        differences_.push_back("beacon: differs from the real one in more than its serial");
+}
+
 void Replay::on_sent(const Frame &frame)
 {
+    if (frame[EMX_OUTER_LEN] == EMX_RAW)
+        return compare_beacon(frame);
     if (auto ack = ack_of(frame))
         last_ack_ = std::max<uint64_t>(last_ack_, *ack);
     size_t limit = entries_.size();

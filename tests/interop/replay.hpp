@@ -28,7 +28,7 @@ enum class Design {
     no_renumbering,
     reply_length,
     closed_known,
-    no_beacons,
+    beacons,
     strangers,
     offer,
 };
@@ -96,6 +96,7 @@ private:
     bool all_satisfied() const;
     bool satisfied(const Entry &entry) const;
     void on_sent(const Frame &frame);
+    void compare_beacon(Frame live);
     void on_extra(const Frame &frame);
     void compare_repeat(Frame frame, Frame first);
     void answer_connect(const Frame &request);
@@ -112,6 +113,7 @@ private:
     std::map<uint64_t, uint64_t> times_; ///< captured time -> time of the replay, where pauses end
     std::vector<CapturedMessage> messages_;
     Translation translation_;
+    Frame beacon_; ///< a captured one of ours; empty: there is none
     std::vector<std::string> differences_;
     std::set<Design> designs_;
     std::map<std::string, Frame> sent_; ///< our first frame of each identity

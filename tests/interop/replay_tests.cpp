@@ -229,9 +229,9 @@ TEST_CASE("replay__names")
     const char *name = "01-discovery-omxoed-and-host-query";
     std::set<Design> wanted = {Design::tag, Design::reply_length};
     if (Replay(path(name), Role::receiver).has_agent())
-        wanted.insert({Design::own_values, Design::no_beacons});
+        wanted.insert({Design::own_values, Design::beacons});
     play(name, Role::receiver, Board{}, wanted);
-    if (wanted.count(Design::no_beacons))
+    if (wanted.count(Design::beacons))
         wanted.insert(Design::strangers);
     play(name, Role::sender, Board{}, wanted);
 }

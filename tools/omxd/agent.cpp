@@ -7,13 +7,13 @@
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "tools/omxd/config_file.hpp"
-#include "tools/omxd/peers_file.hpp"
 
 #include <grp.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -22,7 +22,6 @@ namespace emx {
 namespace {
 
 constexpr int backlog = 256;
-constexpr uint32_t peers_capacity = 1024;
 constexpr uint32_t default_endpoint_max = 32;
 constexpr const char *default_group = "ethermx";
 
@@ -81,10 +80,13 @@ Fd watch_signals()
 bool Agent::start(StartError &error)
 {
     raise_descriptor_limit();
-    if (!take_name(error) || !read_config(error) || !plan_boards(error))
+    if (!take_name(error) || !read_config(error) || !read_peers(error) || !plan_boards(error))
         return false;
     look_for_orphans();
-    file_ = BoardFile::create(static_cast<uint32_t>(plans_.size()), options_.endpoint_max, peers_capacity);
+    const auto boards = static_cast<uint32_t>(plans_.size());
+    const auto listed = static_cast<uint32_t>(peers_.size()) + boards;
+    file_ = BoardFile::create(boards, options_.endpoint_max,
+                              std::min(std::max(options_.table, listed), FW_PEERS_MAX));
     if (!file_)
         return fail_errno(error, "creating the board file");
     if (!open_boards(*file_, boards_, error) || !load_peers(error))
@@ -140,6 +142,8 @@ bool Agent::read_config(StartError &error)
     options_.peers = choose_peers_path(options_.peers.empty() ? config.peers : options_.peers);
     if (options_.endpoint_max == 0)
         options_.endpoint_max = config.endpoints ? config.endpoints : default_endpoint_max;
+    if (options_.table == 0)
+        options_.table = config.table ? config.table : default_table;
     const bool named = !options_.group.empty() || !config.group.empty();
     if (options_.group.empty())
         options_.group = named ? config.group : default_group;
@@ -216,17 +220,21 @@ bool Agent::open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>
     return true;
 }
 
+bool Agent::read_peers(StartError &error)
+{
+    std::string why;
+    if (!options_.peers.empty() && !read_peers_file(options_.peers, peers_, why))
+        return fail(error, mx_no_dev, why);
+    return true;
+}
+
 bool Agent::load_peers(StartError &error)
 {
     const std::string &path = options_.peers;
     if (path.empty())
         return true;
-    std::vector<NamedPeer> peers;
-    std::string why;
-    if (!read_peers_file(path, peers, why))
-        return fail(error, mx_no_dev, why);
     AgentReply reply;
-    for (const NamedPeer &peer : peers) {
+    for (const NamedPeer &peer : peers_) {
         append_peer(peer.mac, peer.name, reply);
         if (reply.code != 0)
             return fail(error, reply.code, "peers file " + path + ": " + reply.text);
@@ -234,7 +242,7 @@ bool Agent::load_peers(StartError &error)
     AgentRequest complete;
     complete.op = AgentOp::peers_complete;
     change_peers(complete, reply);
-    log_.line("peers of " + path + ": " + std::to_string(peers.size()) + "; others are refused");
+    log_.line("peers of " + path + ": " + std::to_string(peers_.size()) + "; others are refused");
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include "tools/omxd/board.hpp"
 #include "tools/omxd/links.hpp"
 #include "tools/omxd/log.hpp"
+#include "tools/omxd/peers_file.hpp"
 
 #include <poll.h>
 
@@ -26,6 +27,7 @@ struct AgentOptions {
     std::string group; ///< empty: from config, or else ethermx
     std::string log; ///< file; empty: standard error in the foreground, else none
     uint32_t endpoint_max = 0; ///< 0: from config, or else 32
+    uint32_t table = 0; ///< slots for peers; 0: from config, or else 1024; a longer peers file wins
     int64_t linger_s = -1; ///< seconds after the last client; below 0: for ever
     int report_fd = -1; ///< started by a process: tells it the outcome
     bool foreground = false;
@@ -68,6 +70,7 @@ private:
     bool plan_boards(StartError &error);
     bool plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error) const;
     bool open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>> &boards, StartError &error);
+    bool read_peers(StartError &error);
     bool load_peers(StartError &error);
 
     // Interfaces that change (interfaces.cpp)
@@ -114,6 +117,7 @@ private:
     LinkWatch links_;
     std::vector<BoardSpec> specs_;
     std::vector<BoardPlan> plans_;
+    std::vector<NamedPeer> peers_; ///< of the peers file
     std::unique_ptr<BoardFile> file_;
     std::vector<std::unique_ptr<AgentBoard>> boards_;
     std::vector<Client> clients_;

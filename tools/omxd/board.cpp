@@ -2,6 +2,8 @@
 // The agent's side of a board: host queries, refusals, peers, and the sockets of endpoints.
 #include "tools/omxd/board.hpp"
 
+#include "driver/engine/clock.hpp"
+
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -52,7 +54,10 @@ AgentBoard::AgentBoard(BoardFile &file, uint32_t number, const BoardPlan &plan, 
     board_.query_magic = random_word();
     board_.answers_hosts = 1;
     copy_text(board_.name, sizeof(board_.name), name_);
+    announce();
 }
+
+void AgentBoard::announce() { fw_beacons_start(&beacons_, random_word(), monotonic_ns()); }
 
 void AgentBoard::fill_record()
 {
@@ -227,10 +232,29 @@ void AgentBoard::execute(int socket, const fw_fx &fx)
     switch (fx.kind) {
     case FW_FX_DROP: emx_count(&counters_, fx.counter, 1); break;
     case FW_FX_TX: transmit(socket, fx.u.tx.header, fx.u.tx.length, fx.counter); break;
-    case FW_FX_NAME: fw_peer_name(peers_, fx.u.host.peer, fx.u.host.name); break;
-    default: // beacons change nothing beyond the table
-        break;
+    case FW_FX_NAME: fw_peer_learn(peers_, fx.u.host.peer, fx.u.host.name); break;
+    case FW_FX_BEACON: hear(fx); break;
+    default: break;
     }
+}
+
+void AgentBoard::hear(const fw_fx &fx)
+{
+    if (fx.u.host.peer >= file_.board_count()) // else another board of this host
+        fw_beacons_heard(&beacons_, peers_, fx.u.host.peer, fx.u.host.serial, monotonic_ns());
+}
+
+bool AgentBoard::link_up() { return read_link(record()).state == EMX_LINK_UP; }
+
+uint64_t AgentBoard::beacon_due() { return link_up() ? beacons_.due : ~uint64_t{0}; }
+
+void AgentBoard::beacon(uint64_t now)
+{
+    uint8_t frame[EMX_HEADER_MAX];
+    if (!link_up())
+        return;
+    if (const uint32_t bytes = fw_beacons_next(&beacons_, &board_, now, frame))
+        transmit(interface_.get(), frame, bytes, EMX_CNT_TX_RAW);
 }
 
 void AgentBoard::transmit(int socket, const void *frame, uint32_t bytes, int counter)
@@ -261,15 +285,17 @@ void AgentBoard::query(uint32_t peer)
 
 void AgentBoard::query_names()
 {
-    if (read_link(record()).state != EMX_LINK_UP)
+    if (!link_up())
         return;
-    uint32_t asked = 0;
-    for (uint32_t i = file_.board_count(); const struct fw_peer *peer = fw_peer(peers_, i); i++) {
-        if (peer->flags & FW_PEER_NAMED)
-            continue;
-        query(i);
-        if (++asked == queries_per_round)
+    uint32_t from = std::max(next_asked_, file_.board_count());
+    for (uint32_t asked = 0; asked < queries_per_round; asked++) {
+        const int peer = fw_peer_to_ask(peers_, from);
+        if (peer < 0) {
+            next_asked_ = 0;
             return;
+        }
+        query(static_cast<uint32_t>(peer));
+        next_asked_ = from = static_cast<uint32_t>(peer) + 1;
     }
 }
 
@@ -288,8 +314,11 @@ int AgentBoard::add_peer(uint64_t mac)
 
 void AgentBoard::set_name(const std::string &name)
 {
+    if (name == name_)
+        return;
     name_ = name;
     copy_text(board_.name, sizeof(board_.name), name);
+    announce();
 }
 
 void AgentBoard::forget_names()
@@ -302,8 +331,11 @@ void AgentBoard::forget_names()
 void AgentBoard::set_link(uint32_t state)
 {
     const uint32_t now = read_link(record()).state;
-    if (now != state && now != EMX_LINK_GONE) // a vanished interface comes back by revive()
-        write_link(record(), state);
+    if (now == state || now == EMX_LINK_GONE) // a vanished interface comes back by revive()
+        return;
+    write_link(record(), state);
+    if (state == EMX_LINK_UP) // perhaps to another network
+        fw_beacons_start(&beacons_, beacons_.serial, monotonic_ns());
 }
 
 bool AgentBoard::revive(const BoardPlan &plan)
@@ -311,6 +343,7 @@ bool AgentBoard::revive(const BoardPlan &plan)
     plan_ = plan;
     record().lives++; // before the link changes: ports compare
     fill_record();
+    announce();
     if (!open_sockets())
         return false;
     write_link(record(), plan.facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);

@@ -45,8 +45,14 @@ public:
 
     /// Serves what waits on one of the agent's sockets, a bounded number of frames.
     void receive(int socket);
-    /// Asks all boards without a name for it.
+    /// Asks boards without a name for it, and those whose name may have changed: some of them, by turns.
     void query_names();
+    /// Begins its beacons anew, as a board that was not here before: others ask for its name.
+    void announce();
+    /// Sends the beacon that is due by then, if one is.
+    void beacon(uint64_t now);
+    /// When to call it; ~0 while the link is down.
+    uint64_t beacon_due();
     /// Adds a board to the table and asks for its name; index, or -1 (table full or closed, bad address).
     int add_peer(uint64_t mac);
     void set_name(const std::string &name);
@@ -81,6 +87,8 @@ private:
     Fd open_interface() const;
     void update_filters();
     void count_claims();
+    bool link_up();
+    void hear(const fw_fx &fx);
     void handle(int socket, const uint8_t *frame, uint32_t bytes);
     void execute(int socket, const fw_fx &fx);
     void transmit(int socket, const void *frame, uint32_t bytes, int counter);
@@ -94,6 +102,8 @@ private:
     emx_counters &counters_;
     fw_peers *peers_;
     fw_board board_{};
+    fw_beacons beacons_{};
+    uint32_t next_asked_ = 0; ///< peer with which query_names() begins
     std::bitset<EMX_ENDPOINTS_MAX> claimed_;
     Fd interface_, lo_;
     int lo_index_ = 0;

@@ -4,6 +4,10 @@
 
 #include <emx/wire.h>
 
+extern "C" {
+#include "driver/core/fw.h"
+}
+
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,14 +19,14 @@
 namespace emx {
 namespace {
 
-constexpr const char *known_lines = "boards = INTERFACE[:W|:N[=SIZE]][,...], group = NAME, peers = FILE or "
-                                    "endpoints = NUMBER";
+constexpr const char *known_lines = "boards = INTERFACE[:W|:N[=SIZE]][,...], group = NAME, peers = FILE, "
+                                    "endpoints = NUMBER or table = NUMBER";
 
-bool parse_endpoints(const std::string &text, uint32_t &number)
+bool parse_number(const std::string &text, uint32_t most, uint32_t &number)
 {
     const char *const end = text.data() + text.size();
     const auto [rest, failed] = std::from_chars(text.data(), end, number);
-    return failed == std::errc{} && rest == end && number >= 1 && number <= EMX_ENDPOINTS_MAX;
+    return failed == std::errc{} && rest == end && number >= 1 && number <= most;
 }
 
 /// Empty, or what is wrong with the line.
@@ -39,15 +43,17 @@ std::string take(const std::string &key, const std::string &value, int line, Con
         if (value.empty() || value[0] != '/')
             error = "\"" + value + "\": give the path of the peers file from the root, as in peers = " +
                     default_peers_paths[0];
-    } else if (!parse_endpoints(value, config.endpoints)) {
-        error = "endpoints = " + value + ": give a number from 1 to " + std::to_string(EMX_ENDPOINTS_MAX);
+    } else {
+        const uint32_t most = key == "table" ? FW_PEERS_MAX : EMX_ENDPOINTS_MAX;
+        if (!parse_number(value, most, key == "table" ? config.table : config.endpoints))
+            error = key + " = " + value + ": give a number from 1 to " + std::to_string(most);
     }
     return error;
 }
 
 bool is_key(const std::string &text)
 {
-    return text == "boards" || text == "group" || text == "peers" || text == "endpoints";
+    return text == "boards" || text == "group" || text == "peers" || text == "endpoints" || text == "table";
 }
 
 } // namespace

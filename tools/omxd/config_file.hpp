@@ -11,6 +11,7 @@
 namespace emx {
 
 inline constexpr const char *default_config_path = "/etc/ethermx/ethermx.conf";
+inline constexpr uint32_t default_table = 1024;
 inline constexpr const char *default_peers_paths[] = {"/etc/ethermx/peers", "/etc/open-mx/peers"};
 
 /// What a configuration file says; empty or 0 where it says nothing.
@@ -20,6 +21,7 @@ struct ConfigFile {
     std::string group; ///< whose members the board agent serves
     std::string peers; ///< path of a peers file
     uint32_t endpoints = 0; ///< numbers per board
+    uint32_t table = 0; ///< slots of a board's peer table
 };
 
 /// Reads a configuration file: lines KEY = VALUE with the keys of ConfigFile, each at most once; `#` starts

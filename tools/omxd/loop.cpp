@@ -73,6 +73,8 @@ int Agent::run()
             for (const auto &board : boards_)
                 board->query_names();
         }
+        for (const auto &board : boards_)
+            board->beacon(now);
         if (!clients_.empty())
             alone_since_ = now;
         else if (options_.linger_s >= 0 &&
@@ -101,6 +103,8 @@ void Agent::collect(std::vector<pollfd> &fds) const
 int Agent::timeout_ms(uint64_t now) const
 {
     uint64_t next = next_query_;
+    for (const auto &board : boards_)
+        next = std::min(next, board->beacon_due());
     if (clients_.empty() && options_.linger_s >= 0)
         next = std::min(next, alone_since_ + static_cast<uint64_t>(options_.linger_s) * second);
     if (recovering())

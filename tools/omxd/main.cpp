@@ -23,6 +23,7 @@ const char usage[] =
     "                         /etc/ethermx/peers, /etc/open-mx/peers)\n"
     "  -g, --group NAME       serve members of this group, besides root (ethermx)\n"
     "  -e, --endpoints N      endpoint numbers per board, 1 to 256 (32)\n"
+    "  -t, --table N          slots in the table of peers, 1 to 65535 (1024; as many as the list has)\n"
     "  -f, --foreground       stay attached, log to standard error\n"
     "  -l, --linger SECONDS   end that long after the last client left (never; 5 when a program started it)\n"
     "      --log FILE         append a line per event\n"
@@ -44,12 +45,19 @@ bool bad(const char *option, const char *value, const char *wanted)
 }
 
 const option long_options[] = {
-    {"boards", required_argument, nullptr, 'b'},    {"config", required_argument, nullptr, 'c'},
-    {"peers", required_argument, nullptr, 'p'},     {"group", required_argument, nullptr, 'g'},
-    {"endpoints", required_argument, nullptr, 'e'}, {"foreground", no_argument, nullptr, 'f'},
-    {"linger", required_argument, nullptr, 'l'},    {"log", required_argument, nullptr, 'L'},
-    {"report", required_argument, nullptr, 'R'},    {"help", no_argument, nullptr, 'h'},
-    {"version", no_argument, nullptr, 'V'},         {nullptr, 0, nullptr, 0},
+    {"boards", required_argument, nullptr, 'b'},
+    {"config", required_argument, nullptr, 'c'},
+    {"peers", required_argument, nullptr, 'p'},
+    {"group", required_argument, nullptr, 'g'},
+    {"endpoints", required_argument, nullptr, 'e'},
+    {"foreground", no_argument, nullptr, 'f'},
+    {"linger", required_argument, nullptr, 'l'},
+    {"log", required_argument, nullptr, 'L'},
+    {"table", required_argument, nullptr, 't'},
+    {"report", required_argument, nullptr, 'R'},
+    {"help", no_argument, nullptr, 'h'},
+    {"version", no_argument, nullptr, 'V'},
+    {nullptr, 0, nullptr, 0},
 };
 
 bool take_option(int letter, AgentOptions &options, bool &linger_given)
@@ -66,6 +74,11 @@ bool take_option(int letter, AgentOptions &options, bool &linger_given)
         if (!parse_number(optarg, 1, EMX_ENDPOINTS_MAX, value))
             return bad("--endpoints", optarg, "give a number from 1 to 256");
         options.endpoint_max = static_cast<uint32_t>(value);
+        return true;
+    case 't':
+        if (!parse_number(optarg, 1, FW_PEERS_MAX, value))
+            return bad("--table", optarg, "give a number from 1 to 65535");
+        options.table = static_cast<uint32_t>(value);
         return true;
     case 'l':
         if (!parse_number(optarg, 0, 1000000, value))
@@ -85,7 +98,8 @@ bool take_option(int letter, AgentOptions &options, bool &linger_given)
 int parse_options(int argc, char **argv, AgentOptions &options)
 {
     bool linger_given = false;
-    for (int letter; (letter = ::getopt_long(argc, argv, "b:c:p:g:e:fl:hV", long_options, nullptr)) != -1;) {
+    for (int letter;
+         (letter = ::getopt_long(argc, argv, "b:c:p:g:e:t:fl:hV", long_options, nullptr)) != -1;) {
         if (letter == 'h') {
             std::fputs(usage, stdout);
             return 0;

@@ -198,6 +198,8 @@ void Agent::change_peers(const AgentRequest &request, AgentReply &reply)
             board->forget_names();
         if (request.op != AgentOp::forget_names)
             table->open = request.op == AgentOp::peers_clear;
+        if (request.op == AgentOp::peers_clear)
+            board->announce();
     }
 }
 

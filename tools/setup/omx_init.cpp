@@ -8,13 +8,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace emx {
 namespace {
 
 constexpr int not_running = 3; // what init scripts return from "status"
-constexpr uint32_t default_peers = 1024; // of the module
 
 struct Options {
     std::string config = default_config_path;
@@ -79,7 +79,8 @@ uint32_t peers_wanted(const Plan &plan)
     if (count > FW_PEERS_MAX)
         throw cli::Failure(plan.peers_path + ": " + std::to_string(plan.peers.size()) + " peers, at most " +
                            std::to_string(FW_PEERS_MAX) + " with this host's: remove some");
-    return count > default_peers ? static_cast<uint32_t>(count) : 0;
+    const uint32_t wanted = std::max<uint32_t>(static_cast<uint32_t>(count), plan.config.table);
+    return plan.config.table || count > default_table ? wanted : 0;
 }
 
 void attach_all(const Plan &plan, Undo &undo)

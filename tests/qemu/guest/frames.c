@@ -217,7 +217,7 @@ static bool put(const struct frame *f)
 
 /*
  * The next frame from the board; length 0 when none came in time. The board asks a stranger for his
- * name whenever it likes: that is no answer.
+ * name whenever it likes, and sends beacons: those are no answers.
  */
 static struct frame get(void)
 {
@@ -231,7 +231,8 @@ static struct frame get(void)
 			return f;
 		n = recv(sock, f.b, sizeof(f.b), 0);
 		f.length = n > 0 ? (size_t)n : 0;
-	} while (f.length > EMX_OUTER_LEN && f.b[EMX_OUTER_LEN] == EMX_HOST_QUERY);
+	} while (f.length > EMX_OUTER_LEN &&
+		 (f.b[EMX_OUTER_LEN] == EMX_HOST_QUERY || f.b[EMX_OUTER_LEN] == EMX_RAW));
 	return f;
 }
 
