@@ -1,0 +1,196 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# omx_trace between two hosts: a lost frame shows as sent, never arrived, sent again and matched; the forms of
+# output agree; endpoints that are open, killed, or too busy for their ring; what is told of mistakes.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/netlab.sh
+netlab_begin "$PWD/tests/netns/trace.sh" "$@"
+tools=${EMX_BUILD:-$PWD/build}/plain/tools
+export EMX_OMXD=$tools/omxd/omxd EMX_BOARDS=eth0:N=9000 EMX_RESEND_MS=2 EMX_TRACE_ENTRIES=262144
+passed=0 failed=0 skipped=0
+traces=$NETLAB_TMP/traces
+mkdir "$traces"
+
+expect() { # expect NAME COMMAND...
+    local name=$1
+    shift
+    if "$@" >"$NETLAB_TMP/said" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name"
+        tail -40 "$NETLAB_TMP/said" | sed 's/^/    /'
+    fi
+}
+
+ends() { # ends STATUS PATTERN COMMAND...
+    local want=$1 pattern=$2 status
+    shift 2
+    "$@" >"$NETLAB_TMP/text" 2>&1
+    status=$?
+    cat "$NETLAB_TMP/text"
+    [ $status = "$want" ] && grep -qE -- "$pattern" "$NETLAB_TMP/text"
+}
+
+# exchange NAME CLIENT-OPTION...: checked messages, both ends traced into $traces/NAME.*
+exchange() {
+    local name=$1 server status
+    shift
+    netlab_bg 2 "$NETLAB_TMP/server" env EMX_TRACE="$traces/$name" timeout 60 "$tools/omx_perf" -y
+    server=$NETLAB_PID
+    netlab_in 1 env EMX_TRACE="$traces/$name" timeout 50 "$tools/omx_perf" -d "$(netlab_mac 2)" -y -V -P 0 "$@"
+    status=$?
+    netlab_stop "$server"
+    cat "$NETLAB_TMP/server"
+    return $status
+}
+
+# What a complete trace of two endpoints, with or without loss, must agree on.
+judge() { # judge NAME lossy|clean
+    "$tools/omx_trace" -F json "$traces/$1".* >"$NETLAB_TMP/json" && python3 - "$NETLAB_TMP/json" "$2" <<'END'
+import collections, json, sys
+
+with open(sys.argv[1], encoding="ascii") as file:
+    whole = json.load(file)
+lossy = sys.argv[2] == "lossy"
+events, flows = whole["events"], whole["flows"]
+traces = [(t["address"], t["endpoint"]) for t in whole["traces"]]
+assert len(traces) == 2 and all(t["closed"] and t["lost"] == 0 for t in whole["traces"]), whole["traces"]
+assert [e["time_ns"] for e in events] == sorted(e["time_ns"] for e in events)
+clock = whole["clocks"][1] # it is one clock, told twice
+assert clock["measured"] and abs(clock["ahead_us"]) <= clock["doubt_us"] + 0.001, clock
+
+messages = {"TINY", "SMALL", "MEDIUM", "RNDV"}
+history = collections.defaultdict(list) # of a message
+for e in events:
+    if e.get("type") not in messages:
+        continue
+    own, other = traces[e["trace"]], (e["peer"], e["peer_endpoint"])
+    going = e["event"] in ("sent", "resent")
+    history[(own if going else other, e["seq"])].append(e)
+lost = again = dropped = 0
+for key, steps in history.items():
+    names = [e["event"] for e in steps]
+    assert names[0] == "sent", (key, steps)
+    assert names.count("matched") == 1, (key, steps)
+    copies = [e for e in steps if e["event"] in ("sent", "resent")]
+    for fragment in {e["value"] for e in copies}: # each came, at last
+        assert any(e["fate"] == "arrived" for e in copies if e["value"] == fragment), (key, steps)
+    for e in copies:
+        assert e["fate"] in ("arrived", "never arrived"), e
+        assert e["fate"] != "arrived" or 0 <= e["under_way_us"] < 1e6, e
+    if copies[0]["fate"] == "never arrived":
+        lost += 1
+        assert "resent" in names and names.index("resent") < names.index("matched"), (key, steps)
+        assert names.index("received") > names.index("resent"), (key, steps)
+    again += "resent" in names
+    dropped += "dropped" in names
+print(len(history), "messages,", lost, "lost,", again, "repeated,", dropped, "repeats dropped")
+assert len(history) > 400
+assert sum(f["sent"] for f in flows) == sum(e["event"] in ("sent", "resent") for e in events)
+assert sum(f["never_arrived"] for f in flows) >= lost
+if lossy:
+    assert lost > 10 and again >= lost and dropped > 5
+else:
+    assert lost == 0 and sum(f["never_arrived"] for f in flows) == 0, flows
+END
+}
+
+lossy() {
+    netlab_loss 2 50 && netlab_loss 1 50 && exchange lossy -S 64 -E 65 -N 300 && netlab_loss_off 1 && netlab_loss_off 2 && judge lossy lossy
+}
+
+several_fragments() {
+    netlab_loss 2 50 && exchange fragments -S 20000 -E 20001 -N 300 && netlab_loss_off 2 && judge fragments lossy
+}
+
+# Text and CSV say what JSON says.
+forms() {
+    local json csv text
+    json=$(grep -c '"fate": "never arrived"' "$NETLAB_TMP/json")
+    csv=$("$tools/omx_trace" -F csv "$traces"/fragments.* | grep -c ',never arrived,')
+    text=$("$tools/omx_trace" "$traces"/fragments.* | grep -c '; never arrived$')
+    echo "$json $csv $text"
+    [ "$json" -gt 10 ] && [ "$csv" = "$json" ] && [ "$text" = "$json" ] &&
+        "$tools/omx_trace" -e resent,matched "$traces"/fragments.* | sed '/^$/,$d' >"$NETLAB_TMP/some" &&
+        grep -q ' resent ' "$NETLAB_TMP/some" && ! grep -q ' received ' "$NETLAB_TMP/some" &&
+        ends 0 'packets sent, [1-9][0-9]* of them again, [1-9][0-9]* seen to arrive, [1-9][0-9]* never arrived; under way for' \
+            "$tools/omx_trace" -q "$traces"/fragments.* && ! grep -q ' matched  ' "$NETLAB_TMP/text"
+}
+
+large() {
+    exchange large -S 1000000 -E 1000001 -N 5 && "$tools/omx_trace" "$traces"/large.* >"$NETLAB_TMP/text" &&
+        grep -E 'pulled +RNDV from .*, 1000000 bytes, .*complete' "$NETLAB_TMP/text" && grep -E 'counted +[0-9]+ x pull replies received' "$NETLAB_TMP/text"
+}
+
+small_ring() {
+    EMX_TRACE_ENTRIES=64 exchange small -S 64 -E 65 -N 300 && ends 0 ': 64 events, [1-9][0-9]* older ones lost$' "$tools/omx_trace" -q "$traces"/small.*
+}
+
+live() {
+    exchange live -S 64 -E 65 -N 20000 >"$NETLAB_TMP/exchange" 2>&1 &
+    local job=$! end=$((SECONDS + 20)) file
+    until file=$(compgen -G "$traces/live.*.0.0" | head -1) && [ -n "$file" ]; do
+        [ $SECONDS -lt $end ] || return
+        sleep 0.02 # tidy-allow(sleep): polls for a file, at most 20 s
+    done
+    EMX_TRACE='' timeout 40 "$tools/omx_trace" -l -e matched "$file" >"$NETLAB_TMP/text"
+    local status=$?
+    wait $job || { cat "$NETLAB_TMP/exchange"; return 1; }
+    head -3 "$NETLAB_TMP/text"
+    tail -8 "$NETLAB_TMP/text"
+    [ $status = 0 ] && [ "$(grep -c ' matched ' "$NETLAB_TMP/text")" -gt 1000 ] && grep -q 'events, 0 older ones lost$' "$NETLAB_TMP/text"
+}
+
+# What the memory of a killed process held is in its file.
+killed() {
+    netlab_bg 2 "$NETLAB_TMP/server" env EMX_TRACE="$traces/killed" "$tools/omx_perf" -y
+    local server=$NETLAB_PID status
+    netlab_in 1 timeout 20 "$tools/omx_perf" -d "$(netlab_mac 2)" -y -S 64 -E 65 -N 50 || return
+    kill -9 "$server"
+    netlab_stop "$server"
+    ends 0 'still open, or its process died' "$tools/omx_trace" "$traces"/killed.* && grep -q ' matched ' "$NETLAB_TMP/text"
+}
+
+executed() {
+    netlab_bg 2 "$NETLAB_TMP/server" timeout 30 "$tools/omx_perf" -y
+    local server=$NETLAB_PID status
+    # shellcheck disable=SC2016 # for the shell inside
+    netlab_in 1 env TMPDIR="$NETLAB_TMP/empty" EMX_TRACE= bash -c 'mkdir -p "$TMPDIR"; "$1" -q -x "$2 -d $3 -y -S 64 -E 65 -N 50"' - "$tools/omx_trace" "$tools/omx_perf" "$(netlab_mac 2)"
+    status=$?
+    netlab_stop "$server"
+    [ $status = 0 ] && [ -z "$(ls -A "$NETLAB_TMP/empty")" ]
+}
+
+netlab_make 2 9000 || exit 1
+expect "nothing is lost" exchange clean -S 64 -E 65 -N 300
+expect "and so it is told" judge clean clean
+expect "a large message" large
+expect "a ring that is too small" small_ring
+expect "live" live
+expect "a killed server" killed
+expect "a command" executed
+expect "a command that is not there" ends 127 'opened no endpoint' "$tools/omx_trace" -x /nonexistent/program
+if netlab_loss 1 0 2>"$NETLAB_TMP/why"; then
+    netlab_loss_off 1
+    expect "lost frames" lossy
+    expect "lost fragments" several_fragments
+    expect "forms of output" forms
+else
+    echo "skipped, no loss can be made: $(cat "$NETLAB_TMP/why")"
+    skipped=3
+fi
+expect "no files" ends 255 'give trace files, or a command' "$tools/omx_trace"
+expect "both" ends 255 'either trace files or -x' "$tools/omx_trace" -x true file
+expect "a file that is not there" ends 255 '/nonexistent: No such file' "$tools/omx_trace" /nonexistent
+expect "another file" ends 255 'is no trace file of EtherMX' "$tools/omx_trace" tests/netns/trace.sh
+head -c 8192 "$(compgen -G "$traces/clean.*" | head -1)" >"$NETLAB_TMP/cut"
+expect "a file that is cut short" ends 255 'is cut short' "$tools/omx_trace" "$NETLAB_TMP/cut"
+expect "an event that is none" ends 255 'give names of events' "$tools/omx_trace" -e sent,gone "$NETLAB_TMP/cut"
+expect "a form that is none" ends 255 'give text, csv or json' "$tools/omx_trace" -F xml "$NETLAB_TMP/cut"
+expect "JSON as it comes" ends 255 'give -F text or -F csv' "$tools/omx_trace" -l -F json "$NETLAB_TMP/cut"
+expect "no such folder" ends 255 'EMX_TRACE: cannot make the trace file /nonexistent/a.*No such file or directory; name a place' \
+    netlab_in 1 env EMX_TRACE=/nonexistent/a timeout 20 "$tools/omx_perf"
+expect "nonsense for the ring" ends 255 'EMX_TRACE_ENTRIES' netlab_in 1 env EMX_TRACE_ENTRIES=many timeout 20 "$tools/omx_perf"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
