@@ -86,7 +86,7 @@ mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uin
     std::unique_ptr<trace::Recorder> recorder;
     if (!conf_.trace.empty() &&
         !(recorder = trace::Recorder::make(conf_.trace, static_cast<uint32_t>(conf_.trace_entries), board,
-                                           number, session, device_->now_ns(), error)))
+                                           number, session, *device_, error)))
         return nullptr;
     for (uint32_t i = 0; i < endpoint_slots; ++i) {
         EndpointSlot &slot = slots_[i];

@@ -60,10 +60,28 @@ Fd create(const std::string &base)
     return {};
 }
 
+/// Clocks can only be read in turn, and between two a process may lose its processor: the closest readings
+/// of some.
+int64_t realtime_ahead(Device &device)
+{
+    uint64_t closest = ~uint64_t{0};
+    int64_t ahead = 0;
+    for (int i = 0; i < 8; i++) {
+        const uint64_t before = device.now_ns();
+        const int64_t realtime = clock_ns(CLOCK_REALTIME);
+        const uint64_t took = device.now_ns() - before;
+        if (took < closest) {
+            closest = took;
+            ahead = realtime - static_cast<int64_t>(before + took / 2);
+        }
+    }
+    return ahead;
+}
+
 } // namespace
 
 std::unique_ptr<Recorder> Recorder::make(const std::string &prefix, uint32_t entries, const BoardInfo &board,
-                                         uint32_t endpoint, uint32_t session, uint64_t now,
+                                         uint32_t endpoint, uint32_t session, Device &device,
                                          DeviceError &error)
 {
     const std::string base = prefix + "." + host_name() + "." + std::to_string(::getpid()) + "." +
@@ -94,7 +112,7 @@ std::unique_ptr<Recorder> Recorder::make(const std::string &prefix, uint32_t ent
     h.session = session;
     h.pid = static_cast<uint32_t>(::getpid());
     h.mac = board.nic_id;
-    h.realtime_ns = clock_ns(CLOCK_REALTIME) - static_cast<int64_t>(now);
+    h.realtime_ns = realtime_ahead(device);
     h.tai_ns = clock_ns(CLOCK_TAI) - clock_ns(CLOCK_REALTIME);
     h.tai_ns =
         (h.tai_ns + 500000000) / 1000000000 * 1000000000; // whole seconds; the clocks were read in turn

@@ -17,7 +17,7 @@ public:
     /// number, with room for so many entries, rounded up to a power of two. Null with error filled when it
     /// cannot.
     static std::unique_ptr<Recorder> make(const std::string &prefix, uint32_t entries, const BoardInfo &board,
-                                          uint32_t endpoint, uint32_t session, uint64_t now,
+                                          uint32_t endpoint, uint32_t session, Device &device,
                                           DeviceError &error);
     ~Recorder();
     Recorder(const Recorder &) = delete;

@@ -28,7 +28,7 @@ agent() {
     until grep -qs ' serving ' "$log.now"; do
         if [ -z "$NETLAB_PID" ] || ! kill -0 "$NETLAB_PID" 2>/dev/null; then
             [ $SECONDS -lt $end ] || { cat "$log.now"; return 1; }
-            netlab_bg "$host" "$log.now" "$EMX_OMXD" --foreground --config /nonexistent "$@"
+            netlab_bg "$host" "$log.now" "$EMX_OMXD" --foreground --config /nonexistent --boards "$EMX_BOARDS" "$@"
         fi
         sleep 0.05 # tidy-allow(sleep): polls the start of the agent, at most 10 s
     done
