@@ -38,12 +38,13 @@ stop_agents() {
     AGENTS=()
 }
 
-agents() { # agents BOARD...: host I serves the I-th; none for "-"
-    local i
+agents() { # agents BOARD...: host I serves the I-th, which may have options of omxd behind it; none for "-"
+    local i board
     stop_agents
     for ((i = 1; i <= $#; i++)); do
         [ "${!i}" = - ] && continue
-        netlab_bg $i "$NETLAB_TMP/omxd$i" "$EMX_OMXD" --foreground --boards "${!i}" --group "${GROUP:-root}"
+        read -r -a board <<<"${!i}"
+        netlab_bg $i "$NETLAB_TMP/omxd$i" "$EMX_OMXD" --foreground --boards "${board[@]}" --group "${GROUP:-root}"
         AGENTS+=("$NETLAB_PID")
         until grep -qs ' serving ' "$NETLAB_TMP/omxd$i"; do
             kill -0 "$NETLAB_PID" || { cat "$NETLAB_TMP/omxd$i"; return 1; }
@@ -142,11 +143,10 @@ nobody() {
     checks 1 "${wrong}2\\. Is the host up.*Does EtherMX serve" "a host without EtherMX" -p 1
     checks 1 "answers +no
 ${wrong}9\\." "an address that nobody has" -p 1 -- 02:45:4d:58:00:09
-    agents eth0:N=9000 eth0:N=9000
-    netlab_in 2 "$tools/omx_init_peers" -d
+    echo "$(netlab_mac 3) node3:0" >"$NETLAB_TMP/list"
+    agents eth0:N=9000 "eth0:N=9000 --peers $NETLAB_TMP/list"
     checks 1 "${wrong}2.*omx_init_peers 02:45:4d:58:00:01 node1:0 there adds it" "a closed peer table there" -p 1
-    agents eth0:N=9000 eth0:N=9000
-    netlab_in 1 "$tools/omx_init_peers" -d
+    agents "eth0:N=9000 --peers $NETLAB_TMP/list" eth0:N=9000
     checks 255 'that board is not in it: add it with omx_init_peers 02:45:4d:58:00:02' "a closed peer table here" -p 1
     agents eth0:N=9000 eth0:N=9000
     netlab_link 1 down

@@ -33,14 +33,15 @@ silent() { # silent HOST [WORD]: no diagnosis there, or none of that kind
     ! grep -q -- "^diagnosis: ${2:-}" "$NETLAB_TMP/counters"
 }
 
-agents() { # agents BOARD...: host I serves the I-th, with a table of its own
-    local i
+agents() { # agents BOARD...: host I serves the I-th, with a table of its own; BOARD may have options of omxd behind it
+    local i board
     for pid in "${AGENTS[@]}"; do
         netlab_stop "$pid"
     done
     AGENTS=()
     for ((i = 1; i <= $#; i++)); do
-        netlab_bg $i "$NETLAB_TMP/omxd$i" "$EMX_OMXD" --foreground --boards "${!i}"
+        read -r -a board <<<"${!i}"
+        netlab_bg $i "$NETLAB_TMP/omxd$i" "$EMX_OMXD" --foreground --boards "${board[@]}"
         AGENTS+=("$NETLAB_PID")
         until grep -qs ' serving ' "$NETLAB_TMP/omxd$i"; do
             kill -0 "$NETLAB_PID" || { cat "$NETLAB_TMP/omxd$i"; return 1; }
@@ -71,6 +72,13 @@ differing() {
     says "$4" "$5"
 }
 
+# Boards of different dialects, that the extension lets exchange large messages.
+joined() {
+    agents eth0:W eth0:N=9000 && perf 10 -V -S 1000000 -E 1000001 -N 5
+    cat "$NETLAB_TMP/client"
+    grep -q '^ *length' "$NETLAB_TMP/client" && silent 1 dialect && silent 2 dialect
+}
+
 narrow_bridge() {
     agents eth0:N=9000 eth0:N=9000 || return
     ip -n "$NETLAB_SWITCH" link set p2 mtu 1500
@@ -80,7 +88,8 @@ narrow_bridge() {
 }
 
 closed_table() {
-    agents eth0:N=9000 eth0:N=9000 && netlab_in 2 "$tools/omx_init_peers" -d && perf 5 -S 10 -E 11
+    echo "$(netlab_mac 3) node3:0" >"$NETLAB_TMP/list"
+    agents eth0:N=9000 "eth0:N=9000 --peers $NETLAB_TMP/list" && perf 5 -S 10 -E 11
     says 2 'peer table disagreement: [0-9]+ frames .* not in the peer table .* complete .*omx_init_peers ADDRESS NAME' &&
         says 1 'no answer: [0-9]+ connect requests .*its peer table is complete and lacks this board'
 }
@@ -127,13 +136,14 @@ expect "a good network: no diagnosis" all_well
 expect "fragments of N at W" differing eth0:N=9000 eth0:W 1000 2 "$dialect N came here, where this board speaks W; .*EMX_BOARDS=eth0:W"
 expect "the drop is explained, and the numbers stay" explained
 expect "fragments of W at N" differing eth0:W eth0:N=9000 1000 2 "$dialect W came here, where this board speaks N=9000; .*EMX_BOARDS=eth0:N=9000"
-expect "a large message of N to W" differing eth0:N=9000 eth0:W 1000000 1 "$dialect W came here"
-expect "a large message of W to N" differing eth0:W eth0:N=9000 1000000 1 "$dialect N came here"
+EMX_EXTENSION=0 expect "a large message of N to W" differing eth0:N=9000 eth0:W 1000000 1 "$dialect W came here"
+EMX_EXTENSION=0 expect "a large message of W to N" differing eth0:W eth0:N=9000 1000000 1 "$dialect N came here"
 sizes='MTU mismatch: [0-9]+ frames cut otherwise than here .* N=SIZE is not this board.s'
 expect "fragments of N=1500 at N=9000" differing eth0:N=1500 eth0:N=9000 4000 2 "$sizes N=9000"
 expect "fragments of N=9000 at N=1500" differing eth0:N=9000 eth0:N=1500 4000 2 "$sizes N=1500"
-expect "a large message of N=1500 to N=9000" differing eth0:N=1500 eth0:N=9000 1000000 1 "$sizes N=1500"
-expect "a large message of N=9000 to N=1500" differing eth0:N=9000 eth0:N=1500 1000000 2 "$sizes N=1500"
+EMX_EXTENSION=0 expect "a large message of N=1500 to N=9000" differing eth0:N=1500 eth0:N=9000 1000000 1 "$sizes N=1500"
+EMX_EXTENSION=0 expect "a large message of N=9000 to N=1500" differing eth0:N=9000 eth0:N=1500 1000000 2 "$sizes N=1500"
+expect "a large message from W to N by the extension" joined
 expect "a bridge of a smaller MTU" narrow_bridge
 expect "a peer table that lacks a board" closed_table
 expect "a MAC address that two boards have" same_address

@@ -217,7 +217,8 @@ netlab_bg() {
     local log=$2
     netlab_into "$1"
     shift 2
-    "${NETLAB_IN[@]}" "$@" >"$log" 2>&1 </dev/null &
+    : >"$log" || return # the child opens it later; who looks before must not find what another said
+    "${NETLAB_IN[@]}" "$@" >>"$log" 2>&1 </dev/null &
     # shellcheck disable=SC2034 # for the caller
     NETLAB_PID=$!
 }
