@@ -68,7 +68,8 @@ std::string small_interface(const Evidence &e)
 
 std::string small_path(const Evidence &e)
 {
-    const bool nothing_came = e[EMX_CNT_RX_PULL_REPLY] == 0 && e[EMX_CNT_RX_NACK_MCP] == 0;
+    const bool nothing_came =
+        e[EMX_CNT_RX_PULL_REPLY] == 0 && e[EMX_CNT_RX_X_DATA] == 0 && e[EMX_CNT_RX_NACK_MCP] == 0;
     if (e[EMX_CNT_RESEND_PULL] < repeats_in_vain || !nothing_came)
         return {};
     return "large messages do not arrive: " + count_of(e[EMX_CNT_RESEND_PULL], "pull request") +

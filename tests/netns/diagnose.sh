@@ -87,6 +87,15 @@ narrow_bridge() {
     says 2 'large messages do not arrive: [0-9]+ pull requests .*frames of 8986 bytes do not get through: raise the MTU' && silent 1 MTU
 }
 
+# Large messages arrive, though requests for them are repeated.
+losses() {
+    agents eth0:N=9000 eth0:N=9000 && netlab_loss 1 50 || return
+    perf 20 -S 1000000 -E 1000001 -N 20
+    netlab_loss_off 1
+    grep -q '^ *length' "$NETLAB_TMP/client" && silent 1 large && silent 2 large &&
+        grep -qE '^031: +[0-9]{2,} pull requests repeated' "$NETLAB_TMP/counters"
+}
+
 closed_table() {
     echo "$(netlab_mac 3) node3:0" >"$NETLAB_TMP/list"
     agents eth0:N=9000 "eth0:N=9000 --peers $NETLAB_TMP/list" && perf 5 -S 10 -E 11
@@ -145,6 +154,7 @@ EMX_EXTENSION=0 expect "a large message of N=1500 to N=9000" differing eth0:N=15
 EMX_EXTENSION=0 expect "a large message of N=9000 to N=1500" differing eth0:N=9000 eth0:N=1500 1000000 2 "$sizes N=1500"
 expect "a large message from W to N by the extension" joined
 expect "a bridge of a smaller MTU" narrow_bridge
+expect "lost frames are no mismatch" losses
 expect "a peer table that lacks a board" closed_table
 expect "a MAC address that two boards have" same_address
 echo "$passed passed, $failed failed, 0 skipped"
