@@ -37,8 +37,8 @@ constexpr uint64_t data_match = 1, end_match = 2, kind_mask = 0xff;
 constexpr unsigned count_shift = 8; ///< the end tells how many messages there were
 constexpr uint32_t in_flight = 64;
 constexpr uint32_t wait_ms = 20000;
-constexpr uint64_t gap_max =
-    5; ///< ms without a processor, of either, that void a measurement: pulls repeat after 20
+/// ms without a processor, of either, that void a measurement: pulls repeat after 3.
+constexpr uint64_t gap_max = 2;
 constexpr int attempts_max = 12;
 
 struct Options {
