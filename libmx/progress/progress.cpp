@@ -103,7 +103,8 @@ uint64_t Endpoint::frames_served() const
 {
     const emx_counters &counters = port_->counters();
     return counters.v[EMX_CNT_RX_PULL] + counters.v[EMX_CNT_RX_PULL_REPLY] +
-           counters.v[EMX_CNT_TX_PULL_REPLY];
+           counters.v[EMX_CNT_TX_PULL_REPLY] + counters.v[EMX_CNT_RX_X_PULL] + counters.v[EMX_CNT_RX_X_DATA] +
+           counters.v[EMX_CNT_TX_X_DATA];
 }
 
 void Endpoint::link_active(Partner *partner)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace emx {
 
@@ -36,7 +37,7 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const st
     empty_calls_ = spin_ns > 0 ? std::max(empty_calls_, waiting_calls) : 0;
     uint32_t epoch = wake_epoch_;
     uint64_t spin_end = now() + spin_ns;
-    uint64_t served = frames_served();
+    uint64_t served = frames_seen_; // old, perhaps: then it spins once more
     for (;;) {
         uint64_t before = completions_;
         bool found = progress(Driver::application);
@@ -50,8 +51,9 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const st
         uint64_t time = now();
         if (time >= deadline_ns)
             return false;
-        if (found || served != frames_served()) { // a long message moves without events
-            served = frames_served();
+        if (!found && time >= spin_end) // a long message moves without events
+            found = std::exchange(served, frames_served()) != frames_served();
+        if (found) {
             spin_end = time + spin_ns;
         } else if (time >= spin_end) {
             if (!sleep_once(lock, deadline_ns, done))

@@ -47,6 +47,7 @@ struct Player {
     {
         return process->context()->slot_of(ep)->endpoint->resolve(address);
     }
+    uint64_t frames_served() const { return process->context()->slot_of(ep)->endpoint->frames_served(); }
 
     std::unique_ptr<Process> process;
     mx_endpoint_t ep{};

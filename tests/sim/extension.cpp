@@ -107,6 +107,8 @@ TEST_CASE("who turned it off agrees with nobody, and every message arrives")
         CHECK((two.partner(to_one)->offer != 0) == both);
         CHECK(b.agreed(one) == (both ? 1 : 0));
         b.exchange(one, to_two, two);
+        CHECK(one.frames_served() > 0);
+        CHECK(two.frames_served() > 0);
         b.exchange(two, to_one, one);
     }
 }
