@@ -31,6 +31,7 @@ BoardInfo describe_driver_board(const emx_dev_board &board)
     info.frag = sizes.frag;
     info.medium_max = sizes.medium_max;
     info.reply = sizes.reply;
+    info.x_frame = board.x_frame;
     info.endpoint_max = board.endpoint_max;
     info.up = board.link == EMX_LINK_UP;
     InterfaceFacts facts;

@@ -30,6 +30,7 @@ int emx_admin_board(struct net *net, struct emx_dev_board *info)
 	info->peers = READ_ONCE(board->fw.peers->count);
 	info->open = !!READ_ONCE(board->fw.peers->open);
 	info->link = READ_ONCE(board->link);
+	info->x_frame = emx_board_x_frame(board);
 	rcu_read_lock();
 	dev = rcu_dereference(board->dev);
 	if (dev) {

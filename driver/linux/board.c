@@ -91,6 +91,20 @@ void emx_boards_each(struct net *net, void (*f)(struct emx_board *board, void *d
 	rtnl_unlock();
 }
 
+u32 emx_board_x_frame(const struct emx_board *board)
+{
+	const struct net_device *dev;
+	u32 frame = 0;
+
+	rcu_read_lock();
+	dev = rcu_dereference(board->dev);
+	if (dev)
+		frame = min_t(u32, READ_ONCE(dev->mtu) + ETH_HLEN,
+			      FW_X_DATA_HEADER + EMX_X_UNIT_MAX);
+	rcu_read_unlock();
+	return frame;
+}
+
 static bool number_used(const struct net *net, unsigned int number)
 {
 	struct emx_board *board;
@@ -217,6 +231,7 @@ static void init_board(struct emx_board *board, struct net_device *dev)
 	board->tailroom = dev->needed_tailroom;
 	board->gather = dev->features & NETIF_F_SG;
 	board->link = link_of(dev);
+	board->mtu = dev->mtu;
 	while (number_used(board->net, board->number))
 		board->number++;
 }
@@ -495,6 +510,18 @@ static void change_link(struct emx_board *board, u8 state)
 		emx_beacons_start(board);
 }
 
+/* Frames that are too long from now on are lost; what is asked for from now on is cut shorter. */
+static void change_mtu(struct emx_board *board, const struct net_device *dev)
+{
+	if (dev->mtu < board->fw.sizes.payload_min)
+		pr_warn("%s: its MTU of %u is below %u now: long messages fail\n", dev->name,
+			dev->mtu, board->fw.sizes.payload_min);
+	else if (dev->mtu < board->mtu && in_use(board))
+		pr_warn("%s: its MTU fell from %u to %u: large messages of open endpoints fail\n",
+			dev->name, board->mtu, dev->mtu);
+	board->mtu = dev->mtu;
+}
+
 static void vanish(struct emx_board *board, const struct net_device *dev)
 {
 	pr_info("%s: gone, detached until it comes back\n", dev->name);
@@ -540,9 +567,7 @@ static int device_event(struct notifier_block *nb, unsigned long event, void *in
 		change_link(board, link_of(dev));
 		break;
 	case NETDEV_CHANGEMTU:
-		if (dev->mtu < board->fw.sizes.payload_min)
-			pr_warn("%s: its MTU of %u is below %u now: large messages fail\n",
-				dev->name, dev->mtu, board->fw.sizes.payload_min);
+		change_mtu(board, dev);
 		break;
 	case NETDEV_FEAT_CHANGE:
 		WRITE_ONCE(board->gather, !!(dev->features & NETIF_F_SG));

@@ -6,9 +6,9 @@
 #define EMX_LINUX_COMPAT_H
 
 #include <linux/debugfs.h>
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/skbuff.h>
-#include <linux/timer.h>
 #include <linux/version.h>
 #include <net/busy_poll.h>
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
@@ -56,11 +56,17 @@ static inline void mmu_notifier_unregister(struct mmu_notifier *notifier, struct
 }
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
-#define emx_timer_of(var, timer, field) from_timer(var, timer, field)
+/* For points in time of ktime_get_ns(); it ends in softirq context. */
+static inline void emx_timer_setup(struct hrtimer *timer,
+				   enum hrtimer_restart (*ended)(struct hrtimer *))
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	timer->function = ended;
 #else
-#define emx_timer_of(var, timer, field) timer_container_of(var, timer, field)
+	hrtimer_setup(timer, ended, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 #endif
+}
 
 /* What a command has in its SQE, which its program may change at any time. */
 static inline const void *emx_uring_payload(const struct io_uring_cmd *cmd)
@@ -103,11 +109,5 @@ static inline void emx_busy_poll(unsigned int napi, bool (*over)(void *, unsigne
 	napi_busy_loop(napi, over, data, false, frames);
 #endif
 }
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
-#define emx_timer_stop(timer) del_timer_sync(timer)
-#else
-#define emx_timer_stop(timer) timer_delete_sync(timer)
-#endif
 
 #endif

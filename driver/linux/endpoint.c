@@ -22,6 +22,7 @@
 #define PULL_BLOCK 16
 #define PULL_REPEAT_MS 20
 #define PULL_LIMIT_MS 500000
+#define X_WINDOW 64
 
 /* ---- memory ---- */
 
@@ -162,7 +163,7 @@ static struct emx_endpoint *alloc_endpoint(struct emx_board *board)
 	INIT_LIST_HEAD(&ep->offered);
 	INIT_WORK(&ep->reap, emx_pull_reap);
 	emx_loose_init(ep);
-	timer_setup(&ep->timer, emx_pull_timer, 0);
+	emx_timer_setup(&ep->timer, emx_pull_timer);
 	shape_ring(ep);
 	note_owner(ep);
 	err = alloc_memory(ep) ? watch(ep) : -ENOMEM;
@@ -184,6 +185,8 @@ static void init_firmware(struct emx_endpoint *ep, u8 number, u32 session)
 	fw->pull_block = min_t(u32, ep->board->fw.sizes.block, PULL_BLOCK);
 	fw->pull_repeat_ms = PULL_REPEAT_MS;
 	fw->pull_limit_ms = PULL_LIMIT_MS;
+	fw->x_frame = emx_board_x_frame(ep->board);
+	fw->x_window = X_WINDOW;
 }
 
 /* A number to take: the one wanted, or the first that is free. Caller: board->lock. */
@@ -282,7 +285,7 @@ void emx_endpoint_close(struct emx_endpoint *ep)
 
 	if (!withdraw(ep))
 		return;
-	emx_timer_stop(&ep->timer);
+	hrtimer_cancel(&ep->timer);
 	emx_loose_close(ep);
 	/* Regions are used with the lock held by those only who saw the endpoint open. */
 	for (i = 0; i < FW_WINDOWS; i++) {

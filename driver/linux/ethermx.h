@@ -15,13 +15,13 @@
 #ifndef EMX_LINUX_ETHERMX_H
 #define EMX_LINUX_ETHERMX_H
 
+#include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <linux/spinlock.h>
-#include <linux/timer.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -47,6 +47,7 @@ struct emx_board {
 	unsigned int tailroom;
 	bool gather; /* the interface sends from several pieces of memory */
 	u8 link; /* enum emx_link_state; rtnl */
+	unsigned int mtu; /* when it changed last; rtnl */
 	struct sk_buff_head loop; /* frames from boards of this namespace; its own lock */
 	struct tasklet_struct loop_task;
 	struct delayed_work name_work;
@@ -130,8 +131,8 @@ struct emx_endpoint {
 	struct emx_region **window; /* lock; by fw_window_slot */
 	struct emx_pull *pull; /* lock; by the core's slot */
 	u64 pull_serial; /* lock */
-	struct timer_list timer;
-	u64 timer_ns; /* lock; when it ends, if pending */
+	struct hrtimer timer;
+	u64 timer_ns; /* lock; when it ends, if it is queued */
 	u32 ending; /* lock; regions that are over and still copied to */
 	wait_queue_head_t ended; /* told when that is none */
 	struct list_head offered; /* lock; pinned regions of windows, while it is open */
@@ -197,6 +198,8 @@ void emx_board_put(struct emx_board *board);
 struct emx_board *emx_board_local(const struct emx_board *board, u64 mac);
 /* How many there are in all namespaces. Any context. */
 unsigned int emx_boards_count(void);
+/* Longest frame of X DATA that the interface takes now; 0 when it is gone. Any context. */
+u32 emx_board_x_frame(const struct emx_board *board);
 /* Calls f for each board of the namespace; rtnl is held, f may sleep. */
 void emx_boards_each(struct net *net, void (*f)(struct emx_board *board, void *data), void *data);
 
@@ -235,8 +238,8 @@ struct sk_buff *emx_tx_region(const struct emx_board *board, const void *header,
 struct sk_buff *emx_tx_loose(const struct emx_board *board, const void *header, u32 length,
 			     const struct emx_region *region, u64 position, u32 bytes);
 /*
- * Sends a frame, to the wire or to a board of this namespace; consumes it. 0 or -EIO, counted.
- * Any context.
+ * Sends a frame, to the wire or to a board of this namespace; consumes it. 0 or -EIO, counted: also
+ * of a frame that is longer than the interface takes by now. Any context.
  */
 int emx_tx(struct emx_board *board, struct sk_buff *skb);
 /* Sends all frames of a list. */
@@ -331,7 +334,7 @@ void emx_loose_init(struct emx_endpoint *ep);
 void emx_loose_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff *skb);
 /* Takes a run of replies from a loose window. Caller: endpoint->lock. */
 void emx_loose_reply(struct emx_endpoint *ep, const struct fw_replies *run);
-/* Whether frames of pulls have to be dropped for now. Caller: endpoint->lock. */
+/* Whether data of pulls has to be dropped for now. Caller: endpoint->lock. */
 bool emx_loose_full(const struct emx_endpoint *ep);
 /* Waits until nothing is copied any more for what was cancelled. Sleeps. */
 void emx_loose_flush(struct emx_endpoint *ep);
@@ -376,7 +379,7 @@ void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg);
 /* Has the timer run when the core wants it. Caller: endpoint->lock. */
 void emx_pull_arm(struct emx_endpoint *ep);
 /* Timer of an endpoint. */
-void emx_pull_timer(struct timer_list *timer);
+enum hrtimer_restart emx_pull_timer(struct hrtimer *timer);
 /* Work that unpins what ended pulls have left. */
 void emx_pull_reap(struct work_struct *work);
 
@@ -425,7 +428,13 @@ void emx_counters_clear(struct emx_board *board);
 void emx_counters_inherit(struct emx_board *board, const struct emx_endpoint *ep);
 /* Shows the library what it watches of ours. Caller: endpoint->lock. */
 void emx_counters_show(struct emx_endpoint *ep);
-/* Payloads of pull replies: left as pages, had to be copied, copied since they are short. */
+/* What a run of replies counts as, frame by frame. */
+static inline unsigned int emx_reply_counter(const struct fw_replies *run)
+{
+	return run->reply.msg.type == EMX_X_DATA ? EMX_CNT_TX_X_DATA : EMX_CNT_TX_PULL_REPLY;
+}
+
+/* Payloads of replies, also X DATA: left as pages, had to be copied, copied as they are short. */
 extern atomic64_t emx_replies_paged;
 extern atomic64_t emx_replies_copied;
 extern atomic64_t emx_replies_short;

@@ -206,28 +206,27 @@ static void send_run(struct emx_endpoint *ep, struct fw_replies *run,
 		     const struct emx_region *region)
 {
 	struct emx_board *board = ep->board;
-	u64 from = (u64)run->window_offset + run->position;
-	u32 length = run->len_first;
 	u8 header[EMX_HEADER_MAX];
 	struct sk_buff *skb;
+	u32 position;
+	u32 length;
+	u64 from;
 
-	/* The window may be another one by now. */
-	if (!region->loose || from + run->length > region->length)
-		return;
 	fw_encode(&board->fw.sizes, &run->reply, header);
-	for (; run->length; run->length -= length, length = board->fw.sizes.reply) {
-		length = min(length, run->length);
-		fw_reply_place(header, run->first++, run->position, length);
-		skb = emx_tx_loose(board, header, FW_REPLY_HEADER, region, from, length);
+	while (run->count) {
+		length = fw_replies_take(run, header, &position);
+		from = (u64)run->window_offset + position;
+		/* The window may be another one by now. */
+		if (!region->loose || from + length > region->length)
+			return;
+		skb = emx_tx_loose(board, header, fw_replies_header(run), region, from, length);
 		if (skb == ERR_PTR(-EFAULT)) {
 			refuse(ep, run);
 			return;
 		}
-		count(ep, IS_ERR(skb) ? EMX_CNT_TX_FAILED : EMX_CNT_TX_PULL_REPLY);
+		count(ep, IS_ERR(skb) ? EMX_CNT_TX_FAILED : emx_reply_counter(run));
 		if (!IS_ERR(skb))
 			emx_tx(board, skb);
-		from += length;
-		run->position += length;
 	}
 }
 

@@ -9,6 +9,9 @@
 #include "compat.h"
 #include "ethermx.h"
 
+/* The timer may end so much later: what becomes due meanwhile costs no further interrupt. */
+#define SLACK_NS (100 * NSEC_PER_USEC)
+
 /* ---- ends; caller: endpoint->lock ---- */
 
 /* Nothing writes to the region any more. Its pages cannot be unpinned here, which may sleep. */
@@ -164,20 +167,18 @@ void emx_pulls_unmapped(struct emx_endpoint *ep, const struct emx_range *range,
 void emx_pull_arm(struct emx_endpoint *ep)
 {
 	u64 deadline = fw_deadline(ep->fw);
-	u64 now;
 
 	if (deadline == ~0ull || !ep->open)
 		return;
-	if (timer_pending(&ep->timer) && ep->timer_ns <= deadline)
+	if (hrtimer_is_queued(&ep->timer) && ep->timer_ns <= deadline)
 		return;
-	now = ktime_get_ns();
 	ep->timer_ns = deadline;
-	mod_timer(&ep->timer, jiffies + 1 + nsecs_to_jiffies(deadline > now ? deadline - now : 0));
+	hrtimer_start_range_ns(&ep->timer, ns_to_ktime(deadline), SLACK_NS, HRTIMER_MODE_ABS_SOFT);
 }
 
-void emx_pull_timer(struct timer_list *timer)
+enum hrtimer_restart emx_pull_timer(struct hrtimer *timer)
 {
-	struct emx_endpoint *ep = emx_timer_of(ep, timer, timer);
+	struct emx_endpoint *ep = container_of(timer, struct emx_endpoint, timer);
 	struct fw_fx fx = { .kind = FW_FX_NONE };
 	struct sk_buff_head out;
 
@@ -189,14 +190,29 @@ void emx_pull_timer(struct timer_list *timer)
 	}
 	spin_unlock(&ep->lock);
 	emx_tx_all(ep->board, &out);
+	return HRTIMER_NORESTART; /* emx_pull_arm() has started it, if it is needed */
 }
 
 /* ---- commands ---- */
+
+/* With frames no longer than the interface takes now, which may be less than was agreed on. */
+static struct emx_msg announced(const struct emx_endpoint *ep, const struct emx_msg *rndv)
+{
+	const u64 offer = rndv->data;
+	struct emx_msg msg = *rndv;
+
+	msg.data = emx_offer(emx_offer_newest(offer), emx_offer_oldest(offer),
+			     emx_offer_features(offer),
+			     min_t(u32, emx_offer_frame(offer), emx_board_x_frame(ep->board)),
+			     emx_offer_frames(offer));
+	return msg;
+}
 
 /* Caller: endpoint->lock. */
 static int start(struct emx_endpoint *ep, const struct emx_dev_command *command,
 		 struct emx_region *region, struct sk_buff_head *out)
 {
+	const struct emx_msg rndv = announced(ep, &command->msg);
 	struct fw_fx fx = { .kind = FW_FX_NONE };
 	u64 serial = ++ep->pull_serial;
 	int slot;
@@ -205,7 +221,7 @@ static int start(struct emx_endpoint *ep, const struct emx_dev_command *command,
 		return -EBADF;
 	if (!emx_event_room(ep))
 		return -EBUSY;
-	slot = fw_pull_start(ep->fw, &command->msg, command->length, serial, ktime_get_ns());
+	slot = fw_pull_start(ep->fw, &rndv, command->length, serial, ktime_get_ns());
 	if (slot < 0)
 		return -EBUSY;
 	ep->pull[slot].region = region;
@@ -248,8 +264,11 @@ int emx_pull_start(struct emx_endpoint *ep, const struct emx_dev_command *comman
 
 int emx_pull_cancel(struct emx_endpoint *ep, const struct emx_dev_command *command)
 {
+	struct fw_fx fx = { .kind = FW_FX_NONE };
+	struct sk_buff_head out;
 	u32 i;
 
+	__skb_queue_head_init(&out);
 	spin_lock_bh(&ep->lock);
 	for (i = 0; i < FW_PULLS && ep->open; i++) {
 		struct emx_pull *pull = &ep->pull[i];
@@ -259,7 +278,11 @@ int emx_pull_cancel(struct emx_endpoint *ep, const struct emx_dev_command *comma
 		fw_pull_cancel(ep->fw, pull->serial);
 		forget(ep, pull);
 	}
+	/* Others may have what it had under way. */
+	if (ep->open)
+		emx_effects(ep, &fx, 1, NULL, &out);
 	spin_unlock_bh(&ep->lock);
+	emx_tx_all(ep->board, &out);
 	emx_loose_flush(ep);
 	wait_for_ending(ep);
 	return 0;

@@ -82,7 +82,6 @@ void emx_effects(struct emx_endpoint *ep, struct fw_fx *fx, int more, struct sk_
 		more = fw_next(ep->fw, ktime_get_ns(), fx);
 		execute(ep, fx, skb, out);
 	}
-	emx_counters_show(ep);
 	emx_pull_arm(ep);
 }
 
@@ -108,7 +107,14 @@ static void give(struct emx_endpoint *ep, struct sk_buff *skb, struct fw_pkt *pk
 	if (to)
 		more = fw_rx(to, pkt, ktime_get_ns(), &fx);
 	emx_effects(ep, &fx, more, skb, out);
+	if (pkt->msg.type >= EMX_PULL)
+		emx_counters_show(ep);
 	emx_event_link(ep);
+}
+
+static bool is_pulled(const struct fw_pkt *pkt)
+{
+	return pkt->msg.type == EMX_PULL_REPLY || pkt->msg.type == EMX_X_DATA;
 }
 
 /* False when the frame is none of an open endpoint's. */
@@ -127,7 +133,7 @@ static bool to_endpoint(struct emx_board *board, struct sk_buff *skb, struct fw_
 	spin_lock(&ep->lock);
 	open = ep->open;
 	emx_poll_note(ep, skb);
-	if (open && pkt->msg.type == EMX_PULL_REPLY && emx_loose_full(ep))
+	if (open && is_pulled(pkt) && emx_loose_full(ep))
 		emx_count(&ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
 	else if (open)
 		give(ep, skb, pkt, &out);

@@ -10,11 +10,15 @@
 
 #include "ethermx.h"
 
-/* Worked examples of the wire specification, by section; zeros follow up to the minimum. */
+/*
+ * Worked examples of the wire specification, by section, and frames of the extension; zeros follow
+ * up to the minimum.
+ */
 static const struct {
 	u8 type;
+	u8 length; /* 0: the minimum */
 	u16 frame_size; /* 0: dialect W */
-	u8 bytes[EMX_FRAME_MIN];
+	u8 bytes[EMX_HEADER_MAX];
 } known_frames[] = {
 	/* 15.2 */
 	{
@@ -125,6 +129,27 @@ static const struct {
 			0x00, 0x40, 0x00, 0x23, 0x21, 0x07, 0x19, 0x85,
 		},
 	},
+	/* frames 3, 10 and 11 of a message */
+	{
+		.type = EMX_X_PULL,
+		.length = EMX_HEADER_MAX,
+		.bytes = {
+			0x02, 0x00, 0x00, 0x00, 0x00, 0x0a, 0x02, 0x00, 0x00, 0x00, 0x00, 0x0b,
+			0x86, 0xdf, 0x00, 0x01, 0x72, 0x02, 0x05, 0x00, 0x11, 0x22, 0x33, 0x44,
+			0x00, 0x01, 0x86, 0xa0, 0x07, 0x2a, 0x00, 0x00, 0x00, 0x40, 0x00, 0x23,
+			0x21, 0x07, 0x19, 0x85, 0x23, 0x0e, 0x00, 0x03, 0x00, 0x00, 0x00, 0x03,
+			0x81, 0x01,
+		},
+	},
+	/* 20 bytes of data */
+	{
+		.type = EMX_X_DATA,
+		.bytes = {
+			0x02, 0x00, 0x00, 0x00, 0x00, 0x0b, 0x02, 0x00, 0x00, 0x00, 0x00, 0x0a,
+			0x86, 0xdf, 0x00, 0x03, 0x73, 0x05, 0x02, 0x00, 0x00, 0x40, 0x00, 0x23,
+			0x21, 0x07, 0x19, 0x85, 0x00, 0x00, 0x00, 0x0b, 0x00, 0x03, 0x00, 0x14,
+		},
+	},
 };
 
 struct workspace {
@@ -137,21 +162,22 @@ struct workspace {
 static int check_frame(struct workspace *w, unsigned int i)
 {
 	const u8 *bytes = known_frames[i].bytes;
+	const u32 length = known_frames[i].length ?: EMX_FRAME_MIN;
 	int drop;
 
 	memset(w, 0, sizeof(*w));
 	fw_sizes_w(&w->sizes);
 	if (known_frames[i].frame_size)
 		fw_sizes_n(&w->sizes, known_frames[i].frame_size);
-	drop = fw_check(&w->sizes, 0, bytes, EMX_FRAME_MIN, &w->pkt);
+	drop = fw_check(&w->sizes, 0, bytes, length, &w->pkt);
 	if (!drop && w->pkt.msg.type == known_frames[i].type) {
 		fw_encode(&w->sizes, &w->pkt, w->encoded);
-		if (!memcmp(w->encoded, bytes, EMX_FRAME_MIN) &&
+		if (!memcmp(w->encoded, bytes, length) &&
 		    fw_check(&w->sizes, 0, bytes, EMX_FRAME_MIN - 1, &w->pkt) == EMX_CNT_DROP_SHORT)
 			return 0;
 	}
 	pr_err("selftest: frame %u of type %u: type %u, drop %d, %*ph\n", i, known_frames[i].type,
-	       w->pkt.msg.type, drop, EMX_FRAME_MIN, w->encoded);
+	       w->pkt.msg.type, drop, length, w->encoded);
 	return -EIO;
 }
 

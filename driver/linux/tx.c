@@ -255,6 +255,11 @@ static int send(struct emx_board *board, struct sk_buff *skb)
 	local = emx_board_local(board, emx_get_mac(skb->data));
 	if (local)
 		return loop(local, skb);
+	/* It was larger once, and may be again: until then such frames are lost. */
+	if (skb->len > READ_ONCE(dev->mtu) + ETH_HLEN) {
+		kfree_skb(skb);
+		return -EIO;
+	}
 	skb->dev = dev;
 	status = dev_queue_xmit(skb);
 	/* net_xmit_eval() evaluates its argument twice. */

@@ -81,16 +81,27 @@ int emx_window_close(struct emx_endpoint *ep, const struct emx_dev_command *comm
 	return 0;
 }
 
+/* Takes the next frame off a run; NULL when it cannot be built. */
+static struct sk_buff *next_reply(const struct emx_board *board, const struct emx_region *region,
+				  struct fw_replies *run, u8 *header)
+{
+	u32 position;
+	u32 length = fw_replies_take(run, header, &position);
+	u64 from = (u64)run->window_offset + position;
+
+	if (WARN_ON_ONCE(from + length > region->length))
+		return NULL;
+	return emx_tx_region(board, header, fw_replies_header(run), region, from, length);
+}
+
 bool emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk_buff_head *out)
 {
 	const struct emx_board *board = ep->board;
 	const struct emx_region *region = ep->window[run->window];
-	u64 from = (u64)run->window_offset + run->position;
-	u32 length = run->len_first;
 	u8 header[EMX_HEADER_MAX];
 	struct sk_buff *skb;
 
-	if (WARN_ON_ONCE(!region || from + run->length > region->length))
+	if (WARN_ON_ONCE(!region))
 		return true;
 	if (region->unmapped)
 		return false;
@@ -99,15 +110,11 @@ bool emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk
 		return true;
 	}
 	fw_encode(&board->fw.sizes, &run->reply, header);
-	for (; run->length; run->length -= length, length = board->fw.sizes.reply) {
-		length = min(length, run->length);
-		fw_reply_place(header, run->first++, run->position, length);
-		skb = emx_tx_region(board, header, FW_REPLY_HEADER, region, from, length);
-		emx_count(&ep->counters, skb ? EMX_CNT_TX_PULL_REPLY : EMX_CNT_TX_FAILED, 1);
+	while (run->count) {
+		skb = next_reply(board, region, run, header);
+		emx_count(&ep->counters, skb ? emx_reply_counter(run) : EMX_CNT_TX_FAILED, 1);
 		if (skb)
 			__skb_queue_tail(out, skb);
-		from += length;
-		run->position += length;
 	}
 	return true;
 }

@@ -47,7 +47,8 @@ struct emx_dev_board {
 	__u32 peers; /* slots in use */
 	__u8 open; /* unknown boards may enter the peer table */
 	__u8 link; /* enum emx_link_state */
-	__u8 reserved[6];
+	__u16 x_frame; /* longest X DATA that the interface takes now; 0: a driver without X PULL */
+	__u8 reserved[4];
 	char interface[EMX_DEV_IFNAME];
 	char name[EMX_NAME_MAX];
 };
@@ -92,9 +93,10 @@ enum emx_dev_op {
 	EMX_DEV_WINDOW_OPEN = 2,
 	EMX_DEV_WINDOW_CLOSE = 3, /* msg.u.window.id and .tag */
 	/*
-	 * Fetches `length` > 0 bytes of the message that the RNDV in msg announced into memory. Ends
-	 * with an EMX_EV_PULL_DONE with that cookie; pages as above. EBUSY: try again when another
-	 * pull has ended; EINVAL, ENOMEM, EFAULT: as above.
+	 * Fetches `length` > 0 bytes of the message that the RNDV in msg announced into memory; by
+	 * X PULL if the offer in msg.data has it. Ends with an EMX_EV_PULL_DONE with that cookie;
+	 * pages as above. EBUSY: try again when another pull has ended; EINVAL, ENOMEM, EFAULT: as
+	 * above.
 	 */
 	EMX_DEV_PULL_START = 4,
 	EMX_DEV_PULL_CANCEL = 5, /* all pulls with that cookie; no event comes any more */

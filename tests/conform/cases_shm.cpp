@@ -44,7 +44,10 @@ uint64_t counter(Rank &r, const char *label)
 }
 
 uint64_t by_memory(Rank &r) { return counter(r, "messages through shared memory"); }
-uint64_t pulled_by_frames(Rank &r) { return counter(r, "pull replies received"); }
+uint64_t pulled_by_frames(Rank &r)
+{
+    return counter(r, "pull replies received") + counter(r, "x data frames received");
+}
 
 /// Every size to the next rank and from the one before, `rounds` times.
 void exchange_sizes(Rank &r, Net &net, int rounds = 1)

@@ -64,7 +64,7 @@ label_of() {
 	case $1 in
 	small) echo 'small messages received' ;;
 	medium) echo 'medium fragments received' ;;
-	large) echo 'pull replies received' ;;
+	large) echo 'x data frames received' ;;
 	esac
 }
 
@@ -247,9 +247,14 @@ check "what is held" remember
 check "an endpoint shows in it" account_sees
 check "nothing lost" nothing_lost
 
-check "memory unmapped" /regions unmap emx1
-check "fork" /regions fork emx1
-check "exec" /regions exec emx1
+for extension in '' extension; do
+	# shellcheck disable=SC2086 # nothing, or a word
+	check "memory unmapped${extension:+, by the extension}" /regions unmap emx1 $extension
+	# shellcheck disable=SC2086
+	check "fork${extension:+, by the extension}" /regions fork emx1 $extension
+	# shellcheck disable=SC2086
+	check "exec${extension:+, by the extension}" /regions exec emx1 $extension
+done
 check "nothing lost" nothing_lost
 
 check "streams" all_streams

@@ -29,7 +29,7 @@
 #include <emx/wire.h>
 
 #define ANSWER_MS 5000 /* emulated machines are slow; only a failure waits that long */
-#define ENDPOINTS 32    /* the module's default */
+#define ENDPOINTS 32 /* the module's default */
 #define OUR_INDEX 0x0007 /* what we call the board: an arbitrary advert */
 
 static const uint8_t board_mac[6] = { 2, 0, 0, 0, 0, 0x0b };
@@ -104,6 +104,42 @@ static struct frame pull_from(uint8_t endpoint)
 		.magic = emx_put32(0x21071985),
 		.length = emx_put16(0x8000),
 		.frame = emx_put32(8),
+	};
+
+	return to_board(&w, sizeof(w));
+}
+
+static struct frame x_pull_from(uint8_t endpoint, uint16_t unit)
+{
+	struct emx_w_x_pull w = {
+		.type = EMX_X_PULL,
+		.dst_ep = endpoint,
+		.src_ep = 2,
+		.session = emx_put32(0xa1b2c3d4),
+		.total = emx_put32(100000),
+		.window = 7,
+		.window_tag = 0x2a,
+		.handle = emx_put32(0x00400023),
+		.magic = emx_put32(0x21071985),
+		.unit = emx_put16(unit),
+		.request = emx_put16(1),
+		.first = emx_put32(3),
+		.want = { 0x81, 1 },
+	};
+
+	return to_board(&w, sizeof(w));
+}
+
+static struct frame x_data_to(uint8_t endpoint)
+{
+	struct emx_w_x_data w = {
+		.type = EMX_X_DATA,
+		.dst_ep = endpoint,
+		.src_ep = 2,
+		.handle = emx_put32(0x00400023),
+		.magic = emx_put32(0x21071985),
+		.request = emx_put16(1),
+		.length = emx_put16(20),
 	};
 
 	return to_board(&w, sizeof(w));
@@ -184,7 +220,9 @@ static struct frame host_reply(uint32_t magic)
 	struct {
 		struct emx_w_host host;
 		char name[EMX_NAME_MAX];
-	} w = { .host = { .type = EMX_HOST_REPLY, .advert = emx_put16(1), .magic = emx_put32(magic) } };
+	} w = { .host = { .type = EMX_HOST_REPLY,
+			  .advert = emx_put16(1),
+			  .magic = emx_put32(magic) } };
 	struct utsname system;
 
 	uname(&system);
@@ -204,7 +242,8 @@ static void open_wire(const char *ifname)
 	};
 
 	sock = socket(AF_PACKET, SOCK_RAW, htons(EMX_ETHERTYPE));
-	if (!address.sll_ifindex || sock < 0 || bind(sock, (struct sockaddr *)&address, sizeof(address)) < 0) {
+	if (!address.sll_ifindex || sock < 0 ||
+	    bind(sock, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		perror(ifname);
 		exit(2);
 	}
@@ -316,10 +355,14 @@ static bool refusals(void)
 		      nack_lib(ENDPOINTS - 1, EMX_NACK_CLOSED, 0), EMX_CNT_TX_NACK_LIB);
 	good &= draws("connect beyond endpoints", connect_to(ENDPOINTS),
 		      nack_lib(ENDPOINTS, EMX_NACK_BAD_ENDPOINT, 0), EMX_CNT_TX_NACK_LIB);
-	good &= draws("pull beyond endpoints", pull_from(255),
+	good &= draws("pull beyond endpoints", pull_from(255), nack_mcp(EMX_NACK_BAD_ENDPOINT),
+		      EMX_CNT_TX_NACK_MCP);
+	good &= draws("x pull from closed endpoint", x_pull_from(5, 8974),
+		      nack_mcp(EMX_NACK_CLOSED), EMX_CNT_TX_NACK_MCP);
+	good &= draws("x pull beyond endpoints", x_pull_from(255, 8974),
 		      nack_mcp(EMX_NACK_BAD_ENDPOINT), EMX_CNT_TX_NACK_MCP);
-	good &= draws("tiny to closed endpoint", tiny_to(5, 4), nack_lib(5, EMX_NACK_CLOSED, 0x4005),
-		      EMX_CNT_TX_NACK_LIB);
+	good &= draws("tiny to closed endpoint", tiny_to(5, 4),
+		      nack_lib(5, EMX_NACK_CLOSED, 0x4005), EMX_CNT_TX_NACK_LIB);
 	good &= draws("host query", host_query(0x13052008), host_reply(0x13052008),
 		      EMX_CNT_TX_HOST_REPLY);
 	return good;
@@ -332,6 +375,9 @@ static bool drops(void)
 
 	good &= dropped("tiny over its class", tiny_to(5, EMX_TINY_MAX + 1), EMX_CNT_DROP_LENGTH);
 	good &= dropped("ack for closed endpoint", ack_to(5), EMX_CNT_DROP_ENDPOINT);
+	good &= dropped("x pull of tiny frames", x_pull_from(5, EMX_X_UNIT_MIN - 1),
+			EMX_CNT_DROP_PULL_SHAPE);
+	good &= dropped("x data for closed endpoint", x_data_to(5), EMX_CNT_DROP_ENDPOINT);
 	f = connect_to(5);
 	f.b[EMX_OUTER_LEN] = 46;
 	good &= dropped("unknown type", f, EMX_CNT_DROP_TYPE);

@@ -70,6 +70,26 @@ perf_between() {
 	wait "$server"
 }
 
+# counted HOST LABEL: a counter of its board, of the module
+counted() { sed -n "s/^\([0-9]*\) $2\$/\1/p" "/sys/kernel/debug/ethermx/$(directory_of "$1")/counters"; }
+
+# pulls_by extension|dialect COMMAND...: meanwhile host b, of the module, pulls and serves by the one, and not by the other
+pulls_by() {
+	case $1 in
+	extension) way='x data frames' other_way='pull replies' ;;
+	dialect) way='pull replies' other_way='x data frames' ;;
+	esac
+	shift
+	came=$(counted b "$way received") went=$(counted b "$way sent") others=$(by_other_way)
+	"$@" || return
+	[ "$(counted b "$way received")" -gt "$came" ] && [ "$(counted b "$way sent")" -gt "$went" ] &&
+		[ "$(by_other_way)" = "$others" ] && return
+	echo "$way received: $(counted b "$way received"), before $came; sent: $(counted b "$way sent"), before $went;" \
+		"$other_way: $(by_other_way), before $others"
+	return 1
+}
+by_other_way() { echo $(($(counted b "$other_way received") + $(counted b "$other_way sent"))); }
+
 # The agent serves host a; $agent is its process.
 start_agent() {
 	/bin/ip netns exec a env EMX_DEVICE=engine /emx/tools/omxd/omxd --foreground --boards eth0:N=9000 >/tmp/agent 2>&1 &

@@ -56,6 +56,19 @@ smaller() { # frames that do not fit are lost; they fit again, and are sent agai
 	stream_ends_well
 }
 
+# Frames are as long as the interfaces take when a message is asked for: those of the dialect would be lost.
+both_smaller() {
+	/bin/ip -n a link set eth0 mtu 4200 && /bin/ip -n b link set eth0 mtu 4200 &&
+		pulls_by extension perf -S 256K -E 1048577 -M 4 -T 300 -N 4 -W 1
+	status=$?
+	/bin/ip -n a link set eth0 mtu 9000 && /bin/ip -n b link set eth0 mtu 9000 && return $status
+}
+
+# One is smaller when the programs begin, and larger than they know later.
+grows_later() {
+	/bin/ip -n a link set eth0 mtu 4200 && stream 40 && /bin/ip -n a link set eth0 mtu 9000 && stream_ends_well
+}
+
 vanishes() {
 	stream 100000 || return 1
 	/bin/ip -n a link del eth0
@@ -94,6 +107,8 @@ check "attach" attach eth0:N=9000
 check "down for a while" down_for_a_while
 check "renamed" renamed
 check "smaller for a while" smaller
+check "both smaller: large messages by shorter frames" both_smaller
+check "one smaller at first" grows_later
 check "a name" in_host a /emx/tools/omx_hostname -n kept:0
 check "vanishes" vanishes
 check "boards went with it" no_board_is_left

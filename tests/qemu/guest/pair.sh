@@ -79,9 +79,17 @@ moves() {
 	return 1
 }
 
+counter() { omx_counters -a | sed -n "s/^[0-9]*: *\([0-9]*\) $1\$/\1/p"; }
+
+by_extension() {
+	[ "$(counter 'x data frames sent')" -gt 0 ] && [ "$(counter 'x data frames received')" -gt 0 ] &&
+		[ "$(counter 'pull replies sent')" = 0 ] && return
+	omx_counters
+	return 1
+}
+
 # ---- waiting
 
-counter() { omx_counters -a | sed -n "s/^[0-9]*: *\([0-9]*\) $1\$/\1/p"; }
 polls() { counter 'busy polls'; }
 found() { counter 'busy polls that found frames'; }
 
@@ -208,6 +216,7 @@ fi
 check "who spins polls the card" spinning_polls
 check "not if told so" without_polling
 check "and again" spinning_polls
+check "all of them by the extension" by_extension
 echo "latency with busy polls / without: $with / $without us = $(echo "$with $without" | awk '{ printf "%.2f", $1 / $2 }')"
 check "nor if the administrator forbids it" forbidden
 check "who blocks does not poll" blocked

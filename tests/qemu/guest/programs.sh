@@ -14,7 +14,7 @@ failed=0
 # its number of eight bits means another frame counts as misplaced; the second reply to a repeated connect, as bad.
 counters_are_good() { # HOST
 	counters=/sys/kernel/debug/ethermx/$(directory_of "$1")/counters
-	for class in 'tiny messages' 'small messages' 'medium fragments' rendezvous 'pull requests' 'pull replies' notifies; do
+	for class in 'tiny messages' 'small messages' 'medium fragments' rendezvous 'x pull requests' 'x data frames' notifies; do
 		grep -q "^[1-9][0-9]* $class received$" "$counters" || {
 			echo "no $class"
 			return 1

@@ -3,7 +3,9 @@
  * Memory that the module has pinned, or copies from and to later, while its process unmaps it,
  * forks, or executes another program:
  *
- *   regions CASE IFNAME     CASE: unmap, fork or exec
+ *   regions CASE IFNAME [extension]     CASE: unmap, fork or exec
+ *
+ * With "extension" messages are fetched by X PULL.
  *
  * Started by root, it becomes an ordinary user with endpoint 1 of the board at the other end of
  * IFNAME. A raw socket on IFNAME answers pulls when the case says so: what happens to memory in
@@ -23,23 +25,28 @@
 struct request {
 	uint8_t mac[6];
 	emx_be32 handle, magic;
+	emx_be16 number; /* of an X PULL */
 };
 
 /* The next request for a message that comes to the stranger. */
 static bool requested(struct request *request)
 {
 	struct pollfd p = { .fd = wire, .events = POLLIN };
+	const uint8_t type = agreed ? EMX_X_PULL : EMX_PULL;
 	const struct emx_w_pull_n *body;
+	const struct emx_w_x_pull *x_body;
 	uint8_t frame[256];
 
 	do {
 		if (poll(&p, 1, WAIT_MS) <= 0)
 			return false;
-	} while (recv(wire, frame, sizeof(frame), 0) < 60 || frame[EMX_OUTER_LEN] != EMX_PULL);
+	} while (recv(wire, frame, sizeof(frame), 0) < 60 || frame[EMX_OUTER_LEN] != type);
 	body = (const struct emx_w_pull_n *)(frame + EMX_OUTER_LEN);
+	x_body = (const struct emx_w_x_pull *)(frame + EMX_OUTER_LEN);
 	memcpy(request->mac, frame + 6, 6);
-	request->handle = body->handle;
-	request->magic = body->magic;
+	request->handle = agreed ? x_body->handle : body->handle;
+	request->magic = agreed ? x_body->magic : body->magic;
+	request->number = x_body->request;
 	return true;
 }
 
@@ -51,22 +58,40 @@ static void set_mac(uint8_t *to, uint64_t mac)
 		to[i] = (uint8_t)(mac >> 8 * (5 - i));
 }
 
+/* Sends a board that header, and a page full of that byte behind it, or nothing. */
+static bool send_body(const uint8_t *mac, const void *body, size_t length, int byte)
+{
+	struct emx_outer outer = { .ethertype = emx_put16(EMX_ETHERTYPE),
+				   .tag = emx_put16(EMX_TAG_NONE) };
+	uint8_t frame[EMX_HEADER_MAX + PAGE];
+	const size_t bytes = sizeof(outer) + length + (byte ? PAGE : 0);
+
+	memcpy(outer.dst, mac, 6);
+	set_mac(outer.src, stranger);
+	memcpy(frame, &outer, sizeof(outer));
+	memcpy(frame + sizeof(outer), body, length);
+	memset(frame + sizeof(outer) + length, byte, PAGE);
+	return send(wire, frame, bytes, 0) == (ssize_t)bytes;
+}
+
 /* Answers it with a page full of that byte. */
 static bool answer(const struct request *request, char byte)
 {
-	struct emx_w_pull_reply body = { .type = EMX_PULL_REPLY, .length = emx_put16(PAGE) };
-	struct emx_outer outer = { .ethertype = emx_put16(EMX_ETHERTYPE),
-				   .tag = emx_put16(EMX_TAG_NONE) };
-	uint8_t frame[sizeof(outer) + sizeof(body) + PAGE];
+	const struct emx_w_pull_reply body = { .type = EMX_PULL_REPLY,
+					       .length = emx_put16(PAGE),
+					       .handle = request->handle,
+					       .magic = request->magic };
+	const struct emx_w_x_data x_body = { .type = EMX_X_DATA,
+					     .dst_ep = 1,
+					     .src_ep = 2,
+					     .length = emx_put16(PAGE),
+					     .handle = request->handle,
+					     .magic = request->magic,
+					     .request = request->number };
 
-	memcpy(outer.dst, request->mac, 6);
-	set_mac(outer.src, stranger);
-	body.handle = request->handle;
-	body.magic = request->magic;
-	memcpy(frame, &outer, sizeof(outer));
-	memcpy(frame + sizeof(outer), &body, sizeof(body));
-	memset(frame + sizeof(outer) + sizeof(body), byte, PAGE);
-	return send(wire, frame, sizeof(frame), 0) == (ssize_t)sizeof(frame);
+	if (agreed)
+		return send_body(request->mac, &x_body, sizeof(x_body), byte);
+	return send_body(request->mac, &body, sizeof(body), byte);
 }
 
 /* Repeats of requests that were answered since; no more come. */
@@ -88,6 +113,7 @@ static int pull_of_stranger(const struct endpoint *own, void *memory)
 	c.msg.remote_ep = 2;
 	c.msg.session = 7;
 	c.msg.u.window.id = 9;
+	c.msg.data = agreed;
 	c.segments = (uintptr_t)&segment;
 	forget_requests();
 	return command(own, &c);
@@ -209,6 +235,63 @@ static void unmapped_targets(struct endpoint *own)
 	close_window(own, 3, 0);
 }
 
+/* ---- asked for in pieces ---- */
+
+/* The next data that comes to the stranger: a frame of that number, a page full of that byte. */
+static bool data_is(uint32_t number, uint8_t byte)
+{
+	struct pollfd p = { .fd = wire, .events = POLLIN };
+	const struct emx_w_x_data *body;
+	uint8_t frame[2 * PAGE];
+	ssize_t n;
+
+	do {
+		if (poll(&p, 1, WAIT_MS) <= 0)
+			return false;
+		n = recv(wire, frame, sizeof(frame), 0);
+	} while (n < 60 || frame[EMX_OUTER_LEN] != EMX_X_DATA);
+	body = (const struct emx_w_x_data *)(frame + EMX_OUTER_LEN);
+	return n == (ssize_t)(EMX_OUTER_LEN + sizeof(*body) + PAGE) &&
+	       emx_get32(body->frame) == number && emx_get16(body->length) == PAGE &&
+	       full_of(frame + EMX_OUTER_LEN + sizeof(*body), PAGE, byte);
+}
+
+/*
+ * The stranger asks for frames of a message that he takes for longer than it is: what there is of
+ * them comes, what is beyond the message does not.
+ */
+static void frames_of_a_window(struct endpoint *own)
+{
+	struct emx_w_x_pull body = { .type = EMX_X_PULL,
+				     .dst_ep = 1,
+				     .src_ep = 1,
+				     .session = emx_put32(SESSION + 1),
+				     .total = emx_put32(0xffffffff),
+				     .window = 7,
+				     .unit = emx_put16(PAGE) };
+	uint8_t *memory = pages(3 * PAGE);
+	uint8_t *target = pages(PAGE);
+	struct request request;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		memset(memory + i * PAGE, 'a' + i, PAGE);
+	check(!pull_of_stranger(own, target) && requested(&request) && answer(&request, 'd') &&
+		      ended(own) == EMX_PULL_OK,
+	      "the stranger has heard of the board");
+	check(!offer(own, peer_of(own, stranger), memory, 3 * PAGE, 3 * PAGE, 7),
+	      "a message for him");
+	body.want[0] = 9; /* frames 0 and 3 */
+	check(send_body(request.mac, &body, sizeof(body), 0), "he asks for a frame too much");
+	body.want[0] = 5; /* frames 0 and 2 */
+	check(send_body(request.mac, &body, sizeof(body), 0), "and for two that there are");
+	check(data_is(0, 'a') && data_is(2, 'c'), "gets those, and no others");
+	close_window(own, 7, 0);
+	munmap(memory, 3 * PAGE);
+	munmap(target, PAGE);
+	check(nothing_pinned(), "nothing stays pinned");
+}
+
 /* ---- a child ---- */
 
 static bool exits_well(pid_t child)
@@ -298,7 +381,9 @@ int main(int argc, char **argv)
 		account = atoi(argv[3]);
 		return after_exec(atoi(argv[2]));
 	}
-	if (argc != 3)
+	if (argc == 4 && !strcmp(argv[3], "extension"))
+		agreed = emx_offer(1, 1, EMX_X_PULLS, 9014, 32);
+	else if (argc != 3)
 		return 2;
 	prepare(argv[2]);
 	become(USER);
@@ -306,6 +391,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "unmap")) {
 		unmapped_windows(&own);
 		unmapped_targets(&own);
+		if (agreed)
+			frames_of_a_window(&own);
 	} else if (!strcmp(argv[1], "fork")) {
 		case_fork(&own);
 	} else if (!strcmp(argv[1], "exec")) {

@@ -188,6 +188,8 @@ static void compose(struct emx_dev_command *c)
 	c->msg.u.window.id = below(2);
 	c->msg.u.window.tag = 0;
 	c->msg.u.window.offset = 0;
+	if (c->op == EMX_DEV_PULL_START && chance(2))
+		c->msg.data = emx_offer(1, 1, EMX_X_PULLS, chance(4) ? draw() : 9014, 32);
 	c->segment_count = 1;
 	segments[0].address = (uintptr_t)arena + below(ARENA / 4);
 	segments[0].length = c->op == EMX_DEV_PULL_START ? 1 + below(20000) : below(ARENA / 2);

@@ -56,6 +56,16 @@ little_memory() {
 	[ "$(loose_regions)" -gt "$before" ] && return $status
 }
 
+nothing_copied() { [ "$(account 'reply payloads copied')" = 0 ] && [ "$(account 'reply payloads sent as pages')" -gt 0 ]; }
+
+without_extension() {
+	export EMX_EXTENSION=0
+	pulls_by dialect perf -S 100000 -E 1000001 -T 300 -N 10 -M 4 -W 2
+	status=$?
+	unset EMX_EXTENSION
+	return $status
+}
+
 by_uring() { account 'commands by io_uring'; }
 
 # Messages of every class by that way; more than so many commands of io_uring, and not more than so many.
@@ -113,7 +123,9 @@ export EMX_DEVICE=kernel
 check "no board: the library says so" refuses 'no board in this network namespace' in_host a /emx/tools/omx_perf
 check "attach" attach eth0:N=9000
 check "attach twice" refuses 'attached already' in_host a /emx/tools/omx_attach eth0:N=9000
-check "messages, 0 B to 4 MiB" perf -T 300 -N 20 -M 4 -W 2
+check "messages, 0 B to 4 MiB" pulls_by extension perf -T 300 -N 20 -M 4 -W 2
+check "sent from their own pages" nothing_copied
+check "without the extension" without_extension
 check "nothing pinned" nothing_pinned
 check "synchronous messages" perf -Y -T 300 -N 10 -M 16 -E 100000 -W 2
 check "streams both ways" perf -x -T 300 -N 40 -M 16 -W 2
@@ -140,12 +152,12 @@ check "detach" detach
 check "board agent" start_agent
 check "module refused what the agent has" refuses 'in use by omxd' in_host a /emx/tools/omx_attach eth0:N=9000
 check "module on the other host" in_host b /emx/tools/omx_attach eth0:N=9000
-check "engine against module" perf_between a engine b kernel -T 300 -N 10 -M 16 -W 2
-check "module against engine" perf_between b kernel a engine -T 300 -N 10 -M 16 -W 2
+check "engine against module" pulls_by extension perf_between a engine b kernel -T 300 -N 10 -M 16 -W 2
+check "module against engine" pulls_by extension perf_between b kernel a engine -T 300 -N 10 -M 16 -W 2
 check "agent ends" stop_agent
 check "detach the other" in_host b /emx/tools/omx_attach -d eth0
 check "attach, wide dialect" attach eth0:W
-check "messages, wide dialect" perf -T 300 -N 10 -M 16 -W 2
+check "messages, wide dialect" pulls_by extension perf -T 300 -N 10 -M 16 -W 2
 check "detach again" detach
 check "two dialects" other_dialect
 check "detach once more" detach

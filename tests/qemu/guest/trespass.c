@@ -400,6 +400,7 @@ static void beyond_the_window(struct endpoint *own)
 	c.msg.remote_ep = 1;
 	c.msg.session = SESSION + 1;
 	c.msg.u.window.id = 3;
+	c.msg.data = agreed;
 	check(offer(own, 0, memory, PAGE, PAGE + 1, 3) == EINVAL,
 	      "a window longer than its memory");
 	check(!offer(own, 0, memory, PAGE, PAGE, 3), "one as long as that");
@@ -555,10 +556,18 @@ static void hostile_ring(struct endpoint *own)
 
 static void case_memory(struct endpoint *own, int file)
 {
+	const uint64_t x_pulls = count_of(own, EMX_CNT_RX_X_PULL);
+
 	foreign_windows(own);
 	beyond_the_window(own);
-	addresses_of_the_kernel(own);
 	read_only(own, file);
+	/* Nobody has made such an offer, nor takes such frames. */
+	agreed = emx_offer(255, 1, 0xffff, 0xffff, 0xffff);
+	foreign_windows(own);
+	beyond_the_window(own);
+	read_only(own, file);
+	check(count_of(own, EMX_CNT_RX_X_PULL) > x_pulls, "the same by the extension");
+	addresses_of_the_kernel(own);
 	changing_list(own);
 	hostile_ring(own);
 }

@@ -59,6 +59,7 @@ static int wire; /* raw socket */
 static int account; /* what the module tells of memory; only root may open it */
 static int neighbour; /* socket to him */
 static uint64_t stranger; /* address of the far end */
+static uint64_t agreed; /* the offer of all whose messages are pulled; 0: without the extension */
 
 static inline bool check(bool good, const char *what)
 {
@@ -207,6 +208,7 @@ static inline int pull(struct endpoint *own, uint8_t from, uint8_t id, void *mem
 	c.msg.remote_ep = from;
 	c.msg.session = SESSION + from;
 	c.msg.u.window.id = id;
+	c.msg.data = agreed;
 	c.segments = (uintptr_t)&segment;
 	if (command(own, &c))
 		return -1;
