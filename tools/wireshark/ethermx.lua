@@ -9,7 +9,8 @@ local folder = __DIR__ or debug.getinfo(1, "S").source:match("@?(.*)[/\\]") or "
 if not folder:find("[/\\]$") then folder = folder .. "/" end
 local names = dofile(folder .. "ethermx_fields.lua")
 local layout = dofile(folder .. "ethermx_layout.lua")
-local new_track = dofile(folder .. "ethermx_track.lua")
+local new_track, Track, handlers = dofile(folder .. "ethermx_track.lua")
+dofile(folder .. "ethermx_track_x.lua")(Track, handlers)
 
 local mxoe = Proto("mxoe", "Myrinet Express over Ethernet")
 local fields, experts = names.fields(), names.experts()

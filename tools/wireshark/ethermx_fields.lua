@@ -120,6 +120,12 @@ function names.fields()
     f.acks = frame("mxoe.acks", "Acknowledges", "ACK")
     f.acked_in = frame("mxoe.acked_in", "Acknowledged in", "ACK")
     f.ack_time = ProtoField.double("mxoe.ack_time", "Seconds since the newest of them was sent")
+    f.x_again = u8("mxoe.x.again", "Frames of it that were asked for before", dec)
+    f.reports = frame("mxoe.reports", "Says that it has", "ACK")
+    f.reported_in = frame("mxoe.reported_in", "Reported as there in", "ACK")
+    f.beacon_first = frame("mxoe.beacon.first_in", "First beacon of this serial", "NONE")
+    f.beacon_before = frame("mxoe.beacon.before_in", "Last beacon of an earlier serial", "NONE")
+    f.beacon_in = frame("mxoe.beacon_in", "Drawn by the beacon", "REQUEST")
     f.notify_in = frame("mxoe.notify_in", "Taken by the receiver in", "RESPONSE")
     return f
 end
@@ -159,6 +165,7 @@ function names.experts()
         ["unexpected.content"] = "Same number as an earlier frame, other contents",
         ["unexpected.ack"] = "Acknowledges what was not sent",
         ["unexpected.truc"] = "Ack counter did not rise",
+        ["unexpected.report"] = "Report counter did not rise",
         ["unexpected.window"] = "No such window",
         ["unexpected.pull"] = "Range outside the message",
         ["unexpected.reply"] = "Not what was asked for",

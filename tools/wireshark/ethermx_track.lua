@@ -15,7 +15,7 @@ local SPAN = 16384 -- sequence numbers
 local SAME = {
     [37] = { "length", "match" }, [38] = { "length", "match" }, [39] = { "length", "match" },
     [40] = { "length", "match", "window", "window_tag", "window_offset" },
-    [43] = { "length", "window", "window_tag" },
+    [43] = { "length", "window", "window_tag" }, [112] = { "length", "match" },
 }
 local TAGGED = { [35] = true, [37] = true, [38] = true, [39] = true, [40] = true, [41] = true, [43] = true,
                  [44] = true, [45] = true }
@@ -29,7 +29,8 @@ learn_reply(sizes, bytes) takes the size of a full pull reply.
 ]]
 local function new(note, warn, learn_reply)
     return setmetatable({ note = note, warn = warn, learn_reply = learn_reply, sessions = {}, ways = {}, streams = {}, stream_count = 0,
-                          asked = {}, queries = {}, windows = {}, pulls = {}, doubtful = {}, adverts = {}, met = {} },
+                          asked = {}, queries = {}, windows = {}, pulls = {}, doubtful = {}, adverts = {}, met = {},
+                          beacons = {} },
                         Track)
 end
 
@@ -153,7 +154,7 @@ function Track:copy(p, message)
     if before then return self:again(p, before.at, before.when) end
     if p.at ~= message.at then self.note(p.at, "message_in", message.at) end
     message.bytes = message.bytes + (p.frag_size or 0)
-    if p.type == 39 and message.bytes == p.length then self.note(p.at, "complete", true) end
+    if p.frag and message.bytes == p.length then self.note(p.at, "complete", true) end
 end
 
 function Track:right_bits(p, value, way, what)
@@ -282,10 +283,32 @@ function Track:connect(p)
     if p.is_reply == 0 then self:request(p) else self:reply(p) end
 end
 
--- ---- host names ----
+-- ---- beacons and host names ----
+
+-- A board repeats its beacon; another serial is another life of its daemon.
+function Track:beacon(p)
+    local known = self.beacons[p.src]
+    if known and known.serial == p.serial then
+        self.note(p.at, "beacon_first", known.at)
+    else
+        if known then self.note(p.at, "beacon_before", known.last) end
+        known = { at = p.at, serial = p.serial, askers = {} }
+        self.beacons[p.src] = known
+    end
+    known.last = p.at
+end
+
+-- Who hears of a board asks it for its name.
+function Track:drawn_by_beacon(p)
+    local beacon = self.beacons[p.dst]
+    if not beacon or beacon.askers[p.src] then return end
+    beacon.askers[p.src] = true
+    self.note(p.at, "beacon_in", beacon.at)
+end
 
 function Track:query(p)
     self:advert(p)
+    self:drawn_by_beacon(p)
     local key = p.src .. ">" .. p.dst .. p.host_magic
     local known = self.queries[key]
     if known and not known.answered then self:again(p, known.at, known.when) end
@@ -450,6 +473,7 @@ function Track:pull_reply(p, s)
         return
     end
     p.from, p.to = fetch.from, fetch.to
+    if fetch.requests then return self.warn(p.at, "unexpected.reply", "it was asked for by X PULL") end
     if fetch.replier ~= p.src then
         return self.warn(p.at, "unexpected.reply", "another board was asked: " .. fetch.replier)
     end
@@ -529,7 +553,7 @@ end
 -- ---- frames ----
 
 local handlers = {
-    [3] = Track.query, [4] = Track.host_reply, [35] = Track.truc, [36] = Track.connect, [37] = Track.sequenced,
+    [1] = Track.beacon, [3] = Track.query, [4] = Track.host_reply, [35] = Track.truc, [36] = Track.connect, [37] = Track.sequenced,
     [38] = Track.sequenced, [39] = Track.sequenced, [41] = Track.pull, [42] = Track.pull_reply, [43] = Track.notify,
     [44] = Track.nack_lib, [45] = Track.nack_mcp,
     [40] = function(self, p)
@@ -548,4 +572,4 @@ function Track:frame(p, s)
     if p.from then self.note(p.at, "stream", self:stream(p.from, p.to)) end
 end
 
-return new
+return new, Track, handlers

@@ -26,7 +26,7 @@ SAME = {
 }
 KEYS = [*sorted(set(SAME.values())), 'malformed.destination', 'unexpected.own_address', 'unexpected.session',
         'unexpected.one_sided', 'unexpected.session_bits', 'unexpected.content', 'unexpected.ack', 'unexpected.truc',
-        'unexpected.window', 'unexpected.pull', 'unexpected.reply', 'unexpected.notify', 'unexpected.connect',
+        'unexpected.report', 'unexpected.window', 'unexpected.pull', 'unexpected.reply', 'unexpected.notify', 'unexpected.connect',
         'unexpected.nack', 'unexpected.host', 'unexpected.dialect', 'unexpected.tag', 'repeated', 'refused']
 
 
@@ -102,6 +102,60 @@ def check_learned_sizes(tshark):
     frames = tshark.fields(path, ['mxoe.position', 'mxoe.request_in'])
     assert [frames[i].one('mxoe.position') for i in (11, 12)] == ['0', '2904'], frames[11:13]
     assert [f.frames('mxoe.request_in') for f in frames[8:11]] == [[7], [7], [8]], frames[8:11]
+
+
+def check_extension(tshark):
+    """A large message by two X PULLs with a loss, an eager one whose loss a report shows, questions and answers."""
+    n = Network(1, 'W')
+    unit, total = 1000, 4500
+    pull = lambda **o: n.x_pull('b', 'a', total=total, unit=unit, **o)
+    data = lambda frame, request, size=unit: n.x_data('a', 'b', size=size, frame=frame, request=request)
+    frames = [*n.met(),  # 1 to 4
+              n.rndv('a', 'b', length=total),
+              pull(first=0, want=b'\7'),  # 6: frames 0 to 2; frame 1 gets lost
+              data(0, 1), data(2, 1),
+              pull(first=1, want=b'\x0d', request=2),  # 9: frame 1 again, and 3 and 4
+              data(1, 2), data(3, 2), data(4, 2, 500), data(4, 2, 500),
+              pull(first=1, want=b'\1', request=3),  # 14: asks once more for what is there
+              n.notify('b', 'a', length=total, ack=2),
+              n.x_medium('a', 'b', seq=2, ack=2),  # 16: its second fragment gets lost
+              n.small('a', 'b', seq=3, ack=2), n.small('a', 'b', seq=4, ack=2),
+              n.x_report('b', 'a', ack=2, ask=0, there=n.x_state(here=3, frags=1)),  # 19
+              n.x_medium('a', 'b', frag=1, size=4000, seq=2, ack=2),  # 20: sent again as far as the report knows
+              n.x_report('a', 'b', ack=2, counter=5, echo=1, state=0),  # 21: asks
+              n.x_report('b', 'a', ack=5, ask=0, counter=2, echo=5, state=0),  # 22: answers, and acknowledges all
+              n.small('a', 'b', seq=4, ack=2)]
+    path = scratch(tshark, 'extension.pcap')
+    write_pcap(path, frames)
+    wanted = {
+        'message_in': {6: [5], 7: [5], 8: [5], 9: [5], 10: [5], 11: [5], 12: [5], 13: [5], 14: [5], 15: [5], 20: [16]},
+        'request_in': {2: [1], 4: [3], 7: [6], 8: [6], 10: [9], 11: [9], 12: [9], 13: [9], 22: [21]},
+        'position': {7: [0], 8: [2000], 10: [1000], 11: [3000], 12: [4000], 13: [4000], 16: [0], 20: [5000]},
+        'complete': {12: [1], 20: [1]},
+        'x.again': {9: [1], 14: [1]},
+        'retransmission_of': {13: [12], 14: [9], 23: [18]},
+        'acks': {15: [5], 16: [15], 22: [20, 17, 18]},
+        'reports': {19: [17, 18, 16]}, 'reported_in': {16: [19], 17: [19], 18: [19]},
+    }
+    shown = tshark.fields(path, ['_ws.lua.error', *('mxoe.' + key for key in wanted)])
+    assert not [n for n, f in enumerate(shown, 1) if '_ws.lua.error' in f]
+    for key, values in wanted.items():
+        found = {n: f.frames('mxoe.' + key) for n, f in enumerate(shown, 1) if 'mxoe.' + key in f}
+        assert found == values, f'{key}: {found}, not {values}'
+
+
+def check_beacons(tshark):
+    """Which beacon is a repeat, which shows a restart, and which question one draws."""
+    n = Network(1, 'W')
+    path = scratch(tshark, 'beacons.pcap')
+    write_pcap(path, [n.beacon('a'), n.query('b', 'a'), n.host_reply('a', 'b'), n.beacon('b'), n.beacon('a'),
+                      n.query('c', 'a'), n.query('b', 'a', magic=5), n.beacon('a', serial=7), n.query('b', 'a', magic=6)])
+    wanted = {'beacon.first_in': {5: [1]}, 'beacon.before_in': {8: [5]}, 'beacon_in': {2: [1], 6: [1], 9: [8]},
+              'request_in': {3: [2]}}
+    shown = tshark.fields(path, ['mxoe.' + key for key in wanted])
+    for key, values in wanted.items():
+        found = {n: f.frames('mxoe.' + key) for n, f in enumerate(shown, 1) if 'mxoe.' + key in f}
+        assert found == values, f'{key}: {found}, not {values}'
 
 
 def mutated(frames, dice, count):
@@ -181,6 +235,8 @@ def checks(codec, pcap_folder, _wire_folder):
     for dialect in 'WN':
         yield f'rules of section 13, {dialect}', check_rules(dialect, codec)
         yield f'mutated frames, {dialect}', check_mutations(dialect, codec, captures[dialect])
+    yield 'links of the extension', check_extension
+    yield 'links of beacons', check_beacons
     yield 'mixed dialects', check_mixed_dialects
     yield 'learned sizes', check_learned_sizes
     yield 'mutated frames, nothing configured', check_guessing(captures['N'] + captures['W'])

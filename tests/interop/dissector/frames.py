@@ -37,8 +37,8 @@ class Network:
         dst, src = ends or (ENDPOINTS[r], ENDPOINTS[s])
         return struct.pack('>BBBB', kind, dst, src, 0)
 
-    def beacon(self, s, address=None, high=0, **outer):
-        body = struct.pack('>B15xH', BEACON, high) + (address or self.mac[s]) + struct.pack('>I20x', 0x5eed0001)
+    def beacon(self, s, address=None, high=0, serial=0x5eed0001, **outer):
+        body = struct.pack('>B15xH', BEACON, high) + (address or self.mac[s]) + struct.pack('>I20x', serial)
         return self.frame(s, None, body, tag=0, **{'dst': BROADCAST, **outer})
 
     def query(self, s, r, magic=0x13052008, **outer):
@@ -119,23 +119,32 @@ class Network:
             value = (value ^ byte) * 0x100000001b3 % 2 ** 64
         return frame[:48] + fields + struct.pack('>Q', value)
 
-    def x_medium(self, s, r, length=9000, frag=0, size=5000, position=None, data=None, **outer):
+    def x_medium(self, s, r, length=9000, frag=0, size=5000, position=None, seq=1, ack=1, data=None, **outer):
         position = frag * 5000 if position is None else position
-        body = self.eager(s, r, X_MEDIUM, length, 1, 1, MATCH, None, wide=True)
+        body = self.eager(s, r, X_MEDIUM, length, seq, ack, MATCH, None, wide=True)
         body += struct.pack('>IHBxIxxxx', position, size, frag, 0)
         return self.frame(s, r, body + bytes(size if data is None else data), **outer)
 
-    def x_report(self, s, r, state=28, there=None, **outer):
-        body = struct.pack('>BBBBIHHIIHH', X_REPORT, ENDPOINTS[r], ENDPOINTS[s], 1, SESSIONS[r], 1, 1, 1, 0, 32, state)
+    def x_report(self, s, r, state=28, there=None, ask=1, ack=1, counter=1, echo=0, session=None, **outer):
+        session = SESSIONS[r] if session is None else session
+        body = struct.pack('>BBBBIHHIIHH', X_REPORT, ENDPOINTS[r], ENDPOINTS[s], ask, session, ack, 1, counter, echo, 32,
+                           state)
         return self.frame(s, r, body + bytes(state if there is None else there), **outer)
 
-    def x_pull(self, s, r, total=100000, unit=8974, first=3, want=b'\x81\1', **outer):
-        body = struct.pack('>BBBBIIBBHIIHHI', X_PULL, ENDPOINTS[r], ENDPOINTS[s], 0, SESSIONS[r], total, 7, 0x2a, 0,
-                           HANDLE, MAGIC, unit, 1, first)
-        return self.frame(s, r, body + want.ljust(16, b'\0'), **outer)
+    @staticmethod
+    def x_state(here=0, frags=0, other=0, other_frags=0):
+        """State of a report: bits of the numbers behind the ack, fragments of the ack's number and of another."""
+        return here.to_bytes(16, 'little') + struct.pack('>IHxxI', frags, other, other_frags)
 
-    def x_data(self, s, r, size=64, data=None, **outer):
-        body = struct.pack('>BBBxIIIHHI', X_DATA, ENDPOINTS[r], ENDPOINTS[s], HANDLE, MAGIC, 3, 1, size, 0)
+    def x_pull(self, s, r, total=100000, unit=8974, first=3, want=b'\x81\1', request=1, tag=1, window_tag=0x2a,
+               session=None, **outer):
+        session = SESSIONS[r] if session is None else session
+        body = struct.pack('>BBBBIIBBHIIHHI', X_PULL, ENDPOINTS[r], ENDPOINTS[s], 0, session, total, 7, window_tag, 0,
+                           HANDLE, MAGIC, unit, request, first)
+        return self.frame(s, r, body + want.ljust(16, b'\0'), tag=tag, **outer)
+
+    def x_data(self, s, r, size=8974, frame=3, request=1, handle=HANDLE, data=None, **outer):
+        body = struct.pack('>BBBxIIIHHI', X_DATA, ENDPOINTS[r], ENDPOINTS[s], handle, MAGIC, frame, request, size, 0)
         return self.frame(s, r, body + bytes(size if data is None else data), **outer)
 
     def met(self, s='a', r='b'):

@@ -258,8 +258,7 @@ def extension(s):
                     lambda n: n.offering(n.connect('a', 'b', reply=True, number=1)))
     good = {'x medium': lambda n: n.x_medium('a', 'b'), 'second x medium': lambda n: n.x_medium('a', 'b', frag=1, size=4000),
             'x report': lambda n: n.x_report('a', 'b'), 'x report without state': lambda n: n.x_report('a', 'b', state=0),
-            'longer x report': lambda n: n.x_report('a', 'b', state=60), 'x pull': lambda n: n.x_pull('b', 'a'),
-            'x data': lambda n: n.x_data('a', 'b')}
+            'longer x report': lambda n: n.x_report('a', 'b', state=60)}
     for what, send in good.items():
         s.after_connect(None, what, send)
     for what, change in (('uneven', {'frag': 1, 'position': 4999, 'size': 10, 'length': 20000}),
@@ -276,10 +275,51 @@ def extension(s):
     s.after_connect('malformed.reply', 'x data: none', lambda n: n.x_data('a', 'b', size=0))
 
 
+def x_reports(s):
+    first = lambda n: n.x_report('a', 'b', counter=7)
+    s.after_connect('unexpected.report', 'report: counter as before', first, first)
+    s.after_connect('unexpected.report', 'report: older counter', first, lambda n: n.x_report('a', 'b', counter=6))
+    s.after_connect(None, 'report: newer counter', first, lambda n: n.x_report('a', 'b', counter=8))
+    s.after_connect('unexpected.ack', 'report: ack of what was not sent', lambda n: n.x_report('a', 'b', ack=2))
+    s.after_connect('unexpected.session_bits', 'report: bits of the ack', lambda n: n.x_report('a', 'b', ack=0x4001))
+    s.after_connect('unexpected.session', 'report: older session', lambda n: n.x_report('a', 'b', session=1))
+
+
+def x_pulls(s):
+    announce = lambda n: n.rndv('a', 'b', length=100000)
+    pull = lambda n: n.x_pull('b', 'a')
+    s.after_connect(None, 'x pull', announce, pull)
+    s.after_connect('unexpected.window', 'x pull of no window', pull)
+    s.after_connect('unexpected.window', 'x pull with an old tag', announce,
+                    lambda n: n.x_pull('b', 'a', window_tag=0x29))
+    s.after_connect('unexpected.window', 'x pull after notify', announce, lambda n: n.notify('b', 'a'), pull)
+    s.after_connect('unexpected.pull', 'x pull of more than the message', announce,
+                    lambda n: n.x_pull('b', 'a', total=100001))
+    s.after_connect('unexpected.session', 'x pull of an older session', announce,
+                    lambda n: n.x_pull('b', 'a', session=1))
+    s.after_connect('repeated', 'x pull again', announce, pull, lambda n: n.x_pull('b', 'a', request=2))
+    s.after_connect(None, 'x pull for some again', announce, pull,
+                    lambda n: n.x_pull('b', 'a', request=2, want=b'\3'))
+    s.after_connect('refused', 'x pull refused', announce, pull, lambda n: n.nack_mcp('a', 'b'))
+    s.after_connect('refused', 'x pull of no window refused', pull, lambda n: n.nack_mcp('a', 'b', reason=4))
+    for what, wanted, change in (
+            ('first', None, {}), ('last', None, {'frame': 11, 'size': 100000 - 11 * 8974}),
+            ('of no request', 'unexpected.reply', {'request': 2}), ('not asked for', 'unexpected.reply', {'frame': 4}),
+            ('short', 'unexpected.reply', {'size': 8973}), ('last, too long', 'unexpected.reply', {'frame': 11}),
+            ('of another pull', 'unexpected.reply', {'handle': 1})):
+        s.after_connect(wanted, f'x data: {what}', announce, pull, lambda n, c=change: n.x_data('a', 'b', **c))
+    s.after_connect('unexpected.reply', 'x data that nobody asked for', lambda n: n.x_data('a', 'b'))
+    s.after_connect('unexpected.reply', 'x data from another board', announce, pull,
+                    lambda n: n.x_data('c', 'b', src=n.mac['c']))
+    s.after_connect('unexpected.reply', 'pull reply to an x pull', announce, pull, lambda n: n.reply('a', 'b', 3))
+    s.after_connect('repeated', 'x data again', announce, pull, lambda n: n.x_data('a', 'b'),
+                    lambda n: n.x_data('a', 'b'))
+
+
 def cases(dialect):
     """All cases of a dialect."""
     stories = Stories(dialect)
     for part in (outer, sessions, eager, same_number, fragments, pulls, replies, notifies, acks, connects, nacks,
-                 names, beacons, extension):
+                 names, beacons, extension, x_reports, x_pulls):
         part(stories)
     return stories.cases
