@@ -52,6 +52,7 @@ struct PeerInfo {
     uint32_t index = 0;
     uint64_t nic_id = 0;
     std::string name; ///< empty while unknown
+    uint16_t speaks = 0; ///< see Port::peer_speaks
 };
 
 /// Bytes that must be writable in front of the payload given to Port::send.
@@ -109,6 +110,9 @@ public:
     virtual uint64_t peer_nic_id(uint32_t peer) const = 0;
     /// True when the peer is a board of this host.
     virtual bool peer_is_local(uint32_t peer) const = 0;
+    /// The dialect in which a peer alone is spoken to, as in struct fw_peer; 0: the board's. It stays while
+    /// the endpoint is open.
+    virtual uint16_t peer_speaks(uint32_t /*peer*/) const { return 0; }
 
     virtual emx_counters &counters() = 0;
 

@@ -105,6 +105,7 @@ struct Partner {
     uint8_t remote_ep = 0;
     PartnerState state = PartnerState::connecting;
     uint32_t eager_max = 0; ///< bytes; longer sends to it go by rendezvous
+    uint32_t frag = 0; ///< bytes in a full MEDIUM fragment
     bool self = false; ///< our own address, reached without the device
     bool answered = false; ///< a connect request of ours was answered: data may flow (7.5)
     bool sent_any = false; ///< a sequenced packet went to this session

@@ -66,11 +66,13 @@ public:
     {
         tell(AgentOp::peers_append, 0, mac, name);
     }
+    void pin_peer(uint64_t mac, uint16_t speaks) override { tell(AgentOp::pin_peer, 0, mac, {}, speaks); }
     void complete_peers() override { tell(AgentOp::peers_complete); }
 
 private:
     void hello();
-    void tell(AgentOp op, uint32_t board = 0, uint64_t mac = 0, const std::string &text = {});
+    void tell(AgentOp op, uint32_t board = 0, uint64_t mac = 0, const std::string &text = {},
+              uint32_t group = 0);
     BoardFacts facts(uint32_t board);
 
     std::unique_ptr<AgentConnection> connection_;
@@ -110,10 +112,11 @@ void AgentView::hello()
         throw cli::Failure(text);
 }
 
-void AgentView::tell(AgentOp op, uint32_t board, uint64_t mac, const std::string &text)
+void AgentView::tell(AgentOp op, uint32_t board, uint64_t mac, const std::string &text, uint32_t group)
 {
     AgentRequest request;
     request.op = op;
+    request.group = group;
     request.board = board;
     request.mac = mac;
     text.copy(request.text, sizeof(request.text) - 1);
@@ -169,7 +172,7 @@ std::vector<PeerView> AgentView::peers(uint32_t board)
             return out;
         char name[EMX_NAME_MAX] = {};
         fw_peer_name_get(table, i, name);
-        out.push_back({i, peer->mac, name});
+        out.push_back({i, peer->mac, name, peer->speaks});
     }
 }
 

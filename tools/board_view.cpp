@@ -4,6 +4,7 @@
 
 #include "cli.hpp"
 
+#include "driver/engine/board_spec.hpp"
 #include "libmx/conf/conf.hpp"
 
 #include <cstdio>
@@ -11,10 +12,7 @@
 
 namespace emx {
 
-std::string BoardFacts::dialect() const
-{
-    return sizes.dialect == FW_DIALECT_W ? "W" : "N=" + std::to_string(sizes.mtu);
-}
+std::string BoardFacts::dialect() const { return describe_dialect(sizes); }
 
 std::unique_ptr<BoardView> BoardView::open()
 {

@@ -22,6 +22,7 @@ struct PeerView {
     uint32_t index;
     uint64_t mac;
     std::string name; ///< empty while unknown
+    uint16_t speaks = 0; ///< the dialect that it alone is spoken to in, as in struct fw_peer; 0: the board's
 };
 
 /// Who has an endpoint open.
@@ -72,9 +73,11 @@ public:
     virtual void clear_counters(uint32_t board) = 0;
     virtual void set_name(uint32_t board, const std::string &name) = 0;
     virtual void forget_names() = 0;
-    /// Forgets all names and opens the peer tables again.
+    /// Forgets all names and dialects, and opens the peer tables again.
     virtual void clear_peers() = 0;
     virtual void append_peer(uint64_t mac, const std::string &name) = 0;
+    /// Has a listed peer spoken to in a dialect of its own.
+    virtual void pin_peer(uint64_t mac, uint16_t speaks) = 0;
     /// Unknown boards are refused from now on.
     virtual void complete_peers() = 0;
 

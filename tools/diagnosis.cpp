@@ -39,7 +39,9 @@ std::string dialect_mismatch(const Evidence &e)
     return "dialect mismatch: " + count_of(frames, "frame") + " of dialect " + other +
            " came here, where this board speaks " + e.board.dialect() +
            "; messages above 128 bytes cannot pass. Give both hosts the same dialect (here: " +
-           e.setting(e.board.dialect()) + ")";
+           e.setting(e.board.dialect()) +
+           "), or tell this one what that one speaks (omx_init_peers ADDRESS NAME " +
+           (other == "N" ? "N=SIZE" : "W") + ")";
 }
 
 std::string size_mismatch(const Evidence &e)

@@ -5,6 +5,7 @@
 
 #include "driver/device/driver_file.hpp"
 #include "driver/device/kernel_device.hpp"
+#include "driver/engine/board_spec.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -33,10 +34,11 @@ public:
     {
         tell(EMX_DEV_PEERS_APPEND, mac, name);
     }
+    void pin_peer(uint64_t mac, uint16_t speaks) override { tell(EMX_DEV_PEER_SPEAKS, mac, {}, speaks); }
     void complete_peers() override { tell(EMX_DEV_PEERS_COMPLETE, 0, {}); }
 
 private:
-    void tell(emx_dev_names_op op, uint64_t mac, const std::string &name);
+    void tell(emx_dev_names_op op, uint64_t mac, const std::string &name, uint32_t board = 0);
 
     const DriverFile file_;
     const std::unique_ptr<Device> device_;
@@ -76,7 +78,7 @@ std::vector<PeerView> DriverView::peers(uint32_t board)
 {
     std::vector<PeerView> all;
     for (const PeerInfo &peer : device_->peers(board))
-        all.push_back({peer.index, peer.nic_id, peer.name});
+        all.push_back({peer.index, peer.nic_id, peer.name, peer.speaks});
     return all;
 }
 
@@ -105,15 +107,43 @@ void DriverView::set_name(uint32_t board, const std::string &name)
         throw cli::Failure(error.text);
 }
 
-void DriverView::tell(emx_dev_names_op op, uint64_t mac, const std::string &name)
+/// What the module means when it refuses a dialect.
+std::string dialect_trouble(uint16_t speaks)
+{
+    fw_sizes sizes{};
+    fw_sizes_spoken(&sizes, speaks);
+    switch (errno) {
+    case EMSGSIZE:
+        return "dialect " + describe_spoken(speaks) + " needs an MTU of " +
+               std::to_string(sizes.payload_min) +
+               ", which no board here has: raise it, or take the dialect off";
+    case EBUSY:
+        return "endpoints are open, and dialects of peers change only while none is: end their programs "
+               "first "
+               "(omx_endpoint_info -a shows them)";
+    case EADDRINUSE:
+        return "this is a board of this host, which speaks another dialect: configure it for " +
+               describe_spoken(speaks) + ", or take the dialect off";
+    case EINVAL:
+        return "the kernel module knows no dialects of peers: it is older; load the one of this release";
+    default: return {};
+    }
+}
+
+void DriverView::tell(emx_dev_names_op op, uint64_t mac, const std::string &name, uint32_t board)
 {
     emx_dev_names request{};
     request.op = op;
+    request.board = board;
     request.mac = mac;
     name.copy(request.name, sizeof(request.name) - 1);
     if (file_.ask(EMX_IOC_NAMES, &request))
         return;
+    if (op == EMX_DEV_PEER_SPEAKS)
+        if (const std::string text = dialect_trouble(static_cast<uint16_t>(board)); !text.empty())
+            throw cli::Failure(text);
     switch (errno) {
+    case EBUSY: throw cli::Failure(dialect_trouble(FW_SPEAKS_W));
     case EPERM: throw cli::Failure("the kernel module tells its peers to root only");
     case EINVAL: throw cli::Failure("a board name has 1 to 79 printable characters without blanks");
     case ENOSPC: throw cli::Failure("not a unicast address, or the peer table is full");

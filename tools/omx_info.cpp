@@ -3,6 +3,7 @@
 #include "board_view.hpp"
 #include "cli.hpp"
 
+#include "driver/engine/board_spec.hpp"
 #include "libmx/conf/conf.hpp"
 #include <myriexpress.h>
 
@@ -68,6 +69,8 @@ void print_board(const BoardFacts &board, const Options &options)
     print_mtu_warning(board);
 }
 
+std::string name_text(const PeerView &peer) { return peer.name.empty() ? "<unknown>" : peer.name; }
+
 void print_peers(BoardView &view, const BoardFacts &board)
 {
     const auto peers = view.peers(board.number);
@@ -75,8 +78,8 @@ void print_peers(BoardView &view, const BoardFacts &board)
                 !board.peers_open ? "complete (unknown boards are refused)" : "open to new boards");
     std::printf("=============================================\n");
     for (const PeerView &peer : peers)
-        std::printf("%3u) %s %s\n", peer.index, cli::mac_text(peer.mac).c_str(),
-                    peer.name.empty() ? "<unknown>" : peer.name.c_str());
+        std::printf("%3u) %s %s%s\n", peer.index, cli::mac_text(peer.mac).c_str(), name_text(peer).c_str(),
+                    peer.speaks ? (" (dialect " + describe_spoken(peer.speaks) + ")").c_str() : "");
 }
 
 bool wanted(const BoardFacts &board, const Options &options)
@@ -124,8 +127,7 @@ void print_native_board(BoardView &view, const BoardFacts &board, const Options 
         return;
     std::printf("INDEX    MAC ADDRESS     HOST NAME\n-----    -----------     ---------\n");
     for (const PeerView &peer : peers)
-        std::printf("%4u) %s %s\n", peer.index, cli::mac_text(peer.mac).c_str(),
-                    peer.name.empty() ? "<unknown>" : peer.name.c_str());
+        std::printf("%4u) %s %s\n", peer.index, cli::mac_text(peer.mac).c_str(), name_text(peer).c_str());
 }
 
 void print_native(BoardView &view, const std::vector<BoardFacts> &boards, const Options &options)

@@ -3,63 +3,66 @@
 #include "board_view.hpp"
 #include "cli.hpp"
 
+#include "driver/engine/board_spec.hpp"
+#include "tools/omxd/peers_file.hpp"
+
 #include <cstdio>
-#include <fstream>
 #include <sstream>
 
 namespace emx {
 namespace {
 
-struct NamedPeer {
-    uint64_t mac;
-    std::string name;
-};
-
-NamedPeer read_peer(const std::string &mac, const std::string &name, const std::string &where)
+NamedPeer read_peer(const std::vector<std::string> &words)
 {
-    const NamedPeer peer{cli::parse_mac(mac), name};
-    if (peer.mac == 0 || name.empty())
-        throw cli::Failure(where + ": wanted an address and a name, such as 00:60:dd:47:c0:22 node1:0");
+    NamedPeer peer;
+    std::istringstream rest(words[1] + (words.size() > 2 ? " " + words[2] : std::string()));
+    peer.mac = cli::parse_mac(words[0]);
+    if (peer.mac == 0 || !parse_peer(rest, peer))
+        throw cli::Failure(
+            "command line: wanted an address and a name, such as 00:60:dd:47:c0:22 node1:0, and perhaps "
+            "a dialect, W or N=SIZE");
     return peer;
-}
-
-std::vector<NamedPeer> read_file(const std::string &path)
-{
-    std::ifstream file(path);
-    if (!file)
-        throw cli::Failure("cannot read " + path);
-    std::vector<NamedPeer> peers;
-    std::string line;
-    for (unsigned number = 1; std::getline(file, line); number++) {
-        std::istringstream words(line.substr(0, line.find('#')));
-        std::string mac, name, more;
-        if (!(words >> mac))
-            continue;
-        words >> name;
-        if (words >> more)
-            name.clear(); // a third word: not what the line should be
-        peers.push_back(read_peer(mac, name, path + ", line " + std::to_string(number)));
-    }
-    return peers;
 }
 
 std::vector<NamedPeer> peers_of(const std::vector<std::string> &arguments)
 {
-    if (arguments.size() == 1)
-        return read_file(arguments[0]);
-    if (arguments.size() == 2)
-        return {read_peer(arguments[0], arguments[1], "command line")};
-    if (arguments.empty())
-        return {};
-    throw cli::Failure("wanted a file, or an address and a name");
+    std::vector<NamedPeer> peers;
+    std::string error;
+    if (arguments.size() > 3)
+        throw cli::Failure("wanted a file, or an address, a name and perhaps a dialect");
+    if (arguments.size() > 1)
+        peers.push_back(read_peer(arguments));
+    else if (arguments.size() == 1 && !read_peers_file(arguments[0], peers, error))
+        throw cli::Failure(error);
+    return peers;
+}
+
+/// The line of the file that a refusal is about.
+std::string place_of(const NamedPeer &peer, const std::string &file)
+{
+    return peer.line ? file + ", line " + std::to_string(peer.line) + ": " : std::string();
+}
+
+void add(BoardView &view, const NamedPeer &peer, const std::string &file)
+{
+    try {
+        check_name(peer.name);
+        view.append_peer(peer.mac, peer.name);
+        if (peer.speaks != FW_SPEAKS_BOARD)
+            view.pin_peer(peer.mac, peer.speaks);
+    } catch (const cli::Failure &failure) {
+        throw cli::Failure(place_of(peer, file) + failure.what());
+    }
 }
 
 int body(int argc, char **argv)
 {
     bool clear = false, append = false, done = false, verbose = false;
-    cli::Parser parser("[options] [FILE | ADDRESS NAME]",
-                       "Adds peers to the tables of all boards. FILE has one \"address name\" a line.");
-    parser.flag('c', "clear", "forget all names first, and open the tables again", clear);
+    cli::Parser parser(
+        "[options] [FILE | ADDRESS NAME [DIALECT]]",
+        "Adds peers to the tables of all boards. FILE has one \"address name\" a line, and behind it "
+        "the dialect, W or N=SIZE, of one that does not speak the boards'.");
+    parser.flag('c', "clear", "forget all names and dialects first, and open the tables again", clear);
     parser.flag('a', "append", "add to what is there (default)", append);
     parser.flag('d', "done", "the tables are complete: unknown boards are refused from now on", done);
     parser.flag('v', "verbose", "tell more", verbose);
@@ -73,10 +76,10 @@ int body(int argc, char **argv)
     if (clear)
         view->clear_peers();
     for (const NamedPeer &peer : peers) {
-        check_name(peer.name);
-        view->append_peer(peer.mac, peer.name);
+        add(*view, peer, arguments.front());
         if (verbose)
-            std::printf("%s %s\n", cli::mac_text(peer.mac).c_str(), peer.name.c_str());
+            std::printf("%s %s%s\n", cli::mac_text(peer.mac).c_str(), peer.name.c_str(),
+                        peer.speaks ? (" " + describe_spoken(peer.speaks)).c_str() : "");
     }
     if (done)
         view->complete_peers();

@@ -43,6 +43,17 @@ void fw_sizes_w(struct fw_sizes *s);
 /* Fills *s for dialect N with frames of mtu bytes; 0, or -1 when mtu is not in 256..65535. */
 int fw_sizes_n(struct fw_sizes *s, __u32 mtu);
 
+/* A dialect with its size as one number: FW_SPEAKS_W, or the frame size of dialect N. */
+#define FW_SPEAKS_BOARD 0u /* of a peer: what the board speaks */
+#define FW_SPEAKS_W 1u
+/* Fills *s for such a number other than FW_SPEAKS_BOARD; 0, or -1 when it names no dialect. */
+int fw_sizes_spoken(struct fw_sizes *s, __u16 speaks);
+/*
+ * Makes room in *s for what *more needs: frames, fragments and replies as long as the longer of the
+ * two. Nonzero when that changed something.
+ */
+int fw_sizes_widen(struct fw_sizes *s, const struct fw_sizes *more);
+
 /* ---- peer table (section 6.1); lives in host memory, may be mapped by several processes ---- */
 
 #define FW_PEER_NAMED 1u /* name[] is valid */
@@ -53,7 +64,8 @@ int fw_sizes_n(struct fw_sizes *s, __u32 mtu);
 
 struct fw_peer {
 	__u64 mac; /* 48 bits, first octet most significant; 0 = unused */
-	__u32 flags;
+	__u16 flags;
+	__u16 speaks; /* the dialect that it alone is spoken to in; FW_SPEAKS_BOARD: none */
 	__u16 tag; /* what this peer calls us; EMX_TAG_NONE until it told us */
 	__u16 name_seq; /* odd while the name changes */
 	__u32 serial; /* of its beacon daemon */
@@ -64,7 +76,8 @@ struct fw_peers {
 	__u32 capacity; /* slots */
 	__u32 hash_mask; /* hash slots - 1, a power of two minus one, >= 2 * capacity - 1 */
 	__u32 count; /* published slots; grows only */
-	__u32 open; /* nonzero: unknown boards may be added */
+	__u16 open; /* nonzero: unknown boards may be added */
+	__u16 pinned; /* nonzero: some peer may have a dialect of its own */
 	/* then capacity struct fw_peer, then hash_mask + 1 __u32 of (index + 1) */
 };
 
@@ -87,6 +100,22 @@ int fw_peer_add(struct fw_peers *t, __u64 mac);
  * the MAC is not unicast or another peer's, or too many have changed. One writer.
  */
 int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac);
+/*
+ * Has peer i spoken to in a dialect of its own, or in the board's again. 0, or -1 when there is no
+ * such peer or dialect. One writer, while no endpoint of the board is open: what an endpoint has
+ * under way with a peer is cut by sizes that stay.
+ */
+int fw_peer_pin(struct fw_peers *t, __u32 i, __u16 speaks);
+/* All are spoken to in the board's dialect again. */
+void fw_peers_unpin(struct fw_peers *t);
+/*
+ * The sizes for peer i of a table whose board has *board: these, or those of its own dialect, which
+ * are put into *own. Any index.
+ */
+const struct fw_sizes *fw_peer_sizes(const struct fw_peers *t, const struct fw_sizes *board,
+				     __u32 i, struct fw_sizes *own);
+/* Widens *s by the dialects of all peers. */
+void fw_peers_widen(const struct fw_peers *t, struct fw_sizes *s);
 /* Gives a peer a name or, with NULL, takes it away. One writer. */
 void fw_peer_name(struct fw_peers *t, __u32 i, const char *name);
 /*
@@ -95,7 +124,9 @@ void fw_peer_name(struct fw_peers *t, __u32 i, const char *name);
  * tells it again, both have it. One writer.
  */
 void fw_peer_learn(struct fw_peers *t, __u32 i, const char *name);
-/* The first peer from index i on that is to be asked for its name, or -1. */
+/* Whether peer i is to be asked for its name. */
+int fw_peer_asks(struct fw_peers *t, __u32 i);
+/* The first peer from index i on that is, or -1. */
 int fw_peer_to_ask(struct fw_peers *t, __u32 i);
 /* The first peer of that name, or -1. Any thread. */
 int fw_peer_by_name(struct fw_peers *t, const char *name);
@@ -155,6 +186,10 @@ struct fw_pkt {
  */
 int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len,
 	     struct fw_pkt *pkt);
+struct fw_board;
+/* The same by the sizes of a board and, for peers that have some, by those of their own. */
+int fw_check_for(const struct fw_board *b, __u64 self, const void *frame, __u32 len,
+		 struct fw_pkt *pkt);
 
 /*
  * Rules 5 and 6 of section 13 on a decoded packet, which need not have been a frame. 0, or the
@@ -262,6 +297,8 @@ struct fw_pull {
 	__u8 window;
 	__u8 window_tag;
 	/* geometry (section 10.2) */
+	__u32 unit; /* L */
+	__u32 block; /* frames that one request may ask for */
 	__u32 total; /* T */
 	__u32 first_offset; /* o = U mod L */
 	__u32 frames; /* K */
@@ -560,6 +597,33 @@ void fw_beacons_heard(struct fw_beacons *s, struct fw_peers *peers, __u32 peer, 
  * 0. A host whose link is down does not call this.
  */
 __u32 fw_beacons_next(struct fw_beacons *s, const struct fw_board *b, __u64 now, void *frame);
+
+/* ---- when to ask whom for its name (section 6.3), for the same host ---- */
+
+#define FW_QUESTIONS_ROUND 64 /* questions at a time */
+#define FW_QUESTIONS_AT_ONCE 32 /* newcomers asked out of turn in the time between two rounds */
+
+struct fw_questions { /* zero: a round may begin */
+	__u64 due; /* of the next round */
+	__u64 began; /* the last round, and the newcomers' share */
+	__u64 newcomers_since;
+	__u32 next; /* peer with which the next round begins */
+	__u32 asked; /* in the last round */
+	__u32 answered; /* since it began; a host counts the names that come */
+	__u32 newcomers;
+	__u8 running;
+	__u8 urgent; /* somebody came since */
+};
+
+/*
+ * The peer to ask now, not below index first, or -1: then none until s->due. A round follows soon
+ * while answers come, else seconds later; peers have their turn one after the other.
+ */
+int fw_questions_next(struct fw_questions *s, struct fw_peers *peers, __u32 first, __u64 now);
+/* Somebody is to be asked: a round begins soon. */
+void fw_questions_soon(struct fw_questions *s, __u64 now);
+/* Whether a newcomer may be asked out of turn; when many come at once, only some. */
+int fw_questions_newcomer(struct fw_questions *s, __u64 now);
 
 /* ---- MEDIUM reassembly bookkeeping, for the library (section 9) ---- */
 

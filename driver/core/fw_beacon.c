@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Beacons: how the boards of a network hear of each other without being told (wire specification,
- * section 6.4). A board whose table is closed sends none: it wants to meet nobody, and who heard of
- * it would ask it for its name in vain, every 5 s. Who is on its list hears of it by a host query.
+ * section 6.4), and at what pace they ask each other for their names. A board whose table is closed
+ * sends none: it wants to meet nobody, and who heard of it would ask it for its name in vain, every
+ * 5 s. Who is on its list hears of it by a host query.
  */
 #include "fw_internal.h"
 
 #define BURST 8
 #define SHORT_MS 1000
 #define LONG_MS 180000
+/* Between rounds of questions. */
+#define SOON_MS 100
+#define LATER_MS 5000
 
 void fw_beacons_start(struct fw_beacons *s, __u32 serial, __u64 now)
 {
@@ -47,7 +51,7 @@ void fw_beacons_heard(struct fw_beacons *s, struct fw_peers *peers, __u32 peer, 
 	if (!peers->open || ((p->flags & FW_PEER_HEARD) && (p->flags & FW_PEER_LEARNED)))
 		flags |= FW_PEER_ASK;
 	p->serial = serial;
-	__atomic_store_n(&p->flags, flags, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->flags, (__u16)flags, __ATOMIC_RELAXED);
 	if (peers->open)
 		again(s, now);
 }
@@ -72,4 +76,74 @@ __u32 fw_beacons_next(struct fw_beacons *s, const struct fw_board *b, __u64 now,
 	pkt.board = b->mac;
 	pkt.serial = s->serial;
 	return fw_encode(&b->sizes, &pkt, frame);
+}
+
+/* ---- questions ---- */
+
+void fw_questions_soon(struct fw_questions *s, __u64 now)
+{
+	__u64 soon = s->began + fw_ns(SOON_MS);
+
+	if (soon < now)
+		soon = now;
+	if (s->due > soon)
+		s->due = soon;
+	s->urgent = 1;
+}
+
+int fw_questions_newcomer(struct fw_questions *s, __u64 now)
+{
+	if (now - s->newcomers_since >= fw_ns(SOON_MS)) {
+		s->newcomers_since = now;
+		s->newcomers = 0;
+	}
+	if (s->newcomers < FW_QUESTIONS_AT_ONCE) {
+		s->newcomers++;
+		return 1;
+	}
+	fw_questions_soon(s, now);
+	return 0;
+}
+
+/*
+ * Where most are silent, those behind them wait as long as they do: a network that is down is not
+ * to be asked for ever at full pace.
+ */
+static int begin_round(struct fw_questions *s, __u64 now)
+{
+	const __u64 later = s->began + fw_ns(LATER_MS);
+
+	if (now < s->due)
+		return 0;
+	if (s->asked == FW_QUESTIONS_ROUND && s->answered < FW_QUESTIONS_ROUND / 2 && !s->urgent &&
+	    now < later) {
+		s->due = later;
+		return 0;
+	}
+	s->running = 1;
+	s->urgent = 0;
+	s->began = now;
+	s->asked = 0;
+	s->answered = 0;
+	return 1;
+}
+
+int fw_questions_next(struct fw_questions *s, struct fw_peers *peers, __u32 first, __u64 now)
+{
+	int peer = -1;
+
+	if (!s->running && !begin_round(s, now))
+		return -1;
+	if (s->asked < FW_QUESTIONS_ROUND)
+		peer = fw_peer_to_ask(peers, s->next > first ? s->next : first);
+	if (peer >= 0) {
+		s->next = (__u32)peer + 1;
+		s->asked++;
+		return peer;
+	}
+	s->running = 0;
+	if (s->asked < FW_QUESTIONS_ROUND)
+		s->next = 0; /* the end of the table */
+	s->due = now + fw_ns(s->asked < FW_QUESTIONS_ROUND ? LATER_MS : SOON_MS);
+	return -1;
 }

@@ -574,15 +574,30 @@ static inline int check_outer(__u64 self, const __u8 *frame, struct fw_pkt *pkt)
 	return 0;
 }
 
-/* The rest of rule 3, and the content: any type. */
-static FW_NOINLINE int check_body(const struct fw_sizes *s, __u64 self, const __u8 *frame,
-				  __u32 len, struct fw_pkt *pkt)
+/* Sizes for the sender of a packet, where senders may have some of their own. */
+static FW_COLD const struct fw_sizes *sizes_from(const struct fw_peers *peers,
+						 const struct fw_sizes *s, const struct fw_pkt *pkt,
+						 struct fw_sizes *own)
+{
+	int peer = fw_peer_find(peers, pkt->src_mac, pkt->tag);
+
+	return peer < 0 ? s : fw_peer_sizes(peers, s, (__u32)peer, own);
+}
+
+/* The rest of rule 3, and the content: any type. peers: whose dialects count, or NULL. */
+FW_NOINLINE int fw_check_body(const struct fw_sizes *s, const struct fw_peers *peers, __u64 self,
+			      const __u8 *frame, __u32 len, struct fw_pkt *pkt)
 {
 	__u8 type = pkt->msg.type;
-	__u32 body = fw_body_len(s, type);
-	struct frame f = { s, frame, frame + EMX_OUTER_LEN, len, EMX_OUTER_LEN + body };
+	struct fw_sizes own;
+	struct frame f;
+	__u32 body;
 	int why;
 
+	if (FW_UNLIKELY(peers && peers->pinned))
+		s = sizes_from(peers, s, pkt, &own);
+	body = fw_body_len(s, type);
+	f = (struct frame){ s, frame, frame + EMX_OUTER_LEN, len, EMX_OUTER_LEN + body };
 	if (body == 0)
 		return EMX_CNT_DROP_TYPE;
 	if (f.header > len && type != EMX_RAW)
@@ -598,20 +613,22 @@ static FW_NOINLINE int check_body(const struct fw_sizes *s, __u64 self, const __
 	return why;
 }
 
-/* The same for TINY and SMALL, without looking anything up: latency is made of them. */
-static inline int check_small_body(const struct fw_sizes *s, const __u8 *frame, __u32 len,
-				   struct fw_pkt *pkt)
+/*
+ * The same for TINY and SMALL, without looking anything up: latency is made of them. In all
+ * dialects they are alike.
+ */
+static inline int check_small_body(const __u8 *frame, __u32 len, struct fw_pkt *pkt)
 {
 	/* No frame is too short for this header: it ends before EMX_FRAME_MIN. */
-	const struct frame f = { s, frame, frame + EMX_OUTER_LEN, len,
+	const struct frame f = { FW_NULL, frame, frame + EMX_OUTER_LEN, len,
 				 EMX_OUTER_LEN + sizeof(struct emx_w_eager) };
 	int why = get_eager(&f, pkt);
 
 	return why ? why : fw_check_small(&pkt->msg);
 }
 
-FW_HOT int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len,
-		    struct fw_pkt *pkt)
+FW_HOT int fw_check_for(const struct fw_board *b, __u64 self, const void *frame, __u32 len,
+			struct fw_pkt *pkt)
 {
 	int why;
 
@@ -622,6 +639,19 @@ FW_HOT int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u
 	if (FW_UNLIKELY(why))
 		return why;
 	if (FW_LIKELY(pkt->msg.type == EMX_TINY || pkt->msg.type == EMX_SMALL))
-		return check_small_body(s, frame, len, pkt);
-	return check_body(s, self, frame, len, pkt);
+		return check_small_body(frame, len, pkt);
+	return fw_check_body(&b->sizes, b->peers, self, frame, len, pkt);
+}
+
+int fw_check(const struct fw_sizes *s, __u64 self, const void *frame, __u32 len, struct fw_pkt *pkt)
+{
+	int why;
+
+	if (len < EMX_FRAME_MIN)
+		return EMX_CNT_DROP_SHORT;
+	fw_clear(pkt);
+	why = check_outer(self, frame, pkt);
+	if (!why)
+		why = fw_check_body(s, FW_NULL, self, frame, len, pkt);
+	return why;
 }

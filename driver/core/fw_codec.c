@@ -128,11 +128,11 @@ static void put_eager(const struct fw_sizes *s, const struct fw_pkt *pkt, union 
 	put_numbers(&pkt->msg, &b->eager);
 }
 
-static inline void put_fragment(const struct fw_sizes *s, const struct emx_msg *m, __u8 exponent,
+static inline void put_fragment(int is_n, const struct emx_msg *m, __u8 exponent,
 				struct emx_w_medium *b)
 {
 	put_numbers(m, &b->eager);
-	if (s->dialect == FW_DIALECT_N)
+	if (is_n)
 		b->eager.length32 = emx_put32(m->msg_len);
 	else
 		b->exponent = exponent;
@@ -143,7 +143,7 @@ static inline void put_fragment(const struct fw_sizes *s, const struct emx_msg *
 static void put_medium(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
 {
 	put_endpoints(pkt, b);
-	put_fragment(s, &pkt->msg, pkt->exponent, &b->medium);
+	put_fragment(s->dialect == FW_DIALECT_N, &pkt->msg, pkt->exponent, &b->medium);
 }
 
 static void put_rndv(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
@@ -358,6 +358,14 @@ static inline void put_outer(struct emx_outer_pair *outer, __u64 dst, __u64 src,
 	outer->second = emx_put64(src << 32 | (__u64)EMX_ETHERTYPE << 16 | tag);
 }
 
+/* Whether that peer of board b is spoken to in dialect N. */
+static inline int speaks_n(const struct fw_board *b, const struct fw_peer *peer)
+{
+	const __u16 own = __atomic_load_n(&peer->speaks, __ATOMIC_RELAXED);
+
+	return own == FW_SPEAKS_BOARD ? b->sizes.dialect == FW_DIALECT_N : own != FW_SPEAKS_W;
+}
+
 __u32 fw_encode_eager(const struct fw_board *b, const struct emx_msg *m, __u8 from,
 		      const struct fw_peer *peer, void *hdr)
 {
@@ -369,7 +377,7 @@ __u32 fw_encode_eager(const struct fw_board *b, const struct emx_msg *m, __u8 fr
 	body->eager.dst_ep = m->remote_ep;
 	body->eager.src_ep = from;
 	if (m->type == EMX_MEDIUM) {
-		put_fragment(&b->sizes, m, EMX_MEDIUM_EXPONENT_W, body);
+		put_fragment(speaks_n(b, peer), m, EMX_MEDIUM_EXPONENT_W, body);
 		return EMX_OUTER_LEN + sizeof(*body);
 	}
 	put_numbers(m, &body->eager);

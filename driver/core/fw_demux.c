@@ -42,10 +42,12 @@ static void address(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer)
 
 void fw_tx(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer, struct fw_fx *fx)
 {
+	struct fw_sizes own;
+
 	address(b, pkt, peer);
 	fx->kind = FW_FX_TX;
 	fx->counter = kinds[pkt->msg.type].sent;
-	fx->u.tx.length = fw_encode(&b->sizes, pkt, fx->u.tx.header);
+	fx->u.tx.length = fw_encode(fw_sizes_to(b, peer, &own), pkt, fx->u.tx.header);
 }
 
 void fw_nack_lib(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason, struct fw_fx *fx)
@@ -100,15 +102,16 @@ FW_HOT __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hd
 {
 	const struct fw_board *b = ep->board;
 	const struct fw_peer *peer = fw_peer(b->peers, msg->peer);
+	struct fw_sizes own;
 	struct fw_pkt pkt;
 
 	if (FW_UNLIKELY(!peer))
 		return 0;
 	*counter = msg->type < FW_COUNT_OF(kinds) ? kinds[msg->type].sent : 0;
 	if (FW_LIKELY(is_eager(msg->type))) {
-		int why = msg->type != EMX_MEDIUM
-				  ? fw_check_small(msg)
-				  : fw_check_medium(&b->sizes, msg, EMX_MEDIUM_EXPONENT_W);
+		int why = msg->type != EMX_MEDIUM ? fw_check_small(msg)
+						  : fw_check_medium(fw_sizes_to(b, msg->peer, &own),
+								    msg, EMX_MEDIUM_EXPONENT_W);
 
 		if (FW_UNLIKELY(why))
 			return 0;

@@ -59,12 +59,31 @@ static inline int fw_mac_is_group(__u64 mac)
 __u16 fw_peer_tag(struct fw_peers *t, __u32 i);
 void fw_peer_set_tag(struct fw_peers *t, __u32 i, __u16 tag);
 
+/*
+ * Sizes for a peer of that table. own: room for them if they are its own. In line is what boards
+ * have to look at whose peers all speak their dialect.
+ */
+static inline const struct fw_sizes *fw_sizes_to(const struct fw_board *b, __u32 peer,
+						 struct fw_sizes *own)
+{
+	if (FW_LIKELY(!b->peers->pinned))
+		return &b->sizes;
+	return fw_peer_sizes(b->peers, &b->sizes, peer, own);
+}
+
 /* fw_codec.c: bytes of the fixed body, 0 for a type that does not exist. */
 __u32 fw_body_len(const struct fw_sizes *s, __u8 type);
 
 /* fw_codec.c: fw_encode for an eager packet of the library from endpoint `from`. */
 __u32 fw_encode_eager(const struct fw_board *b, const struct emx_msg *m, __u8 from,
 		      const struct fw_peer *peer, void *hdr);
+
+/*
+ * fw_check.c: what fw_check and fw_check_for look at behind the outer header; by dialects of peers,
+ * or NULL. Not static, so that it has one name wherever it is placed (libmx/install/hot.ld).
+ */
+int fw_check_body(const struct fw_sizes *s, const struct fw_peers *peers, __u64 self,
+		  const __u8 *frame, __u32 len, struct fw_pkt *pkt);
 
 /* fw_check.c: fw_check_fields for MEDIUM; exponent: of dialect W. */
 int fw_check_medium(const struct fw_sizes *s, const struct emx_msg *m, __u8 exponent);

@@ -52,6 +52,7 @@ void fw_peers_init(struct fw_peers *t, __u32 capacity)
 	t->hash_mask = hash_size(t->capacity) - 1;
 	t->count = 0;
 	t->open = 1;
+	t->pinned = 0;
 }
 
 struct fw_peer *fw_peer(struct fw_peers *t, __u32 i)
@@ -163,6 +164,48 @@ void fw_peer_set_tag(struct fw_peers *t, __u32 i, __u16 tag)
 		__atomic_store_n(&slots(t)[i].tag, tag, __ATOMIC_RELAXED);
 }
 
+FW_COLD int fw_peer_pin(struct fw_peers *t, __u32 i, __u16 speaks)
+{
+	struct fw_peer *p = fw_peer(t, i);
+	struct fw_sizes s;
+
+	if (!p || (speaks != FW_SPEAKS_BOARD && fw_sizes_spoken(&s, speaks)))
+		return -1;
+	__atomic_store_n(&p->speaks, speaks, __ATOMIC_RELAXED);
+	if (speaks != FW_SPEAKS_BOARD)
+		__atomic_store_n(&t->pinned, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+FW_COLD void fw_peers_unpin(struct fw_peers *t)
+{
+	__u32 i;
+
+	for (i = 0; i < t->count; i++)
+		__atomic_store_n(&slots(t)[i].speaks, FW_SPEAKS_BOARD, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->pinned, 0, __ATOMIC_RELEASE);
+}
+
+FW_COLD const struct fw_sizes *fw_peer_sizes(const struct fw_peers *t, const struct fw_sizes *board,
+					     __u32 i, struct fw_sizes *own)
+{
+	__u16 speaks = FW_SPEAKS_BOARD;
+
+	if (i < __atomic_load_n(&t->count, __ATOMIC_ACQUIRE))
+		speaks = __atomic_load_n(&slots(t)[i].speaks, __ATOMIC_RELAXED);
+	return speaks == FW_SPEAKS_BOARD || fw_sizes_spoken(own, speaks) ? board : own;
+}
+
+FW_COLD void fw_peers_widen(const struct fw_peers *t, struct fw_sizes *s)
+{
+	const __u32 count = __atomic_load_n(&t->count, __ATOMIC_ACQUIRE);
+	struct fw_sizes own;
+	__u32 i;
+
+	for (i = 0; i < count && t->pinned; i++)
+		fw_sizes_widen(s, fw_peer_sizes(t, s, i, &own));
+}
+
 /* flags: of those about the name, which are set with it. */
 static void set_name(struct fw_peers *t, __u32 i, const char *name, __u32 flags)
 {
@@ -179,7 +222,7 @@ static void set_name(struct fw_peers *t, __u32 i, const char *name, __u32 flags)
 		__atomic_store_n(&p->name[n], name[n], __ATOMIC_RELAXED);
 	for (; n < EMX_NAME_MAX; n++)
 		__atomic_store_n(&p->name[n], 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&p->flags, (p->flags & FW_PEER_HEARD) | flags, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->flags, (__u16)((p->flags & FW_PEER_HEARD) | flags), __ATOMIC_RELAXED);
 	__atomic_store_n(&p->name_seq, (__u16)(seq + 2), __ATOMIC_RELEASE);
 }
 
@@ -219,19 +262,22 @@ FW_COLD void fw_peer_learn(struct fw_peers *t, __u32 i, const char *name)
 			forget_namesake(t, i, name);
 		set_name(t, i, name, FW_PEER_NAMED | FW_PEER_LEARNED);
 	}
-	__atomic_store_n(&p->flags, p->flags & ~FW_PEER_ASK, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->flags, (__u16)(p->flags & ~FW_PEER_ASK), __ATOMIC_RELAXED);
+}
+
+FW_COLD int fw_peer_asks(struct fw_peers *t, __u32 i)
+{
+	const struct fw_peer *p = fw_peer(t, i);
+	const __u32 flags = p ? __atomic_load_n(&p->flags, __ATOMIC_RELAXED) : FW_PEER_NAMED;
+
+	return !(flags & FW_PEER_NAMED) || (flags & FW_PEER_ASK);
 }
 
 FW_COLD int fw_peer_to_ask(struct fw_peers *t, __u32 i)
 {
-	const struct fw_peer *p;
-	__u32 flags;
-
-	for (; (p = fw_peer(t, i)); i++) {
-		flags = __atomic_load_n(&p->flags, __ATOMIC_RELAXED);
-		if (!(flags & FW_PEER_NAMED) || (flags & FW_PEER_ASK))
+	for (; fw_peer(t, i); i++)
+		if (fw_peer_asks(t, i))
 			return (int)i;
-	}
 	return -1;
 }
 

@@ -45,19 +45,19 @@ static void set_bit(__u32 *map, __u32 frame, int value)
 /* ---- geometry (section 10.2) ---- */
 
 /* Where frame k begins in the message; frame `frames` begins at the end. */
-static __u32 frame_start(const struct fw_endpoint *ep, const struct fw_pull *p, __u32 k)
+static __u32 frame_start(const struct fw_pull *p, __u32 k)
 {
 	__u64 at;
 
 	if (k == 0)
 		return 0;
-	at = (__u64)k * ep->board->sizes.reply - p->first_offset;
+	at = (__u64)k * p->unit - p->first_offset;
 	return at < p->total ? (__u32)at : p->total;
 }
 
-static __u32 frame_length(const struct fw_endpoint *ep, const struct fw_pull *p, __u32 k)
+static __u32 frame_length(const struct fw_pull *p, __u32 k)
 {
-	return frame_start(ep, p, k + 1) - frame_start(ep, p, k);
+	return frame_start(p, k + 1) - frame_start(p, k);
 }
 
 /* ---- the queue ---- */
@@ -118,7 +118,7 @@ static void accept(struct fw_endpoint *ep, struct fw_pull *p, __u32 k)
 {
 	learn_order(p, k);
 	set_bit(p->got, k, 1);
-	p->received += frame_length(ep, p, k);
+	p->received += frame_length(p, k);
 	p->missing--;
 	ep->outstanding--;
 	while (p->base < p->asked && get_bit(p->got, p->base))
@@ -126,11 +126,9 @@ static void accept(struct fw_endpoint *ep, struct fw_pull *p, __u32 k)
 	skip_answered(p);
 }
 
-static int matches(const struct fw_endpoint *ep, const struct fw_pull *p, const struct fw_pkt *pkt,
-		   __u32 k)
+static int matches(const struct fw_pull *p, const struct fw_pkt *pkt, __u32 k)
 {
-	return pkt->position == frame_start(ep, p, k) &&
-	       pkt->msg.data_len == frame_length(ep, p, k);
+	return pkt->position == frame_start(p, k) && pkt->msg.data_len == frame_length(p, k);
 }
 
 int fw_ask_answered(struct fw_endpoint *ep, struct fw_pull *p, const struct fw_pkt *pkt)
@@ -140,11 +138,11 @@ int fw_ask_answered(struct fw_endpoint *ep, struct fw_pull *p, const struct fw_p
 
 	if (k >= p->asked) {
 		k -= 256; /* of the past, then */
-		if (k < p->base && matches(ep, p, pkt, k))
+		if (k < p->base && matches(p, pkt, k))
 			return EMX_CNT_DROP_REPLY_DUPLICATE;
 		return EMX_CNT_DROP_REPLY_SHAPE;
 	}
-	if (!matches(ep, p, pkt, k))
+	if (!matches(p, pkt, k))
 		return EMX_CNT_DROP_REPLY_SHAPE;
 	if (!is_missing(p, k))
 		return EMX_CNT_DROP_REPLY_DUPLICATE;
@@ -180,7 +178,7 @@ static void put_request(const struct fw_endpoint *ep, const struct fw_pull *p, _
 	struct fw_pkt pkt = fw_ask_packet(ep, p, EMX_PULL, first);
 
 	pkt.skip = first ? 0 : p->first_offset;
-	pkt.length = frame_start(ep, p, first + count) - frame_start(ep, p, first);
+	pkt.length = frame_start(p, first + count) - frame_start(p, first);
 	fw_tx(ep->board, &pkt, p->peer, fx);
 }
 
@@ -189,7 +187,7 @@ static void put_request(const struct fw_endpoint *ep, const struct fw_pull *p, _
  * request can name. Once its first frame is lost, what is missing right behind it and has been
  * overtaken too belongs to the run: a lost request loses all its frames. Returns their count.
  */
-static __u32 take_lost(const struct fw_endpoint *ep, struct fw_pull *p, __u32 *first)
+static __u32 take_lost(struct fw_pull *p, __u32 *first)
 {
 	__u32 limit = before(p->lost, p->seen) ? p->seen : p->lost;
 	__u32 n = 0;
@@ -197,7 +195,7 @@ static __u32 take_lost(const struct fw_endpoint *ep, struct fw_pull *p, __u32 *f
 	if (!before(p->head, p->lost) || p->head == p->tail)
 		return 0;
 	*first = frame_at(p, p->head);
-	while (n < ep->pull_block && before(p->head, limit) && before(p->head, p->tail) &&
+	while (n < p->block && before(p->head, limit) && before(p->head, p->tail) &&
 	       frame_at(p, p->head) == *first + n && is_missing(p, *first + n)) {
 		p->head++;
 		n++;
@@ -210,7 +208,7 @@ static int ask_again(struct fw_endpoint *ep, struct fw_pull *p, struct fw_fx *fx
 	__u32 first, n, i;
 	int again;
 
-	n = take_lost(ep, p, &first);
+	n = take_lost(p, &first);
 	if (n == 0)
 		return 0;
 	again = !before(p->head - n, p->timed);
@@ -229,7 +227,7 @@ static int ask_again(struct fw_endpoint *ep, struct fw_pull *p, struct fw_fx *fx
 static __u32 next_block(const struct fw_endpoint *ep, const struct fw_pull *p)
 {
 	__u32 left = p->frames - p->asked;
-	__u32 n = left < ep->pull_block ? left : ep->pull_block;
+	__u32 n = left < p->block ? left : p->block;
 
 	if (n == 0 || p->asked + n - p->base > FW_PULL_FRAMES)
 		return 0;
@@ -297,8 +295,8 @@ int fw_predict(const struct fw_endpoint *ep, int slot, __u32 n, __u32 *position,
 		k = nth_missing(p, p->head, newest, &n);
 	if (k == ~0u)
 		return -1;
-	*position = frame_start(ep, p, k);
-	*length = frame_length(ep, p, k);
+	*position = frame_start(p, k);
+	*length = frame_length(p, k);
 	return 0;
 }
 

@@ -70,10 +70,9 @@ void fw_replies_begin(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __
 	r->reply.magic = pkt->magic;
 }
 
-static void describe_replies(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u32 position,
-			     struct fw_replies *r)
+static void describe_replies(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u32 unit,
+			     __u32 position, struct fw_replies *r)
 {
-	const __u32 unit = ep->board->sizes.reply;
 	const __u32 room = unit - pkt->skip;
 
 	fw_replies_begin(ep, pkt, EMX_PULL_REPLY, r);
@@ -105,6 +104,8 @@ __u32 fw_replies_take(struct fw_replies *run, void *hdr, __u32 *position)
 void fw_pull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
 	const struct fw_window *w = fw_window_of(ep, pkt);
+	const struct fw_sizes *s;
+	struct fw_sizes own;
 	__u32 position;
 
 	(void)now;
@@ -112,13 +113,14 @@ void fw_pull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct
 		fw_nack_mcp(ep->board, pkt, EMX_NACK_BAD_WINDOW, fx);
 		return;
 	}
-	if (!find_range(&ep->board->sizes, w, pkt, &position)) {
+	s = fw_sizes_to(ep->board, pkt->msg.peer, &own);
+	if (!find_range(s, w, pkt, &position)) {
 		fw_drop(fx, EMX_CNT_DROP_PULL_RANGE);
 		return;
 	}
 	fx->kind = FW_FX_REPLIES;
 	fx->counter = EMX_CNT_TX_PULL_REPLY;
-	describe_replies(ep, pkt, position, &fx->u.replies);
+	describe_replies(ep, pkt, s->reply, position, &fx->u.replies);
 }
 
 void fw_replies_refuse(const struct fw_endpoint *ep, const struct fw_replies *run, struct fw_fx *fx)

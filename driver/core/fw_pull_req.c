@@ -82,10 +82,14 @@ static __u32 new_handle(struct fw_endpoint *ep, __u8 slot)
 	return ep->pull_use << 8 | slot;
 }
 
-static void set_geometry(struct fw_pull *p, const struct fw_sizes *s, __u32 offset, __u32 total)
+static void set_geometry(struct fw_endpoint *ep, struct fw_pull *p, __u32 offset, __u32 total)
 {
+	struct fw_sizes own;
+	const struct fw_sizes *s = fw_sizes_to(ep->board, p->peer, &own);
 	__u32 l = s->reply;
 
+	p->unit = l;
+	p->block = ep->pull_block < s->block ? ep->pull_block : s->block;
 	p->window_offset = offset;
 	p->total = total;
 	p->first_offset = offset % l;
@@ -145,7 +149,7 @@ int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 tota
 	p->remote_ep = rndv->remote_ep;
 	p->window = rndv->u.window.id;
 	p->window_tag = rndv->u.window.tag;
-	set_geometry(p, &ep->board->sizes, rndv->u.window.offset, total);
+	set_geometry(ep, p, rndv->u.window.offset, total);
 	ep->pulls_active++;
 	set_running(ep, p, 1);
 	restart_timer(ep, p, now);

@@ -45,3 +45,32 @@ int fw_sizes_n(struct fw_sizes *s, __u32 mtu)
 	s->payload_min = mtu - 14;
 	return 0;
 }
+
+FW_COLD int fw_sizes_spoken(struct fw_sizes *s, __u16 speaks)
+{
+	if (speaks != FW_SPEAKS_W)
+		return fw_sizes_n(s, speaks);
+	fw_sizes_w(s);
+	return 0;
+}
+
+static int widen(__u32 *size, __u32 more)
+{
+	if (*size >= more)
+		return 0;
+	*size = more;
+	return 1;
+}
+
+FW_COLD int fw_sizes_widen(struct fw_sizes *s, const struct fw_sizes *more)
+{
+	int changed = widen(&s->frag, more->frag);
+
+	changed |= widen(&s->frags_max, more->frags_max);
+	changed |= widen(&s->frag_accept, more->frag_accept);
+	changed |= widen(&s->medium_max, more->medium_max);
+	changed |= widen(&s->reply, more->reply);
+	changed |= widen(&s->block, more->block);
+	changed |= widen(&s->payload_min, more->payload_min);
+	return changed;
+}

@@ -75,6 +75,36 @@ std::optional<emx_dev_peer> DriverFile::peer(emx_dev_peer request) const
     return request;
 }
 
+std::vector<emx_dev_peer> DriverFile::peers(uint32_t board) const
+{
+    constexpr std::size_t batch = 256;
+    std::vector<emx_dev_peer> all;
+    emx_dev_peers list{};
+    list.board = board;
+    do {
+        all.resize(list.first + batch);
+        list.address = reinterpret_cast<uint64_t>(&all[list.first]);
+        list.count = batch;
+        if (!ask(EMX_IOC_PEERS, &list))
+            return peers_singly(board);
+        list.first += list.count;
+    } while (list.count == batch);
+    all.resize(list.first);
+    return all;
+}
+
+/// From a driver that does not know how to tell many.
+std::vector<emx_dev_peer> DriverFile::peers_singly(uint32_t board) const
+{
+    std::vector<emx_dev_peer> all;
+    emx_dev_peer request{};
+    request.board = board;
+    request.by = EMX_DEV_PEER_INDEX;
+    for (; const auto entry = peer(request); request.index++)
+        all.push_back(*entry);
+    return all;
+}
+
 std::string driver_text(const char *chars, std::size_t size)
 {
     return std::string(chars, ::strnlen(chars, size));

@@ -32,11 +32,14 @@ public:
     std::vector<emx_dev_board> boards() const;
     /// An entry of a board's peer table; its board, `by` and what that names are to be filled in.
     std::optional<emx_dev_peer> peer(emx_dev_peer request) const;
+    /// All entries of a board's peer table.
+    std::vector<emx_dev_peer> peers(uint32_t board) const;
 
     int fd() const { return fd_.get(); }
 
 private:
     explicit DriverFile(Fd fd) : fd_(std::move(fd)) {}
+    std::vector<emx_dev_peer> peers_singly(uint32_t board) const;
     Fd fd_;
 };
 

@@ -118,20 +118,28 @@ std::unique_ptr<Port> KernelDevice::open(uint32_t board, uint32_t number, uint32
 std::vector<PeerInfo> KernelDevice::peers(uint32_t board)
 {
     std::vector<PeerInfo> all;
-    emx_dev_peer request{};
-    request.board = board;
-    request.by = EMX_DEV_PEER_INDEX;
-    for (; const auto peer = file_.peer(request); request.index++)
-        all.push_back({peer->index, peer->mac, driver_text(peer->name, sizeof(peer->name))});
+    for (const emx_dev_peer &peer : file_.peers(board))
+        all.push_back({peer.index, peer.mac, driver_text(peer.name, sizeof(peer.name)), peer.speaks});
     return all;
 }
 
 std::optional<uint64_t> KernelDevice::nic_id_of(const std::string &host_name)
 {
-    for (const emx_dev_board &board : file_.boards())
-        for (const PeerInfo &peer : peers(board.number))
-            if (!peer.name.empty() && peer.name == host_name)
+    emx_dev_peer request{};
+    request.by = EMX_DEV_PEER_NAME;
+    if (host_name.empty() || host_name.size() >= sizeof(request.name))
+        return std::nullopt;
+    host_name.copy(request.name, sizeof(request.name) - 1);
+    for (const emx_dev_board &board : file_.boards()) {
+        request.board = board.number;
+        if (const auto peer = file_.peer(request))
+            return peer->mac;
+        if (errno != EINVAL)
+            continue;
+        for (const PeerInfo &peer : peers(board.number)) // an older driver
+            if (peer.name == host_name)
                 return peer.nic_id;
+    }
     return std::nullopt;
 }
 

@@ -233,6 +233,15 @@ uint64_t KernelPort::peer_nic_id(uint32_t peer) const
     return entry ? entry->mac : 0;
 }
 
+uint16_t KernelPort::peer_speaks(uint32_t peer) const
+{
+    emx_dev_peer request{};
+    request.by = EMX_DEV_PEER_INDEX;
+    request.index = peer;
+    const auto entry = file_.peer(request);
+    return entry ? entry->speaks : uint16_t{FW_SPEAKS_BOARD};
+}
+
 bool KernelPort::peer_is_local(uint32_t peer) const
 {
     enum : uint8_t { unknown, elsewhere, here };

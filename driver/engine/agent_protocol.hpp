@@ -31,6 +31,7 @@ enum class AgentOp : uint32_t {
     reclaim =
         10, ///< board, endpoint, session, life, board file (1 descriptor): a claim on an agent that ended
     steer = 11, ///< board, group: pull replies for that fan-out group go to its second member
+    pin_peer = 12, ///< mac, group: the dialect that this peer alone is spoken to in, on every board that can
 };
 
 struct AgentRequest {
@@ -41,7 +42,7 @@ struct AgentRequest {
     uint32_t endpoint = 0;
     uint32_t session = 0;
     uint32_t life = 0; ///< of the board's interface
-    uint32_t group = 0;
+    uint32_t group = 0; ///< pin_peer: the dialect, as in struct fw_peer
     uint64_t mac = 0;
     char text[EMX_NAME_MAX] = {};
 };

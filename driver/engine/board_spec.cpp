@@ -117,9 +117,27 @@ bool spec_matches(const BoardSpec &spec, const std::string &interface, const fw_
 
 std::string describe_board(const std::string &interface, const fw_sizes &sizes)
 {
-    if (sizes.dialect == FW_DIALECT_W)
-        return interface + ":W";
-    return interface + ":N=" + std::to_string(sizes.mtu);
+    return interface + ":" + describe_dialect(sizes);
+}
+
+std::string describe_dialect(const fw_sizes &sizes)
+{
+    return sizes.dialect == FW_DIALECT_W ? "W" : "N=" + std::to_string(sizes.mtu);
+}
+
+std::string describe_spoken(uint16_t speaks)
+{
+    fw_sizes sizes{};
+    return fw_sizes_spoken(&sizes, speaks) == 0 ? describe_dialect(sizes) : std::string{};
+}
+
+bool parse_spoken(const std::string &text, uint16_t &speaks)
+{
+    uint32_t mtu = FW_SPEAKS_W;
+    if (text != "W" && (text.rfind("N=", 0) != 0 || !parse_mtu(text.substr(2), mtu)))
+        return false;
+    speaks = static_cast<uint16_t>(mtu);
+    return true;
 }
 
 } // namespace emx

@@ -42,4 +42,11 @@ bool spec_matches(const BoardSpec &spec, const std::string &interface, const fw_
 /// "eth1:N=1500", the inverse of parse_board_spec for a running board.
 std::string describe_board(const std::string &interface, const fw_sizes &sizes);
 
+/// "W" or "N=1500".
+std::string describe_dialect(const fw_sizes &sizes);
+/// The dialect of a peer of its own, as in struct fw_peer: "W", "N=SIZE"; empty for none.
+std::string describe_spoken(uint16_t speaks);
+/// The inverse; false when it is neither "W" nor "N=SIZE" with a size that exists.
+bool parse_spoken(const std::string &text, uint16_t &speaks);
+
 } // namespace emx

@@ -262,7 +262,7 @@ std::vector<PeerInfo> Engine::peers(uint32_t board)
         return all;
     fw_peers *table = file->peers(board);
     for (uint32_t i = 0; const struct fw_peer *peer = fw_peer(table, i); i++) {
-        PeerInfo info{i, peer->mac, {}};
+        PeerInfo info{i, peer->mac, {}, peer->speaks};
         info.name = name_in(table, i);
         all.push_back(std::move(info));
     }

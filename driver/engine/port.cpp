@@ -54,10 +54,18 @@ EnginePort::~EnginePort()
     close_together(sockets);
 }
 
+uint16_t EnginePort::peer_speaks(uint32_t peer) const
+{
+    struct fw_peer *entry = fw_peer(peers_, peer);
+    return entry ? std::atomic_ref(entry->speaks).load(std::memory_order_relaxed) : uint16_t{FW_SPEAKS_BOARD};
+}
+
 // Frames in flight never exceed what the receive buffer, or half of the loopback ring, holds.
 uint16_t EnginePort::pull_window(uint32_t bulk_bytes) const
 {
-    const uint32_t held = std::min(replies_held(board_.sizes, bulk_bytes), lo_.slots() / 2);
+    fw_sizes widest = board_.sizes;
+    fw_peers_widen(peers_, &widest);
+    const uint32_t held = std::min(replies_held(widest, bulk_bytes), lo_.slots() / 2);
     return static_cast<uint16_t>(std::clamp<uint32_t>(held, 1, window_wanted));
 }
 

@@ -57,6 +57,7 @@ public:
     std::optional<uint32_t> find_peer(uint64_t nic_id) override;
     uint64_t peer_nic_id(uint32_t peer) const override;
     bool peer_is_local(uint32_t peer) const override { return peer < local_peers_; }
+    uint16_t peer_speaks(uint32_t peer) const override;
     emx_counters &counters() override { return counters_; }
     uint64_t deadline_ns() const override;
     void wait(uint64_t deadline_ns) override;

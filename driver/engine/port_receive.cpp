@@ -79,7 +79,7 @@ const emx_msg *EnginePort::take(PacketRing &ring)
         __builtin_prefetch(frame + cache_line);
         __builtin_prefetch(frame + 2 * cache_line);
     }
-    const int reason = fw_check(&board_.sizes, &ring == &lo_ ? 0 : board_.mac, frame, bytes, &pkt_);
+    const int reason = fw_check_for(&board_, &ring == &lo_ ? 0 : board_.mac, frame, bytes, &pkt_);
     if (reason != 0) [[unlikely]]
         return drop(ring, is_stray(ring, frame, bytes) ? 0
                           : bytes == 0                 ? int{EMX_CNT_DROP_OVERSIZE}
@@ -275,7 +275,7 @@ void EnginePort::poll_bulk()
 void EnginePort::take_bulk(uint32_t i)
 {
     const BulkReceiver::Frame &frame = bulk_.frame(i);
-    const int reason = fw_check(&board_.sizes, board_.mac, frame.header, frame.bytes, &pkt_);
+    const int reason = fw_check_for(&board_, board_.mac, frame.header, frame.bytes, &pkt_);
     const auto *header = reinterpret_cast<const uint8_t *>(frame.header);
     if (reason != 0) {
         if (!unfiltered_ || passes_reply_filter(header, frame.bytes, board_.mac, endpoint_.number))

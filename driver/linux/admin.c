@@ -104,6 +104,18 @@ int emx_admin_counters(struct net *net, struct emx_dev_counters *request)
 	return err;
 }
 
+int emx_admin_peers(struct net *net, struct emx_dev_peers *list)
+{
+	struct emx_board *board = emx_board_get(net, list->board);
+	int err;
+
+	if (!board)
+		return -ENODEV;
+	err = emx_peers(board, list);
+	emx_board_put(board);
+	return err;
+}
+
 int emx_admin_names(struct net *net, const struct emx_dev_names *names)
 {
 	return may_administer(net) ? emx_names(net, names) : -EPERM;

@@ -327,7 +327,10 @@ static void inherit(struct emx_board *board, const struct emx_board *old)
 
 	for (i = 1; (peer = fw_peer(old->fw.peers, i)); i++) {
 		index = fw_peer_add(peers, peer->mac);
-		if (index <= 0 || fw_peer_name_get(old->fw.peers, i, name))
+		if (index <= 0)
+			continue;
+		fw_peer_pin(peers, index, peer->speaks);
+		if (fw_peer_name_get(old->fw.peers, i, name))
 			continue;
 		if (peer->flags & FW_PEER_LEARNED)
 			fw_peer_learn(peers, index, name);
@@ -400,6 +403,8 @@ static int attach_device(struct net_device *dev, const struct emx_config *config
 	init_firmware(board, dev, config);
 	if (old)
 		inherit(board, old);
+	fw_peers_widen(board->fw.peers, &sizes);
+	board->fragment_max = sizes.frag_accept;
 	introduce(board);
 	publish_board(board, dev);
 	emx_beacons_start(board);
@@ -428,7 +433,7 @@ int emx_board_attach(struct net *net, const char *ifname, const struct emx_confi
 	return result;
 }
 
-static bool in_use(const struct emx_board *board)
+bool emx_board_in_use(const struct emx_board *board)
 {
 	unsigned int i;
 
@@ -463,7 +468,7 @@ int emx_board_detach(struct net *net, const char *ifname)
 		board = find_board(dev);
 	if (!board)
 		err = detach_absent(net, ifname);
-	else if (in_use(board))
+	else if (emx_board_in_use(board))
 		err = -EBUSY;
 	else
 		detach(board);
@@ -505,7 +510,7 @@ static void change_link(struct emx_board *board, u8 state)
 	WRITE_ONCE(board->link, state);
 	emx_endpoints_link(board, state);
 	if (state == EMX_LINK_UP)
-		mod_delayed_work(emx_workqueue, &board->name_work, 0);
+		emx_names_soon(board);
 	if (state == EMX_LINK_UP)
 		emx_beacons_start(board);
 }

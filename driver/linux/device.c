@@ -201,6 +201,7 @@ NET_IOCTL(board, emx_dev_board)
 NET_IOCTL(endpoint, emx_dev_endpoint)
 NET_IOCTL(counters, emx_dev_counters)
 NET_IOCTL(names, emx_dev_names)
+NET_IOCTL(peers, emx_dev_peers)
 NET_IOCTL(attach, emx_dev_attach)
 NET_IOCTL(detach, emx_dev_detach)
 
@@ -258,6 +259,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long valu
 		return ioctl_claim(file, arg);
 	case EMX_IOC_PEER:
 		return ioctl_peer(file, arg);
+	case EMX_IOC_PEERS:
+		return ioctl_peers(arg);
 	case EMX_IOC_NAMES:
 		return ioctl_names(arg);
 	case EMX_IOC_COUNTERS:

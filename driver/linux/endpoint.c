@@ -44,10 +44,10 @@ static size_t slots_bytes(const struct emx_endpoint *ep)
 
 static void shape_ring(struct emx_endpoint *ep)
 {
-	const struct fw_sizes *sizes = &ep->board->fw.sizes;
+	u32 longest = READ_ONCE(ep->board->fragment_max);
 	u32 entries = RING_ENTRIES;
 
-	ep->slot_bytes = ALIGN(max_t(u32, sizes->frag_accept, EMX_SMALL_MAX), SMP_CACHE_BYTES);
+	ep->slot_bytes = ALIGN(max_t(u32, longest, EMX_SMALL_MAX), SMP_CACHE_BYTES);
 	while (entries > RING_ENTRIES_MIN && entries * ep->slot_bytes > SLOTS_BYTES_MAX)
 		entries /= 2;
 	ep->ring_mask = entries - 1;
@@ -213,6 +213,9 @@ static int publish(struct emx_endpoint *ep, const struct emx_dev_claim *claim)
 
 	if (!rcu_access_pointer(board->dev))
 		return -ENODEV;
+	/* A peer was given another dialect meanwhile: from now on none is. */
+	if (ep->slot_bytes < board->fragment_max)
+		return -EAGAIN;
 	number = choose_number(board, claim->number);
 	if (number < 0)
 		return number;

@@ -51,12 +51,13 @@ struct emx_board {
 	struct sk_buff_head loop; /* frames from boards of this namespace; its own lock */
 	struct tasklet_struct loop_task;
 	struct delayed_work name_work;
-	u32 name_next; /* peer with which the next round of questions begins; its work's */
+	struct fw_questions questions; /* lock */
 	struct delayed_work beacon_work;
 	struct fw_beacons beacons; /* lock */
 	struct emx_endpoint __rcu *endpoint[EMX_ENDPOINTS_MAX]; /* writers: lock */
 	spinlock_t lock;
 	struct emx_counters counters; /* lock; of closed endpoints too */
+	u32 fragment_max; /* lock; longest that a peer may send, in any dialect spoken here */
 	struct fw_board fw;
 };
 
@@ -196,6 +197,8 @@ struct emx_board *emx_board_get(struct net *net, unsigned int number);
 void emx_board_put(struct emx_board *board);
 /* The board with that address in the namespace of an attached board, or NULL. Caller: RCU. */
 struct emx_board *emx_board_local(const struct emx_board *board, u64 mac);
+/* Whether endpoints are open on it; stays so for who holds its lock. */
+bool emx_board_in_use(const struct emx_board *board);
 /* How many there are in all namespaces. Any context. */
 unsigned int emx_boards_count(void);
 /* Longest frame of X DATA that the interface takes now; 0 when it is gone. Any context. */
@@ -405,8 +408,9 @@ bool emx_offload_copy(struct emx_endpoint *ep, struct emx_region *region, u64 po
 int emx_peer_add(struct emx_board *board, u64 mac);
 /* The same for a caller who holds board->lock. */
 int emx_peer_add_locked(struct emx_board *board, u64 mac);
-/* Work that asks peers for their names. */
+/* Work that asks peers for their names; and has it begin soon, but never too often. */
 void emx_names_work(struct work_struct *work);
+void emx_names_soon(struct emx_board *board);
 /* Work that sends beacons. */
 void emx_beacons_work(struct work_struct *work);
 /* Beacons of a board that begins, or comes up. Takes lock. */
@@ -416,6 +420,8 @@ void emx_beacons_heard(struct emx_board *board, const struct fw_fx *fx);
 /* EMX_IOC_NAMES and EMX_IOC_PEER on structures of the kernel's. 0 or a negative errno. */
 int emx_names(struct net *net, const struct emx_dev_names *names);
 int emx_peer(struct emx_board *board, struct emx_dev_peer *peer);
+/* EMX_IOC_PEERS. */
+int emx_peers(struct emx_board *board, struct emx_dev_peers *list);
 
 /* counters.c */
 
@@ -446,6 +452,7 @@ int emx_admin_board(struct net *net, struct emx_dev_board *info);
 int emx_admin_endpoint(struct net *net, struct emx_dev_endpoint *info);
 int emx_admin_counters(struct net *net, struct emx_dev_counters *request);
 int emx_admin_names(struct net *net, const struct emx_dev_names *names);
+int emx_admin_peers(struct net *net, struct emx_dev_peers *list);
 int emx_admin_attach(struct net *net, struct emx_dev_attach *request);
 int emx_admin_detach(struct net *net, struct emx_dev_detach *request);
 

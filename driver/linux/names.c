@@ -5,13 +5,34 @@
  */
 #include <linux/ctype.h>
 #include <linux/random.h>
+#include <linux/uaccess.h>
 
 #include "ethermx.h"
 
-#define QUERIES_PER_ROUND 64
-#define QUERY_INTERVAL (5 * HZ)
-
 /* ---- the table ---- */
+
+/* When that time comes at the latest. */
+static unsigned long wait_for(u64 due)
+{
+	u64 now = ktime_get_ns();
+
+	return due <= now ? 0 : nsecs_to_jiffies(due - now) + 1;
+}
+
+/* Caller: board->lock. A board that is detached only waits for its last endpoint. */
+static void ask_soon_locked(struct emx_board *board)
+{
+	fw_questions_soon(&board->questions, ktime_get_ns());
+	if (rcu_access_pointer(board->dev))
+		mod_delayed_work(emx_workqueue, &board->name_work, wait_for(board->questions.due));
+}
+
+void emx_names_soon(struct emx_board *board)
+{
+	spin_lock_bh(&board->lock);
+	ask_soon_locked(board);
+	spin_unlock_bh(&board->lock);
+}
 
 int emx_peer_add_locked(struct emx_board *board, u64 mac)
 {
@@ -21,9 +42,8 @@ int emx_peer_add_locked(struct emx_board *board, u64 mac)
 	if (known >= 0)
 		return known;
 	index = fw_peer_add(board->fw.peers, mac);
-	/* A board that is detached only waits for its last endpoint. */
-	if (index >= 0 && rcu_access_pointer(board->dev))
-		mod_delayed_work(emx_workqueue, &board->name_work, 0);
+	if (index >= 0)
+		ask_soon_locked(board);
 	return index;
 }
 
@@ -53,9 +73,12 @@ int emx_peer(struct emx_board *board, struct emx_dev_peer *peer)
 	const struct fw_peer *entry;
 	int index = peer->index;
 
-	if (peer->by > EMX_DEV_PEER_ADD)
+	if (peer->by > EMX_DEV_PEER_NAME)
 		return -EINVAL;
-	if (peer->by != EMX_DEV_PEER_INDEX)
+	peer->name[EMX_NAME_MAX - 1] = 0;
+	if (peer->by == EMX_DEV_PEER_NAME)
+		index = fw_peer_by_name(peers, peer->name);
+	else if (peer->by != EMX_DEV_PEER_INDEX)
 		index = fw_peer_find(peers, peer->mac, 0);
 	if (index < 0 && peer->by == EMX_DEV_PEER_ADD) {
 		index = READ_ONCE(peers->open) ? emx_peer_add(board, peer->mac) : -1;
@@ -68,9 +91,31 @@ int emx_peer(struct emx_board *board, struct emx_dev_peer *peer)
 	peer->index = index;
 	peer->mac = READ_ONCE(entry->mac);
 	peer->local = is_local(board, peer->mac);
-	memset(peer->reserved, 0, sizeof(peer->reserved));
+	peer->reserved = 0;
+	peer->speaks = READ_ONCE(entry->speaks);
 	memset(peer->name, 0, sizeof(peer->name));
 	fw_peer_name_get(peers, index, peer->name);
+	return 0;
+}
+
+int emx_peers(struct emx_board *board, struct emx_dev_peers *list)
+{
+	struct emx_dev_peer __user *to = u64_to_user_ptr(list->address);
+	struct emx_dev_peer peer;
+	u32 n;
+
+	for (n = 0; n < list->count && n < FW_PEERS_MAX; n++) {
+		memset(&peer, 0, sizeof(peer));
+		peer.board = list->board;
+		peer.by = EMX_DEV_PEER_INDEX;
+		peer.index = list->first + n;
+		if (emx_peer(board, &peer))
+			break;
+		if (copy_to_user(to + n, &peer, sizeof(peer)))
+			return -EFAULT;
+		cond_resched();
+	}
+	list->count = n;
 	return 0;
 }
 
@@ -102,35 +147,24 @@ void emx_names_work(struct work_struct *work)
 {
 	struct emx_board *board = container_of(to_delayed_work(work), struct emx_board, name_work);
 	const struct fw_peer *entry;
-	bool some = board->name_next > 0;
-	u32 asked = 0;
+	u64 due;
 	int i;
 
-	for (i = board->name_next; asked < QUERIES_PER_ROUND; i++) {
-		i = fw_peer_to_ask(board->fw.peers, i);
-		entry = fw_peer(board->fw.peers, i);
-		if (!entry)
-			break;
-		if (is_local(board, entry->mac))
-			continue;
-		if (READ_ONCE(board->link) == EMX_LINK_UP)
+	if (READ_ONCE(board->link) != EMX_LINK_UP)
+		return; /* goes on when it comes up */
+	do {
+		spin_lock_bh(&board->lock);
+		i = fw_questions_next(&board->questions, board->fw.peers, 0, ktime_get_ns());
+		due = board->questions.due;
+		spin_unlock_bh(&board->lock);
+		entry = i < 0 ? NULL : fw_peer(board->fw.peers, i);
+		if (entry && !is_local(board, entry->mac))
 			query(board, i, entry);
-		asked++;
-	}
-	board->name_next = asked < QUERIES_PER_ROUND ? 0 : i;
-	if (some || asked)
-		queue_delayed_work(emx_workqueue, &board->name_work, QUERY_INTERVAL);
+	} while (i >= 0);
+	queue_delayed_work(emx_workqueue, &board->name_work, wait_for(due));
 }
 
 /* ---- beacons ---- */
-
-/* When the next is due at the latest. Caller: board->lock, or nobody knows the board yet. */
-static unsigned long beacon_wait(const struct emx_board *board)
-{
-	u64 now = ktime_get_ns();
-
-	return board->beacons.due <= now ? 0 : nsecs_to_jiffies(board->beacons.due - now) + 1;
-}
 
 /*
  * A board that begins waits for a second: whoever attached it may be about to say which peers it
@@ -140,7 +174,7 @@ static void start_locked(struct emx_board *board)
 {
 	fw_beacons_start(&board->beacons, get_random_u32(), ktime_get_ns() + NSEC_PER_SEC);
 	if (rcu_access_pointer(board->dev))
-		mod_delayed_work(emx_workqueue, &board->beacon_work, beacon_wait(board));
+		mod_delayed_work(emx_workqueue, &board->beacon_work, wait_for(board->beacons.due));
 }
 
 void emx_beacons_start(struct emx_board *board)
@@ -157,10 +191,9 @@ void emx_beacons_heard(struct emx_board *board, const struct fw_fx *fx)
 	fw_beacons_heard(&board->beacons, board->fw.peers, fx->u.host.peer, fx->u.host.serial,
 			 ktime_get_ns());
 	if (READ_ONCE(board->link) == EMX_LINK_UP)
-		mod_delayed_work(emx_workqueue, &board->beacon_work, beacon_wait(board));
-	/* In its turn, which may be waited for. */
-	if (fw_peer_to_ask(board->fw.peers, fx->u.host.peer) == (int)fx->u.host.peer)
-		queue_delayed_work(emx_workqueue, &board->name_work, 0);
+		mod_delayed_work(emx_workqueue, &board->beacon_work, wait_for(board->beacons.due));
+	if (fw_peer_asks(board->fw.peers, fx->u.host.peer))
+		ask_soon_locked(board);
 }
 
 void emx_beacons_work(struct work_struct *work)
@@ -175,7 +208,7 @@ void emx_beacons_work(struct work_struct *work)
 		return; /* begins anew when it comes up */
 	spin_lock_bh(&board->lock);
 	length = fw_beacons_next(&board->beacons, &board->fw, ktime_get_ns(), header);
-	queue_delayed_work(emx_workqueue, &board->beacon_work, beacon_wait(board));
+	queue_delayed_work(emx_workqueue, &board->beacon_work, wait_for(board->beacons.due));
 	spin_unlock_bh(&board->lock);
 	if (length)
 		skb = emx_tx_header(board, header, length);
@@ -213,7 +246,7 @@ static void forget(struct emx_board *board)
 		if (!emx_board_local(board, entry->mac))
 			fw_peer_name(board->fw.peers, i, NULL);
 	board->fw.query_magic++; /* late replies to older queries do not count */
-	mod_delayed_work(emx_workqueue, &board->name_work, 0);
+	ask_soon_locked(board);
 }
 
 static void append(struct emx_board *board, struct naming *n)
@@ -239,6 +272,65 @@ static void rename(struct emx_board *board, const struct naming *n)
 	start_locked(board);
 }
 
+/* What the peer's own dialect becomes on a board, where the interface carries it. Caller: RCU. */
+static int pin(struct emx_board *board, const struct naming *n, const struct fw_sizes *sizes)
+{
+	struct fw_peers *peers = board->fw.peers;
+	const struct net_device *dev = rcu_dereference(board->dev);
+	const struct emx_board *own = emx_board_local(board, n->mac);
+	int index = fw_peer_find(peers, n->mac, 0);
+	u16 speaks = n->request->board;
+
+	if (own)
+		return own->fw.sizes.mtu == sizes->mtu ? 0 : -EADDRINUSE;
+	if (index < 0)
+		return -ENOENT;
+	if (!dev || READ_ONCE(dev->mtu) < sizes->payload_min)
+		return -EMSGSIZE;
+	if (fw_peer(peers, index)->speaks == speaks)
+		return 0;
+	/* Their slots hold no longer frames, and what they sent is cut as it is. */
+	if (emx_board_in_use(board))
+		return -EBUSY;
+	fw_peer_pin(peers, index, speaks);
+	WRITE_ONCE(board->fragment_max, max(board->fragment_max, sizes->frag_accept));
+	return 0;
+}
+
+/* One board has to carry it; every other error counts. */
+static void pin_one(struct emx_board *board, void *data)
+{
+	struct naming *n = data;
+	struct fw_sizes sizes;
+	int err;
+
+	if (n->err && n->err != -EMSGSIZE)
+		return;
+	if (n->request->board > U16_MAX || fw_sizes_spoken(&sizes, n->request->board)) {
+		n->err = -EINVAL;
+		return;
+	}
+	rcu_read_lock();
+	spin_lock_bh(&board->lock);
+	err = pin(board, n, &sizes);
+	spin_unlock_bh(&board->lock);
+	rcu_read_unlock();
+	if (err != -EMSGSIZE)
+		n->err = err;
+}
+
+/* 0, or -EBUSY when endpoints have begun to speak them. */
+static int unpin(struct emx_board *board)
+{
+	if (!board->fw.peers->pinned)
+		return 0;
+	if (emx_board_in_use(board))
+		return -EBUSY;
+	fw_peers_unpin(board->fw.peers);
+	WRITE_ONCE(board->fragment_max, board->fw.sizes.frag_accept);
+	return 0;
+}
+
 static void name_one(struct emx_board *board, void *data)
 {
 	struct naming *n = data;
@@ -246,6 +338,10 @@ static void name_one(struct emx_board *board, void *data)
 
 	rcu_read_lock();
 	spin_lock_bh(&board->lock);
+	if (op == EMX_DEV_PEERS_CLEAR && unpin(board)) {
+		n->err = -EBUSY;
+		goto out;
+	}
 	if (op == EMX_DEV_NAMES_FORGET || op == EMX_DEV_PEERS_CLEAR)
 		forget(board);
 	if (op == EMX_DEV_PEERS_CLEAR || op == EMX_DEV_PEERS_COMPLETE)
@@ -256,6 +352,7 @@ static void name_one(struct emx_board *board, void *data)
 		append(board, n);
 	if (op == EMX_DEV_NAME_BOARD || (op == EMX_DEV_PEERS_APPEND && n->request->name[0]))
 		rename(board, n);
+out:
 	spin_unlock_bh(&board->lock);
 	rcu_read_unlock();
 }
@@ -265,8 +362,13 @@ int emx_names(struct net *net, const struct emx_dev_names *names)
 	struct naming n = { .request = names, .mac = names->mac };
 	struct emx_board *board;
 
-	if (names->op < EMX_DEV_NAME_BOARD || names->op > EMX_DEV_PEERS_COMPLETE)
+	if (names->op < EMX_DEV_NAME_BOARD || names->op > EMX_DEV_PEER_SPEAKS)
 		return -EINVAL;
+	if (names->op == EMX_DEV_PEER_SPEAKS) {
+		n.err = -EMSGSIZE;
+		emx_boards_each(net, pin_one, &n);
+		return n.err;
+	}
 	if (names->op == EMX_DEV_NAME_BOARD) {
 		board = emx_board_get(net, names->board);
 		if (!board)

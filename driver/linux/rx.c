@@ -157,6 +157,7 @@ static bool apply(struct emx_board *board, const struct fw_fx *fx)
 		emx_count(&board->counters, EMX_CNT_DROP_TABLE_FULL, 1);
 		return false;
 	case FW_FX_NAME:
+		board->questions.answered++;
 		fw_peer_learn(board->fw.peers, fx->u.host.peer, fx->u.host.name);
 		return false;
 	case FW_FX_BEACON:
@@ -204,7 +205,7 @@ static void handle(struct emx_board *board, struct sk_buff *skb, u64 self)
 	if (!pskb_may_pull(skb, min_t(u32, skb->len, LOOK_MAX)))
 		drop = EMX_CNT_DROP_SHORT;
 	else
-		drop = fw_check(&board->fw.sizes, self, skb->data, skb->len, &pkt);
+		drop = fw_check_for(&board->fw, self, skb->data, skb->len, &pkt);
 	if (drop)
 		emx_board_count(board, drop);
 	else if (!to_endpoint(board, skb, &pkt))

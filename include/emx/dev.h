@@ -152,6 +152,7 @@ enum emx_dev_peer_by {
 	EMX_DEV_PEER_INDEX = 0, /* in: index */
 	EMX_DEV_PEER_MAC = 1, /* in: mac */
 	EMX_DEV_PEER_ADD = 2, /* the same, adding it to a table that is open */
+	EMX_DEV_PEER_NAME = 3, /* in: name; the first that is called so. Older drivers: EINVAL */
 };
 
 /* Entry of a board's peer table. ENOENT: no such peer; ENOSPC: the table is full or closed. */
@@ -161,8 +162,21 @@ struct emx_dev_peer {
 	__u64 mac;
 	__u32 index;
 	__u8 local; /* a board of this namespace */
-	__u8 reserved[3];
+	__u8 reserved;
+	__u16 speaks; /* 0: its board's dialect; 1: W; else N with frames of that size */
 	char name[EMX_NAME_MAX]; /* empty while unknown */
+};
+
+/*
+ * Many of them: the driver writes those from index `first` on to the address, `count` at most, and
+ * sets count to how many it wrote: fewer at the end of the table.
+ */
+struct emx_dev_peers {
+	__u32 board;
+	__u32 first;
+	__u64 address; /* of struct emx_dev_peer[count] */
+	__u32 count;
+	__u32 reserved;
 };
 
 enum emx_dev_names_op {
@@ -171,9 +185,18 @@ enum emx_dev_names_op {
 	EMX_DEV_PEERS_CLEAR = 3, /* the same, and tables are open again */
 	EMX_DEV_PEERS_APPEND = 4, /* all boards: mac and name */
 	EMX_DEV_PEERS_COMPLETE = 5, /* all boards: unknown boards are refused from now on */
+	/*
+	 * All boards whose interfaces carry it: the dialect of the listed peer mac is `board`, as in
+	 * emx_dev_peer.speaks. EMSGSIZE: none carries it; ENOENT: not listed; EADDRINUSE: a board
+	 * of this namespace, which speaks another; EBUSY: endpoints are open. Older drivers: EINVAL.
+	 */
+	EMX_DEV_PEER_SPEAKS = 6,
 };
 
-/* Needs CAP_NET_ADMIN over the network namespace. EINVAL: name empty, or with blanks. */
+/*
+ * Needs CAP_NET_ADMIN over the network namespace. EINVAL: name empty, or with blanks. EBUSY:
+ * endpoints are open whose peers would be spoken to in other dialects.
+ */
 struct emx_dev_names {
 	__u32 op; /* enum emx_dev_names_op */
 	__u32 board;
@@ -239,5 +262,6 @@ struct emx_dev_detach {
 #define EMX_IOC_ATTACH _IOWR(EMX_IOC_MAGIC, 9, struct emx_dev_attach)
 #define EMX_IOC_DETACH _IOW(EMX_IOC_MAGIC, 10, struct emx_dev_detach)
 #define EMX_IOC_POLL _IOWR(EMX_IOC_MAGIC, 11, struct emx_dev_poll) /* older drivers: ENOTTY */
+#define EMX_IOC_PEERS _IOWR(EMX_IOC_MAGIC, 12, struct emx_dev_peers) /* the same */
 
 #endif

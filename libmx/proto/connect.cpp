@@ -20,6 +20,16 @@ uint8_t agreed_version(uint64_t ours, uint64_t theirs)
 
 uint64_t partner_key(uint32_t peer, uint8_t remote_ep) { return uint64_t{peer} << 8 | remote_ep; }
 
+/// A partner whose board is spoken to in a dialect of its own is sent what that can carry.
+void take_dialect(Partner *partner, uint16_t speaks)
+{
+    fw_sizes own{};
+    if (speaks == FW_SPEAKS_BOARD || fw_sizes_spoken(&own, speaks) != 0)
+        return;
+    partner->frag = own.frag;
+    partner->eager_max = std::min(partner->eager_max, own.medium_max);
+}
+
 } // namespace
 
 Partner *Endpoint::look_up_partner(uint32_t peer, uint8_t remote_ep)
@@ -43,6 +53,9 @@ Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep
     partner->patience_ns = uint64_t(context_.conf().resend_ms) * 1000000;
     partner->flight.open(static_cast<uint32_t>(context_.conf().window_frames));
     partner->eager_max = local && shared ? std::min(shared, board_.medium_max) : eager_max_;
+    partner->frag = board_.frag;
+    if (peer != ~uint32_t{0})
+        take_dialect(partner.get(), port_->peer_speaks(peer));
     set_session(partner.get(), EMX_SESSION_NONE);
     // A coarse clock: a peer that remembers an older life of ours must not find our counter too low (7.6).
     partner->ack_counter_tx =

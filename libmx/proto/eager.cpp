@@ -49,7 +49,7 @@ namespace {
 void Endpoint::send_eager(Request *request, std::span<const Segment> segments, uint64_t length, Partner *to)
 {
     auto bytes = static_cast<uint32_t>(length);
-    uint32_t frame = bytes > EMX_SMALL_MAX ? board_.frag : EMX_SMALL_MAX;
+    uint32_t frame = bytes > EMX_SMALL_MAX ? to->frag : EMX_SMALL_MAX;
     uint32_t frames = bytes > frame ? (bytes + frame - 1) / frame : 1;
     TxMessage *tx = tx_pool_.allocate(frames * static_cast<uint32_t>(send_headroom) + bytes);
     tx->partner = to;

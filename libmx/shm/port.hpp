@@ -50,6 +50,7 @@ public:
     std::optional<uint32_t> find_peer(uint64_t nic_id) override { return inner_->find_peer(nic_id); }
     uint64_t peer_nic_id(uint32_t peer) const override { return inner_->peer_nic_id(peer); }
     bool peer_is_local(uint32_t peer) const override { return inner_->peer_is_local(peer); }
+    uint16_t peer_speaks(uint32_t peer) const override { return inner_->peer_speaks(peer); }
     emx_counters &counters() override { return inner_->counters(); }
     uint64_t deadline_ns() const override;
     void wait(uint64_t deadline_ns) override;

@@ -33,6 +33,10 @@ public:
         board_.peers = reinterpret_cast<fw_peers *>(peers_.data());
         fw_peers_init(board_.peers, 8);
         fw_peer_add(board_.peers, other);
+        spoken_ = board_.sizes;
+        if ((config & 3) == 2 &&
+            fw_peer_pin(board_.peers, 0, 1500) == 0) // speaks another dialect than the board
+            fw_sizes_n(&spoken_, 1500);
         board_.counters = &counters_;
         board_.endpoint_max = 8;
         board_.answers_hosts = 1;
@@ -99,7 +103,7 @@ private:
     void put_header(std::vector<uint8_t> &frame, const fw_pkt &packet) const
     {
         std::array<uint8_t, EMX_HEADER_MAX + EMX_NAME_MAX> header{};
-        const uint32_t bytes = fw_encode(&board_.sizes, &packet, header.data());
+        const uint32_t bytes = fw_encode(&spoken_, &packet, header.data());
         must(bytes <= frame.size());
         std::copy_n(header.data(), bytes, frame.data());
     }
@@ -130,7 +134,7 @@ private:
         p.magic = ep_->magic;
         if (fw_predict(ep_.get(), static_cast<int>(slot), n % 40, &p.position, &p.msg.data_len))
             p.position = in.take(4);
-        p.frame = (p.position + board_.sizes.reply - 1) / board_.sizes.reply;
+        p.frame = (p.position + spoken_.reply - 1) / spoken_.reply;
         if (how == 1)
             p.frame = in.take(1);
         if (how == 2)
@@ -209,7 +213,7 @@ private:
     {
         fw_pkt p = request(EMX_PULL, in);
         p.skip = in.take(2);
-        p.length = in.take(board_.sizes.dialect == FW_DIALECT_W ? 2 : 3);
+        p.length = in.take(spoken_.dialect == FW_DIALECT_W ? 2 : 3);
         p.frame = in.take(2);
         std::vector<uint8_t> f(60);
         put_header(f, p);
@@ -268,7 +272,7 @@ private:
         std::memcpy(frame.get(), bytes.data(), bytes.size());
         fw_pkt pkt;
         fw_fx fx{};
-        if (fw_check(&board_.sizes, self, frame.get(), static_cast<uint32_t>(bytes.size()), &pkt))
+        if (fw_check_for(&board_, self, frame.get(), static_cast<uint32_t>(bytes.size()), &pkt))
             return;
         fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
         if (!ep && fx.kind == FW_FX_PEER) {
@@ -308,7 +312,9 @@ private:
         must(fx.u.tx.length <= sizeof f);
         std::memcpy(f, fx.u.tx.header, fx.u.tx.length);
         fw_pkt p;
-        must(fw_check(&board_.sizes, 0, f, std::max<uint32_t>(60, fx.u.tx.length), &p) == 0);
+        const bool to_other = emx_get_mac(f) == other;
+        must(fw_check(to_other ? &spoken_ : &board_.sizes, 0, f, std::max<uint32_t>(60, fx.u.tx.length),
+                      &p) == 0);
     }
 
     void replies(fw_replies r)
@@ -375,6 +381,7 @@ private:
     std::vector<uint64_t> peers_;
     emx_counters counters_{};
     fw_board board_{};
+    fw_sizes spoken_{}; ///< what the peer `other` speaks
     std::unique_ptr<fw_endpoint> ep_ = std::make_unique<fw_endpoint>();
     std::map<uint64_t, Destination> destination_;
     std::map<uint16_t, std::unique_ptr<uint8_t[]>> window_;

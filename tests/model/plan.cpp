@@ -26,15 +26,16 @@ std::vector<uint32_t> boundaries(const Dialect &d, uint32_t threshold)
     return all;
 }
 
+constexpr struct {
+    char letter;
+    uint32_t size;
+} dialects[] = {{'W', 0}, {'N', 9000}, {'N', 1500}};
+
 } // namespace
 
 Plan::Plan(uint64_t s) : seed(s)
 {
     test::Rng rng(seed);
-    static const struct {
-        char letter;
-        uint32_t size;
-    } dialects[] = {{'W', 0}, {'N', 9000}, {'N', 1500}};
     auto &d = dialects[seed % 3];
     letter = d.letter;
     size = d.size;
@@ -62,6 +63,17 @@ Plan::Plan(uint64_t s) : seed(s)
     draw_quirks(rng);
     draw_faults(rng);
     draw_failures(rng);
+    draw_pin(rng);
+}
+
+void Plan::draw_pin(test::Rng &rng)
+{
+    pinned = rng.chance(300);
+    if (!pinned)
+        return;
+    auto &ours_speaks = dialects[(seed + 1 + rng.below(2)) % 3];
+    host.dialect = ours_speaks.letter;
+    host.dialect_mtu = ours_speaks.size;
 }
 
 void Plan::draw_quirks(test::Rng &rng)
@@ -137,9 +149,10 @@ uint32_t Plan::draw_length(test::Rng &rng)
 std::string Plan::describe() const
 {
     auto n = [](uint64_t v) { return std::to_string(v); };
-    std::string s = std::string("dialect ") + letter + (size ? "/" + n(size) : "") + ", " + n(ours) + " + " +
-                    n(theirs) + " endpoints, " + n(messages) + " messages; loss " + n(faults.loss) + " dup " +
-                    n(faults.duplicate) + " reorder " + n(faults.reorder) + " (" +
+    std::string s = std::string("dialect ") + letter + (size ? "/" + n(size) : "") +
+                    (pinned ? std::string(" pinned on ") + host.dialect + n(host.dialect_mtu) : "") + ", " +
+                    n(ours) + " + " + n(theirs) + " endpoints, " + n(messages) + " messages; loss " +
+                    n(faults.loss) + " dup " + n(faults.duplicate) + " reorder " + n(faults.reorder) + " (" +
                     n(faults.reorder_delay / us) + " us); connects " + n(static_cast<uint64_t>(style)) +
                     " away " + n(away_permille) + " (" + n(away_max / ms) + " ms) restarts " +
                     n(restarts_ours) + " + " + n(restarts_theirs) + " reloads " + n(reloads) + " index " +

@@ -43,6 +43,7 @@ struct Plan {
     uint32_t reloads = 0; ///< of the model's peer table
     uint16_t index; ///< of our board in the model's table
     bool named = true; ///< the model knows our name from the start
+    bool pinned = false; ///< our board speaks another dialect than the model, but not to that
     std::map<std::string, std::string> environment;
 
     bool restarts() const { return restarts_ours + restarts_theirs > 0; }
@@ -54,6 +55,7 @@ private:
     void draw_quirks(test::Rng &rng);
     void draw_faults(test::Rng &rng);
     void draw_failures(test::Rng &rng);
+    void draw_pin(test::Rng &rng);
     uint32_t drawn_ = 0;
 };
 

@@ -140,6 +140,8 @@ public:
         if (world_.rng.coin())
             board.add_peer(cast_.our_mac, board.name());
         board.add_peer(cast_.their_mac, "model:0");
+        if (cast_.plan.pinned)
+            board.pin(cast_.their_mac, cast_.plan.letter, cast_.plan.size);
         model_ = std::make_unique<ModelStation>(world_, network_, cast_);
         for (uint32_t i = 0; i < cast_.plan.ours; i++)
             start_ours(cast_.enter(true, static_cast<uint8_t>(i)));

@@ -204,8 +204,11 @@ bad_commands() {
     expect "omx_perf -F xml" 255 '"xml" is none of table, csv, json' "$tools/omx_perf" -d a -F xml
     expect "omx_perf -U -x" 255 'exclude each other' "$tools/omx_perf" -d a -U -x
     expect "omx_init_peers without anything" 255 'nothing to do: name a file, or an address and a name' "$tools/omx_init_peers"
-    expect "omx_init_peers with three arguments" 255 'wanted a file, or an address and a name' "$tools/omx_init_peers" a b c
-    expect "omx_init_peers without its file" 255 'cannot read /no/peers' "$tools/omx_init_peers" /no/peers
+    expect "omx_init_peers with four arguments" 255 'wanted a file, or an address, a name and perhaps a dialect' \
+        "$tools/omx_init_peers" a b c d
+    expect "omx_init_peers with an unknown dialect" 255 'wanted an address and a name, .* a dialect, W or N=SIZE' \
+        "$tools/omx_init_peers" 02:00:00:00:00:07 node7 X
+    expect "omx_init_peers without its file" 255 'peers file /no/peers: No such file' "$tools/omx_init_peers" /no/peers
     expect "omx_init_peers -a -c" 255 'exclude each other' "$tools/omx_init_peers" -a -c
     bad_agent_commands
 }

@@ -80,6 +80,22 @@ uint32_t Board::add_peer(uint64_t mac, const std::string &name)
     return static_cast<uint32_t>(i);
 }
 
+void Board::pin(uint64_t mac, char dialect, uint32_t size)
+{
+    const int i = fw_peer_find(fw_.peers, mac, ~0u);
+    const auto speaks = static_cast<uint16_t>(dialect == 'W' ? FW_SPEAKS_W : size);
+    if (i < 0 || fw_peer_pin(fw_.peers, static_cast<uint32_t>(i), speaks) != 0)
+        abort();
+    pinned_[mac] = {dialect, size};
+}
+
+std::pair<char, uint32_t> Board::dialect_to(uint64_t mac) const
+{
+    const auto found = pinned_.find(mac);
+    const HostOptions &o = host_.options();
+    return found == pinned_.end() ? std::pair(o.dialect, o.dialect_mtu) : found->second;
+}
+
 bool Board::host_transmit(Frame frame)
 {
     if (!host_.alive())
@@ -130,7 +146,7 @@ void Board::serve(const Frame &frame)
     // A looped frame comes from our own address, which the check would refuse.
     bool looped = frame.size() >= 12 && board_mac(frame.data() + 6) == fw_.mac;
     int why =
-        fw_check(&fw_.sizes, looped ? 0 : fw_.mac, frame.data(), static_cast<uint32_t>(frame.size()), &pkt);
+        fw_check_for(&fw_, looped ? 0 : fw_.mac, frame.data(), static_cast<uint32_t>(frame.size()), &pkt);
     if (why) {
         counters.v[why]++;
         return;

@@ -9,8 +9,10 @@
 #include <libmx/device.hpp>
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace emx::sim {
@@ -61,6 +63,10 @@ public:
     bool transmit(Frame frame) { return host_transmit(std::move(frame)); }
 
     uint32_t add_peer(uint64_t mac, const std::string &name);
+    /// Speaks that dialect to a peer that it has, whatever it speaks to others; no endpoint is open here.
+    void pin(uint64_t mac, char dialect, uint32_t size);
+    /// What frames to that board have to be, by what the test has said; the letter, and the size of N.
+    std::pair<char, uint32_t> dialect_to(uint64_t mac) const;
     emx_counters counters{};
 
 private:
@@ -78,6 +84,7 @@ private:
     std::string name_;
     fw_board fw_{};
     std::vector<uint64_t> peer_memory_;
+    std::map<uint64_t, std::pair<char, uint32_t>> pinned_;
     std::array<SimPort *, EMX_ENDPOINTS_MAX> ports_{};
 };
 

@@ -14,10 +14,12 @@ bool Network::send(Board &from, const Frame &frame)
     if (rng_.chance(faults.refuse))
         return false;
     frames++;
-    checker.check(from.fw().sizes, frame);
-    const HostOptions &o = from.host().options();
+    const auto [letter, size] = from.dialect_to(board_mac(frame.data()));
+    fw_sizes sizes = from.fw().sizes;
+    letter == 'W' ? fw_sizes_w(&sizes) : static_cast<void>(fw_sizes_n(&sizes, size));
+    checker.check(sizes, frame);
     try {
-        watcher.sent(o.dialect == 'W' ? model::dialect_w() : model::dialect_n(o.dialect_mtu), frame);
+        watcher.sent(letter == 'W' ? model::dialect_w() : model::dialect_n(size), frame);
     } catch (const model::Violation &v) {
         if (forbidden_.empty())
             forbidden_ = v.what();

@@ -53,7 +53,9 @@ SimPort::SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t sess
     ring_memory_.resize((sizeof(fw_ring) + o.ring_entries * sizeof(emx_msg)) / 8 + 1);
     ring_ = reinterpret_cast<fw_ring *>(ring_memory_.data());
     ring_->mask = mask_;
-    slot_bytes_ = std::max<size_t>(board.fw().sizes.frag_accept, EMX_SMALL_MAX) + 64;
+    fw_sizes room = board.fw().sizes;
+    fw_peers_widen(board.fw().peers, &room);
+    slot_bytes_ = std::max<size_t>(room.frag_accept, EMX_SMALL_MAX) + 64;
     slots_.reset(new std::byte[slot_bytes_ * o.ring_entries]);
     board.fw().ep[number] = ep_.get();
     board.fw().ep_state[number] = FW_EP_OPEN;
@@ -238,6 +240,12 @@ uint64_t SimPort::peer_nic_id(uint32_t peer) const
 {
     const struct fw_peer *p = fw_peer(ep_->board->peers, peer);
     return p ? p->mac : 0;
+}
+
+uint16_t SimPort::peer_speaks(uint32_t peer) const
+{
+    const struct fw_peer *p = fw_peer(ep_->board->peers, peer);
+    return p ? p->speaks : uint16_t{FW_SPEAKS_BOARD};
 }
 
 bool SimPort::peer_is_local(uint32_t peer) const

@@ -13,6 +13,7 @@ using namespace emx::test;
 namespace {
 
 constexpr uint64_t sec = 1000000000;
+constexpr uint64_t ms = sec / 1000;
 constexpr uint64_t query_interval = 5 * sec;
 
 /// A board with its daemon: what the board agent and the kernel module do around the core.
@@ -22,7 +23,8 @@ struct Host {
     fw_board fw{};
     fw_beacons beacons{};
     std::vector<uint64_t> sent; ///< times of its beacons
-    uint64_t next_query = 0;
+    std::vector<uint64_t> asked; ///< times of its questions
+    fw_questions questions{};
     bool on = true;
 
     Host(uint64_t mac, const std::string &name, uint32_t capacity) : table(capacity)
@@ -64,6 +66,7 @@ struct Host {
 class Cable {
 public:
     uint64_t now = 1000 * sec;
+    bool answer_all = false; ///< whoever is asked says "ghost" and its number
 
     Host &add(uint64_t mac, const std::string &name, uint32_t capacity = 16)
     {
@@ -81,7 +84,7 @@ public:
             uint64_t next = end + 1;
             for (auto &h : hosts_)
                 if (h->on)
-                    next = std::min({next, uint64_t{h->beacons.due}, h->next_query});
+                    next = std::min({next, uint64_t{h->beacons.due}, uint64_t{h->questions.due}});
             now = std::max(now, std::min(next, end));
             if (next > end)
                 return;
@@ -107,7 +110,8 @@ public:
                 to.counters.v[EMX_CNT_DROP_TABLE_FULL]++;
                 return;
             }
-            ask(to, static_cast<uint32_t>(peer));
+            if (fw_questions_newcomer(&to.questions, now))
+                ask(to, static_cast<uint32_t>(peer));
             fw_demux(&to.fw, &pkt, &fx);
         }
         execute(to, fx);
@@ -121,14 +125,17 @@ private:
             host.sent.push_back(now);
             transmit(host, frame);
         }
-        if (now < host.next_query)
-            return;
-        host.next_query = now + query_interval;
-        for (int i = 0; (i = fw_peer_to_ask(host.fw.peers, static_cast<uint32_t>(i))) >= 0; i++)
+        for (int i; (i = fw_questions_next(&host.questions, host.fw.peers, 1, now)) >= 0;)
             ask(host, static_cast<uint32_t>(i));
     }
     void ask(Host &host, uint32_t peer)
     {
+        host.asked.push_back(now);
+        if (answer_all) {
+            host.questions.answered++;
+            fw_peer_learn(host.fw.peers, peer, ("ghost" + std::to_string(peer)).c_str());
+            return;
+        }
         fw_pkt pkt{};
         pkt.msg.type = EMX_HOST_QUERY;
         pkt.src_mac = host.fw.mac;
@@ -142,7 +149,10 @@ private:
     {
         switch (fx.kind) {
         case FW_FX_DROP: host.counters.v[fx.counter]++; break;
-        case FW_FX_NAME: fw_peer_learn(host.fw.peers, fx.u.host.peer, fx.u.host.name); break;
+        case FW_FX_NAME:
+            host.questions.answered++;
+            fw_peer_learn(host.fw.peers, fx.u.host.peer, fx.u.host.name);
+            break;
         case FW_FX_BEACON:
             fw_beacons_heard(&host.beacons, host.fw.peers, fx.u.host.peer, fx.u.host.serial, now);
             break;
@@ -356,6 +366,57 @@ TEST_CASE("beacon__ten_thousand_peers")
     CHECK(fw_peer_by_name(a.fw.peers, "") == -1);
     cable.run(20 * sec);
     CHECK(a.sent.size() == 8);
+}
+
+TEST_CASE("questions__a_storm_of_newcomers_draws_a_bounded_number")
+{
+    constexpr uint64_t count = 10000;
+    for (bool answered : {true, false}) {
+        CAPTURE(answered);
+        Cable cable;
+        cable.answer_all = answered;
+        Host &a = cable.add(mac_a, "a:0", 1 + count);
+        cable.run(sec);
+        a.asked.clear();
+        const auto asked_since = [&](uint64_t time) {
+            return std::count_if(a.asked.begin(), a.asked.end(), [&](uint64_t at) { return at >= time; });
+        };
+        for (uint64_t i = 0; i < count; i++) { // within a second
+            cable.give(a, beacon_of(0x020000010000 + i, static_cast<uint32_t>(i)));
+            cable.now += sec / count;
+        }
+        CHECK(a.asked.size() <= 11 * FW_QUESTIONS_AT_ONCE);
+        const uint64_t storm_end = cable.now;
+        cable.run(sec);
+        CHECK(asked_since(storm_end) <= 11 * FW_QUESTIONS_ROUND);
+        cable.run(19 * sec);
+        if (answered) {
+            CHECK(a.asked.size() == count);
+            CHECK(fw_peer_to_ask(a.fw.peers, 1) == -1);
+            CHECK(a.find("ghost10000") == 0x020000010000 + count - 1);
+        } else { // nobody is there: 64 in five seconds
+            const uint64_t before = cable.now;
+            cable.run(100 * sec);
+            CHECK(asked_since(before) >= 19 * FW_QUESTIONS_ROUND);
+            CHECK(asked_since(before) <= 21 * FW_QUESTIONS_ROUND);
+        }
+    }
+}
+
+TEST_CASE("questions__everybody_has_a_turn")
+{
+    constexpr uint64_t count = 1000;
+    Cable cable;
+    Host &a = cable.add(mac_a, "a:0", 2 + count);
+    for (uint64_t i = 0; i < count; i++)
+        fw_peer_add(a.fw.peers, 0x020000010000 + i); // silent for ever
+    cable.add(mac_b, "b:0"); // the last one
+    cable.run(10 * ms);
+    CHECK(a.name_of(mac_b) == "b:0"); // a newcomer, out of turn
+    fw_peer_name(a.fw.peers, 1 + count, nullptr);
+    cable.run((count / FW_QUESTIONS_ROUND + 2) * query_interval);
+    CHECK(a.name_of(mac_b) == "b:0");
+    CHECK(a.asked.size() <= (count / FW_QUESTIONS_ROUND + 4) * FW_QUESTIONS_ROUND);
 }
 
 TEST_CASE("beacon__cost_of_looking_up_among_ten_thousand", "[.speed]")

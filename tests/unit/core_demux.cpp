@@ -89,6 +89,81 @@ const uint8_t sequenced[] = {EMX_TINY, EMX_SMALL, EMX_MEDIUM, EMX_RNDV, EMX_NOTI
 
 } // namespace
 
+TEST_CASE("fw_peer_pin__its_packets_have_sizes_of_its_own")
+{
+    Bench b;
+    const uint32_t other = b.board.add_peer(0x02000000000c);
+    const fw_sizes n = sizes_n(9000);
+    const auto taken = [&](const fw_sizes &s, uint64_t from, uint8_t type) {
+        fw_pkt p = b.make(type);
+        p.src_mac = from;
+        p.msg.msg_len = p.msg.data_len = type == EMX_MEDIUM ? 5000 : 8;
+        p.total = p.length = 40000;
+        const Frame frame = make_frame(s, p, std::vector<uint8_t>(p.msg.data_len));
+        return fw_check_for(&b.board.fw, mac_a, frame.data(), static_cast<uint32_t>(frame.size()), &b.pkt);
+    };
+    REQUIRE(taken(n, mac_b, EMX_MEDIUM) == EMX_CNT_DROP_DIALECT_MEDIUM);
+    REQUIRE(fw_peer_pin(b.board.fw.peers, b.peer, 9000) == 0);
+    CHECK(taken(n, mac_b, EMX_MEDIUM) == 0);
+    CHECK(b.pkt.msg.msg_len == 5000);
+    CHECK(taken(n, mac_b, EMX_PULL) == 0);
+    CHECK(b.pkt.length == 40000);
+    CHECK(taken(n, mac_b, EMX_TINY) == 0);
+    CHECK(taken(sizes_w(), mac_b, EMX_TINY) == 0); // alike in all
+    CHECK(taken(n, 0x02000000000c, EMX_MEDIUM) == EMX_CNT_DROP_DIALECT_MEDIUM);
+    CHECK(taken(n, 0x02000000000d, EMX_MEDIUM) == EMX_CNT_DROP_DIALECT_MEDIUM); // a stranger
+
+    // What goes out: the bytes of a length are elsewhere, and a fragment may be longer.
+    emx_msg msg{};
+    uint8_t header[EMX_HEADER_MAX] = {};
+    int counter = 0;
+    msg.type = EMX_MEDIUM;
+    msg.msg_len = msg.data_len = 8000;
+    msg.peer = other;
+    CHECK(fw_send(b.endpoint.fw.get(), &msg, header, &counter) == 0);
+    msg.peer = b.peer;
+    REQUIRE(fw_send(b.endpoint.fw.get(), &msg, header, &counter) == 48);
+    CHECK(header[20] == 0);
+    CHECK(header[22] == 8000 / 256);
+    msg.peer = other;
+    msg.msg_len = msg.data_len = 4000;
+    REQUIRE(fw_send(b.endpoint.fw.get(), &msg, header, &counter) == 48);
+    CHECK(header[20] == 4000 / 256);
+    CHECK(header[22] == 0);
+}
+
+TEST_CASE("fw_peer_pin__what_is_a_dialect")
+{
+    Bench b;
+    fw_peers *t = b.board.fw.peers;
+    fw_sizes own{};
+    const fw_sizes *board = &b.board.fw.sizes;
+    for (uint16_t nonsense : {2, 255})
+        CHECK(fw_peer_pin(t, b.peer, nonsense) == -1);
+    CHECK(fw_peer_pin(t, 7, FW_SPEAKS_W) == -1); // no such peer
+    CHECK(t->pinned == 0);
+    CHECK(fw_peer_sizes(t, board, b.peer, &own) == board);
+    CHECK(fw_peer_sizes(t, board, ~0u, &own) == board);
+    REQUIRE(fw_peer_pin(t, b.peer, 9000) == 0);
+    CHECK(fw_peer_sizes(t, board, b.peer, &own) == &own);
+    CHECK(own.reply == 8968);
+    fw_peer_name(t, b.peer, "named:0"); // says nothing of dialects
+    fw_peer_learn(t, b.peer, "learned:0");
+    CHECK(fw_peer_sizes(t, board, b.peer, &own) == &own);
+
+    fw_sizes room = *board;
+    fw_peers_widen(t, &room);
+    CHECK(room.frag == 8192);
+    CHECK(room.reply == 8968);
+    CHECK(room.payload_min == 8986);
+    CHECK(room.dialect == board->dialect);
+    CHECK(fw_sizes_widen(&room, board) == 0);
+
+    fw_peers_unpin(t);
+    CHECK(t->pinned == 0);
+    CHECK(fw_peer_sizes(t, board, b.peer, &own) == board);
+}
+
 TEST_CASE("fw_demux__closed_endpoints_refuse")
 {
     Bench b;

@@ -47,13 +47,13 @@ private:
 
     const Options options_;
     const std::string host_;
-    const BoardFacts board_;
-    const Settings own_;
+    BoardFacts board_; ///< with the sizes for that host
+    Settings own_;
     Partner partner_;
     const uint64_t peer_;
     bool served_ = false;
     bool comparable_ = true; ///< dialect and sizes agree, as far as known
-    uint32_t passes_; ///< longest frame that passes, as far as known
+    uint32_t passes_ = 0; ///< longest frame that passes, as far as known
     std::vector<std::string> wrong_;
     std::vector<std::string> untested_;
 };
@@ -69,11 +69,14 @@ std::string join(const std::vector<std::string> &parts, const char *between)
 Path::Path(const Options &options, const std::string &host)
     : options_(options), host_(host), board_(BoardView::open()->board(options.board)),
       own_(settings_of(board_)), partner_(options.board, MX_ANY_ENDPOINT),
-      peer_(Partner::resolve(host, options.patience_s * 1000)),
-      passes_(board_.sizes.payload_min + ethernet_header - short_of_reply)
+      peer_(Partner::resolve(host, options.patience_s * 1000))
 {
     if (peer_ == board_.mac)
         throw cli::Failure("\"" + host + "\" is this board itself: name a board of another host");
+    for (const PeerView &peer : BoardView::open()->peers(options.board))
+        if (peer.mac == peer_ && fw_sizes_spoken(&board_.sizes, peer.speaks) == 0)
+            own_ = settings_of(board_);
+    passes_ = board_.sizes.payload_min + ethernet_header - short_of_reply;
 }
 
 void Path::tell(const char *what, const char *format, ...)
@@ -162,7 +165,8 @@ void Path::compare(const Settings &theirs)
     if (!comparable_)
         wrong("dialect mismatch: that host speaks " + theirs.text() + ", this one " + own_.text() +
               ". Give both the same: boards = INTERFACE:" + own_.text() + " in " + conf_file +
-              ", or EMX_BOARDS, and restart EtherMX there");
+              ", or EMX_BOARDS, and restart EtherMX there; or have this host speak " + theirs.text() +
+              " to that one alone: omx_init_peers " + cli::mac_text(peer_) + " NAME " + theirs.text());
     if (theirs.mtu == 0 || !comparable_ || theirs.mtu >= board_.sizes.payload_min)
         return;
     wrong("that host's interface has an MTU of " + std::to_string(theirs.mtu) + ", and " + theirs.text() +

@@ -236,8 +236,11 @@ bool Agent::load_peers(StartError &error)
     AgentReply reply;
     for (const NamedPeer &peer : peers_) {
         append_peer(peer.mac, peer.name, reply);
+        if (reply.code == 0 && peer.speaks != FW_SPEAKS_BOARD)
+            pin_peer(peer.mac, peer.speaks, reply);
         if (reply.code != 0)
-            return fail(error, reply.code, "peers file " + path + ": " + reply.text);
+            return fail(error, reply.code,
+                        "peers file " + path + ", line " + std::to_string(peer.line) + ": " + reply.text);
     }
     AgentRequest complete;
     complete.op = AgentOp::peers_complete;

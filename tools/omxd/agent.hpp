@@ -100,6 +100,9 @@ private:
     void perform(const AgentRequest &request, AgentReply &reply);
     void change_peers(const AgentRequest &request, AgentReply &reply);
     void append_peer(uint64_t mac, const std::string &name, AgentReply &reply);
+    void pin_peer(uint64_t mac, uint16_t speaks, AgentReply &reply);
+    bool dialects_may_change(const AgentBoard &board, AgentReply &reply) const;
+    bool is_own_dialect(uint32_t board, const fw_sizes &sizes, AgentReply &reply);
     void rename(uint32_t board, const std::string &name);
 
     // The claims of the agent before (recovery.cpp)
@@ -121,7 +124,6 @@ private:
     std::unique_ptr<BoardFile> file_;
     std::vector<std::unique_ptr<AgentBoard>> boards_;
     std::vector<Client> clients_;
-    uint64_t next_query_ = 0;
     uint64_t alone_since_ = 0;
     uint64_t recovery_until_ = 0; ///< 0: over
     unsigned turned_down_ = 0; ///< claims that could not be taken over

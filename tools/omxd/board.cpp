@@ -21,7 +21,6 @@ constexpr uint32_t lo_ring_bytes = 1u << 21;
 constexpr uint32_t bulk_buffer = 1u << 22;
 constexpr uint32_t own_buffer = 1u << 20;
 constexpr int frames_per_call = 64;
-constexpr uint32_t queries_per_round = 64;
 
 uint32_t random_word()
 {
@@ -72,6 +71,8 @@ void AgentBoard::fill_record()
     copy_text(r.driver, sizeof(r.driver), plan_.facts.driver);
     board_.mac = r.mac;
     board_.sizes = r.sizes;
+    room_ = r.sizes;
+    fw_peers_widen(peers_, &room_);
 }
 
 bool AgentBoard::open_sockets()
@@ -90,7 +91,7 @@ bool AgentBoard::open_sockets()
 
 FilterProgram AgentBoard::own_filter() const
 {
-    return agent_filter(board_.mac, claimed_, full_frames(plan_.sizes, plan_.facts.mtu));
+    return agent_filter(board_.mac, claimed_, full_frames(room_, plan_.facts.mtu));
 }
 
 Fd AgentBoard::open_interface() const
@@ -107,7 +108,7 @@ bool AgentBoard::steer_replies(uint16_t group)
     // The endpoint's own sockets have locked filters, which bars their group's program as well.
     const Fd guest = make_packet_socket(closed_filter(), nullptr);
     if (!guest || !bind_packet_socket(guest.get(), plan_.facts.index) || !join_group(guest.get(), group) ||
-        !steer_group(guest.get(), reply_chooser(full_frames(plan_.sizes, plan_.facts.mtu))))
+        !steer_group(guest.get(), reply_chooser(full_frames(room_, plan_.facts.mtu))))
         return false;
     // Two sockets, for a moment, miss nothing.
     Fd socket = open_interface();
@@ -165,8 +166,8 @@ void AgentBoard::refuse_unclaimed()
 bool AgentBoard::make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &sockets) const
 {
     const auto number = static_cast<uint8_t>(endpoint);
-    const uint32_t lo_frame = lo_frame_max(plan_.sizes, plan_.facts.mtu);
-    const RingShape ring = shape_ring(ring_frame_max(plan_.sizes, plan_.facts.mtu), ring_slots);
+    const uint32_t lo_frame = lo_frame_max(room_, plan_.facts.mtu);
+    const RingShape ring = shape_ring(ring_frame_max(room_, plan_.facts.mtu), ring_slots);
     const RingShape lo = shape_ring(lo_frame, std::clamp(lo_ring_bytes / lo_frame, 16u, lo_slots));
     sockets.ring = make_packet_socket(endpoint_filter(board_.mac, number, false), &ring);
     if (!sockets.ring || !bind_packet_socket(sockets.ring.get(), plan_.facts.index))
@@ -211,7 +212,7 @@ void AgentBoard::handle(int socket, const uint8_t *frame, uint32_t bytes)
 {
     fw_pkt pkt{};
     fw_fx fx{};
-    const int reason = fw_check(&board_.sizes, socket == lo_.get() ? 0 : board_.mac, frame, bytes, &pkt);
+    const int reason = fw_check_for(&board_, socket == lo_.get() ? 0 : board_.mac, frame, bytes, &pkt);
     if (reason != 0) {
         emx_count(&counters_, reason, 1);
         return;
@@ -232,7 +233,10 @@ void AgentBoard::execute(int socket, const fw_fx &fx)
     switch (fx.kind) {
     case FW_FX_DROP: emx_count(&counters_, fx.counter, 1); break;
     case FW_FX_TX: transmit(socket, fx.u.tx.header, fx.u.tx.length, fx.counter); break;
-    case FW_FX_NAME: fw_peer_learn(peers_, fx.u.host.peer, fx.u.host.name); break;
+    case FW_FX_NAME:
+        questions_.answered++;
+        fw_peer_learn(peers_, fx.u.host.peer, fx.u.host.name);
+        break;
     case FW_FX_BEACON: hear(fx); break;
     default: break;
     }
@@ -283,20 +287,14 @@ void AgentBoard::query(uint32_t peer)
     transmit(interface_.get(), header, bytes, EMX_CNT_TX_HOST_QUERY);
 }
 
-void AgentBoard::query_names()
+uint64_t AgentBoard::questions_due() { return link_up() ? questions_.due : ~uint64_t{0}; }
+
+void AgentBoard::ask_names(uint64_t now)
 {
     if (!link_up())
         return;
-    uint32_t from = std::max(next_asked_, file_.board_count());
-    for (uint32_t asked = 0; asked < queries_per_round; asked++) {
-        const int peer = fw_peer_to_ask(peers_, from);
-        if (peer < 0) {
-            next_asked_ = 0;
-            return;
-        }
+    for (int peer; (peer = fw_questions_next(&questions_, peers_, file_.board_count(), now)) >= 0;)
         query(static_cast<uint32_t>(peer));
-        next_asked_ = from = static_cast<uint32_t>(peer) + 1;
-    }
 }
 
 int AgentBoard::add_peer(uint64_t mac)
@@ -307,7 +305,7 @@ int AgentBoard::add_peer(uint64_t mac)
     if (!peers_->open)
         return -1;
     const int index = fw_peer_add(peers_, mac);
-    if (index >= 0)
+    if (index >= 0 && fw_questions_newcomer(&questions_, monotonic_ns()))
         query(static_cast<uint32_t>(index));
     return index;
 }
@@ -326,6 +324,23 @@ void AgentBoard::forget_names()
     for (uint32_t i = file_.board_count(); fw_peer(peers_, i); i++)
         fw_peer_name(peers_, i, nullptr);
     board_.query_magic++; // late replies to older queries do not count
+    fw_questions_soon(&questions_, monotonic_ns());
+}
+
+void AgentBoard::pin(uint32_t peer, uint16_t speaks, const fw_sizes &sizes)
+{
+    fw_peer_pin(peers_, peer, speaks);
+    if (fw_sizes_widen(&room_, &sizes))
+        update_filters();
+}
+
+void AgentBoard::unpin()
+{
+    if (!peers_->pinned)
+        return;
+    fw_peers_unpin(peers_);
+    room_ = plan_.sizes;
+    update_filters();
 }
 
 void AgentBoard::set_link(uint32_t state)

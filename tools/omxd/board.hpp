@@ -46,7 +46,9 @@ public:
     /// Serves what waits on one of the agent's sockets, a bounded number of frames.
     void receive(int socket);
     /// Asks boards without a name for it, and those whose name may have changed: some of them, by turns.
-    void query_names();
+    void ask_names(uint64_t now);
+    /// When to call it; ~0 while the link is down.
+    uint64_t questions_due();
     /// Begins its beacons anew, as a board that was not here before: others ask for its name.
     void announce();
     /// Sends the beacon that is due by then, if one is.
@@ -57,11 +59,16 @@ public:
     int add_peer(uint64_t mac);
     void set_name(const std::string &name);
     void forget_names();
+    /// Has a peer spoken to in that dialect of that size; no endpoint is open here.
+    void pin(uint32_t peer, uint16_t speaks, const fw_sizes &sizes);
+    /// All peers are spoken to in the board's dialect again.
+    void unpin();
 
     /// Marks an endpoint as someone's: from now on its frames are dropped here, not refused.
     void claim(uint32_t endpoint, const ClaimRecord &owner);
     void release(uint32_t endpoint);
     bool claimed(uint32_t endpoint) const { return claimed_[endpoint]; }
+    bool in_use() const { return claimed_.any(); }
     /// Sockets for a claimed endpoint; false with errno set. Who is trusted may take filters off.
     bool make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &sockets) const;
 
@@ -97,13 +104,14 @@ private:
     BoardFile &file_;
     const uint32_t number_;
     BoardPlan plan_;
+    fw_sizes room_{}; ///< what sockets must hold: frames of the board's dialect, and of its peers'
     std::string name_;
     std::string trouble_;
     emx_counters &counters_;
     fw_peers *peers_;
     fw_board board_{};
     fw_beacons beacons_{};
-    uint32_t next_asked_ = 0; ///< peer with which query_names() begins
+    fw_questions questions_{};
     std::bitset<EMX_ENDPOINTS_MAX> claimed_;
     Fd interface_, lo_;
     int lo_index_ = 0;

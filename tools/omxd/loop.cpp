@@ -21,7 +21,6 @@ namespace emx {
 namespace {
 
 constexpr uint64_t second = 1000000000;
-constexpr uint64_t query_interval = 5 * second; // wire specification, 14
 constexpr uint64_t recovery_look = second / 50;
 constexpr std::size_t fixed_fds = 3; // listener, signals, links
 
@@ -68,13 +67,10 @@ int Agent::run()
         }
         const uint64_t now = monotonic_ns();
         check_recovery(now);
-        if (now >= next_query_) {
-            next_query_ = now + query_interval;
-            for (const auto &board : boards_)
-                board->query_names();
-        }
-        for (const auto &board : boards_)
+        for (const auto &board : boards_) {
+            board->ask_names(now);
             board->beacon(now);
+        }
         if (!clients_.empty())
             alone_since_ = now;
         else if (options_.linger_s >= 0 &&
@@ -102,13 +98,15 @@ void Agent::collect(std::vector<pollfd> &fds) const
 
 int Agent::timeout_ms(uint64_t now) const
 {
-    uint64_t next = next_query_;
+    uint64_t next = ~uint64_t{0};
     for (const auto &board : boards_)
-        next = std::min(next, board->beacon_due());
+        next = std::min({next, board->beacon_due(), board->questions_due()});
     if (clients_.empty() && options_.linger_s >= 0)
         next = std::min(next, alone_since_ + static_cast<uint64_t>(options_.linger_s) * second);
     if (recovering())
         next = std::min(next, now + recovery_look);
+    if (next == ~uint64_t{0})
+        return -1;
     return next <= now ? 0 : static_cast<int>((next - now) / 1000000 + 1);
 }
 

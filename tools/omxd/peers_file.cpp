@@ -2,6 +2,8 @@
 // Reading of the peers file.
 #include "tools/omxd/peers_file.hpp"
 
+#include "driver/engine/board_spec.hpp"
+
 #include <emx/wire.h>
 
 #include <cerrno>
@@ -9,8 +11,36 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <unordered_map>
 
 namespace emx {
+namespace {
+
+/// Empty, or what is wrong with a line.
+std::string take(const std::string &line, std::vector<NamedPeer> &peers,
+                 std::unordered_map<uint64_t, NamedPeer> &pinned, int number)
+{
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string address;
+    NamedPeer peer;
+    if (!(words >> address))
+        return {};
+    if (!parse_mac(address, peer.mac) || !parse_peer(words, peer))
+        return peers_line_form;
+    peer.line = number;
+    if (peer.speaks != FW_SPEAKS_BOARD) {
+        const auto [before, fresh] = pinned.emplace(peer.mac, peer);
+        if (!fresh && before->second.speaks != peer.speaks)
+            return address + " speaks " + describe_spoken(peer.speaks) + " here and " +
+                   describe_spoken(before->second.speaks) + " in line " +
+                   std::to_string(before->second.line) +
+                   ": a board speaks one dialect; remove one of the lines";
+    }
+    peers.push_back(std::move(peer));
+    return {};
+}
+
+} // namespace
 
 bool parse_mac(const std::string &text, uint64_t &mac)
 {
@@ -26,6 +56,15 @@ bool parse_mac(const std::string &text, uint64_t &mac)
     return mac != 0 && (b[0] & 1) == 0;
 }
 
+bool parse_peer(std::istream &words, NamedPeer &peer)
+{
+    std::string dialect, rest;
+    if (!(words >> peer.name) || peer.name.size() >= EMX_NAME_MAX)
+        return false;
+    peer.speaks = FW_SPEAKS_BOARD;
+    return !(words >> dialect) || (parse_spoken(dialect, peer.speaks) && !(words >> rest));
+}
+
 bool read_peers_file(const std::string &path, std::vector<NamedPeer> &peers, std::string &error)
 {
     errno = 0;
@@ -34,22 +73,15 @@ bool read_peers_file(const std::string &path, std::vector<NamedPeer> &peers, std
         error = "peers file " + path + ": " + std::strerror(errno ? errno : EIO);
         return false;
     }
+    std::unordered_map<uint64_t, NamedPeer> pinned;
     int number = 0;
     for (std::string line; std::getline(file, line);) {
         number++;
-        std::istringstream words(line.substr(0, line.find('#')));
-        std::string address, rest;
-        NamedPeer peer;
-        if (!(words >> address))
+        const std::string why = take(line, peers, pinned, number);
+        if (why.empty())
             continue;
-        if (!(words >> peer.name) || (words >> rest) || !parse_mac(address, peer.mac) ||
-            peer.name.size() >= EMX_NAME_MAX) {
-            error = "peers file " + path + ", line " + std::to_string(number) +
-                    ": write a line as MAC NAME, for example 02:00:00:00:00:0a node1:0";
-            return false;
-        }
-        peer.line = number;
-        peers.push_back(std::move(peer));
+        error = "peers file " + path + ", line " + std::to_string(number) + ": " + why;
+        return false;
     }
     return true;
 }

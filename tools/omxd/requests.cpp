@@ -179,6 +179,7 @@ void Agent::perform(const AgentRequest &request, AgentReply &reply)
     case AgentOp::peers_append:
     case AgentOp::peers_complete:
     case AgentOp::forget_names: change_peers(request, reply); break;
+    case AgentOp::pin_peer: pin_peer(request.mac, static_cast<uint16_t>(request.group), reply); break;
     default: refuse(reply, mx_no_driver, "omxd does not know this request");
     }
 }
@@ -192,8 +193,14 @@ void Agent::change_peers(const AgentRequest &request, AgentReply &reply)
                           "a board name has 1 to 79 printable characters without blanks");
         return append_peer(request.mac, name, reply);
     }
+    if (request.op == AgentOp::peers_clear)
+        for (const auto &board : boards_)
+            if (file_->peers(board->number())->pinned && !dialects_may_change(*board, reply))
+                return;
     for (const auto &board : boards_) {
         fw_peers *table = file_->peers(board->number());
+        if (request.op == AgentOp::peers_clear)
+            board->unpin();
         if (request.op != AgentOp::peers_complete)
             board->forget_names();
         if (request.op != AgentOp::forget_names)
@@ -219,6 +226,65 @@ void Agent::append_peer(uint64_t mac, const std::string &name, AgentReply &reply
     const int own = file_->board_of(mac);
     if (own >= 0 && !name.empty())
         rename(static_cast<uint32_t>(own), name);
+}
+
+/// Programs cut messages, and their rings hold frames, by the dialects of the time when they opened.
+bool Agent::dialects_may_change(const AgentBoard &board, AgentReply &reply) const
+{
+    if (!board.in_use() && !(recovering() && adopted_))
+        return true;
+    refuse(reply, mx_busy,
+           "endpoints are open on " + board.interface() +
+               ", and dialects of peers change only while none is: end their programs first "
+               "(omx_endpoint_info shows them)");
+    return false;
+}
+
+/// A list for many hosts names this one, too: with what it speaks.
+bool Agent::is_own_dialect(uint32_t number, const fw_sizes &sizes, AgentReply &reply)
+{
+    const BoardRecord &record = file_->board(number);
+    if (same_sizes(record.sizes, sizes))
+        return true;
+    const std::string interface = boards_[number]->interface();
+    refuse(reply, mx_no_dev,
+           "this is " + interface + " of this host, which speaks " + describe_dialect(record.sizes) +
+               ": configure it as " + describe_board(interface, sizes) + ", or take the dialect off");
+    return false;
+}
+
+// On every board whose interface carries that dialect: the peer is in the network of one of them.
+void Agent::pin_peer(uint64_t mac, uint16_t speaks, AgentReply &reply)
+{
+    fw_sizes sizes{};
+    if (fw_sizes_spoken(&sizes, speaks) != 0)
+        return refuse(reply, mx_no_resources, "a dialect is W or N=SIZE with a frame size of 256 to 65535");
+    if (const int own = file_->board_of(mac); own >= 0) {
+        is_own_dialect(static_cast<uint32_t>(own), sizes, reply);
+        return;
+    }
+    bool carried = false;
+    for (const auto &board : boards_) {
+        fw_peers *table = file_->peers(board->number());
+        const int index = fw_peer_find(table, mac, 0);
+        if (index < 0)
+            return refuse(reply, mx_nic_not_found, "this board is not in the peer table: add it first");
+        const auto peer = static_cast<uint32_t>(index);
+        if (sizes.payload_min > board->record().mtu)
+            continue;
+        carried = true;
+        if (fw_peer(table, peer)->speaks == speaks)
+            continue;
+        if (!dialects_may_change(*board, reply))
+            return;
+        board->pin(peer, speaks, sizes);
+    }
+    if (!carried)
+        refuse(reply, mx_no_dev,
+               "dialect " + describe_spoken(speaks) + " needs an MTU of " +
+                   std::to_string(sizes.payload_min) + ", which no board here has: raise it (ip link set " +
+                   boards_.front()->interface() + " mtu " + std::to_string(sizes.payload_min) +
+                   "), or take the dialect off");
 }
 
 void Agent::rename(uint32_t number, const std::string &name)

@@ -115,6 +115,8 @@ void set_peers(const Plan &plan)
     for (const NamedPeer &peer : plan.peers) {
         try {
             view->append_peer(peer.mac, peer.name);
+            if (peer.speaks != FW_SPEAKS_BOARD)
+                view->pin_peer(peer.mac, peer.speaks);
         } catch (const cli::Failure &failure) {
             throw cli::Failure("peers file " + plan.peers_path + ", line " + std::to_string(peer.line) +
                                ": " + failure.what());

@@ -85,6 +85,27 @@ messages() {
 	wait "$server"
 }
 
+# The other host changes its dialect, as if it were somebody else's; this one speaks it to that board alone.
+own_dialect() {
+	on node2 omx_attach -d eth1 && on node2 omx_attach eth1:N=1500 && says '^$' on node1 omx_init_peers 02:00:00:00:00:0b second:0 N=1500 &&
+		says '02:00:00:00:00:0b second:0 .dialect N=1500.' on node1 omx_info && messages second:0
+}
+
+dialect_while_open() {
+	user node1 timeout 100 omx_perf >/tmp/server 2>&1 &
+	server=$!
+	tries=0
+	until says 'omx_perf' on node1 omx_endpoint_info || [ $tries = 100 ]; do
+		tries=$((tries + 1))
+		sleep 0.1 # tidy-allow(sleep): polls for the endpoint of the server, at most 10 s
+	done
+	ends 255 'endpoints are open, and dialects of peers change only while none is' on node1 omx_init_peers 02:00:00:00:00:0b second:0 N=9000
+	status=$?
+	kill $server
+	wait $server
+	return $status
+}
+
 until_open() { # the endpoint of node2
 	tries=0
 	until on node2 omx_endpoint_info | grep -q '0 *open by'; do
@@ -172,6 +193,10 @@ check "the other" says '^eth1 is no board any more' on node2 omx_init restart
 check "status with peers" says 'of 8 endpoints open, 2 peers, others are refused' on node1 omx_init status
 check "names of the list" messages second:0
 check "a stranger is refused" ends 255 'not in the peers file' user node1 timeout 20 omx_perf -d 02:00:00:00:00:77
+check "a peer of another dialect" own_dialect
+check "its dialect stays while an endpoint is open" dialect_while_open
+check "a dialect that the interface cannot carry" ends 255 'dialect N=60000 needs an MTU of 59986' on node1 omx_init_peers 02:00:00:00:00:0b second:0 N=60000
+check "a dialect for a board of this host" ends 255 'this is a board of this host, which speaks another dialect' on node1 omx_init_peers 02:00:00:00:00:0a first:0 W
 echo '02:00:00:00:00:0b with:0 too:1' >>/etc/ethermx/peers
 check "nonsense in the list" ends 255 'peers file /etc/ethermx/peers, line 3: write a line as MAC NAME' on node1 omx_init restart
 rm /etc/ethermx/peers

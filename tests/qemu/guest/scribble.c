@@ -293,9 +293,9 @@ static void submit_ring(const struct file *f)
 static void noise(struct file *f)
 {
 	static const unsigned long requests[] = {
-		EMX_IOC_VERSION, EMX_IOC_BOARD,	   EMX_IOC_CLAIM,  EMX_IOC_COMMAND,
-		EMX_IOC_SUBMIT,	 EMX_IOC_PEER,	   EMX_IOC_NAMES,  EMX_IOC_COUNTERS,
-		EMX_IOC_ATTACH,	 EMX_IOC_ENDPOINT, EMX_IOC_DETACH, EMX_IOC_POLL,
+		EMX_IOC_VERSION, EMX_IOC_BOARD, EMX_IOC_CLAIM,	  EMX_IOC_COMMAND, EMX_IOC_SUBMIT,
+		EMX_IOC_PEER,	 EMX_IOC_NAMES, EMX_IOC_COUNTERS, EMX_IOC_ATTACH,  EMX_IOC_ENDPOINT,
+		EMX_IOC_DETACH,	 EMX_IOC_POLL,	EMX_IOC_PEERS,
 	};
 	uint8_t memory[512];
 
@@ -327,7 +327,7 @@ static void consume(struct file *f)
 
 static void peer(struct file *f)
 {
-	struct emx_dev_peer p = { .board = below(boards), .by = below(3), .index = below(8) };
+	struct emx_dev_peer p = { .board = below(boards), .by = below(4), .index = below(8) };
 
 	p.mac = 0x020000000000ull | below(32);
 	ioctl(f->fd, EMX_IOC_PEER, &p);

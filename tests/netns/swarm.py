@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Many boards on one interface, as far as others can see: each sends beacons until somebody asks for its name, and says it.
+
+usage: swarm.py INTERFACE FIRST-ADDRESS COUNT NAME SERIAL SECONDS
+
+Board I has the address FIRST-ADDRESS + I and is called NAMEI:0. Ends when all have been asked and nobody asked for a
+second, or after SECONDS; prints how many were asked, and how often.
+"""
+
+import select
+import socket
+import struct
+import sys
+import time
+
+ETHERTYPE = 0x86df
+BEACON, HOST_QUERY, HOST_REPLY = 1, 3, 4
+SO_RCVBUFFORCE = 33
+BUFFER = 1 << 26
+BEACON_INTERVAL = 1.0
+
+
+class Swarm:
+    """The boards and what they were asked."""
+
+    def __init__(self, interface, first, count, name, serial):
+        self.first, self.count, self.name, self.serial = first, count, name, serial
+        self.asked = set()
+        self.times = []
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE))
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
+        self.socket.bind((interface, ETHERTYPE))
+        self.socket.setblocking(False)
+
+    def address(self, board):
+        return (self.first + board).to_bytes(6, 'big')
+
+    def beacon(self, board):
+        outer = b'\xff' * 6 + self.address(board) + struct.pack('>HH', ETHERTYPE, 0)
+        self.send(outer + struct.pack('>B15xH', BEACON, 0) + self.address(board) + struct.pack('>I20x', self.serial))
+
+    def send(self, frame):
+        try:
+            self.socket.send(frame)
+        except BlockingIOError:  # the interface is busy: as good as lost on the way
+            pass
+
+    def answer(self, frame):
+        board = int.from_bytes(frame[:6], 'big') - self.first
+        if frame[16] != HOST_QUERY or not 0 <= board < self.count:
+            return
+        self.asked.add(board)
+        self.times.append(time.monotonic())
+        name = f'{self.name}{board}:0'.encode() + b'\0'
+        body = struct.pack('>BBHxxxx', HOST_REPLY, len(name), 1) + frame[24:28] + bytes(4) + name
+        self.send((frame[6:12] + frame[:6] + struct.pack('>H', ETHERTYPE) + frame[18:20] + body).ljust(60, b'\0'))
+
+    def serve(self, until):
+        """Answers until that time."""
+        while (left := until - time.monotonic()) > 0:
+            if select.select([self.socket], [], [], left)[0]:
+                self.answer(self.socket.recv(2048))
+
+    def run(self, seconds):
+        """True when all were asked in that time."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for board in range(self.count):
+                if board not in self.asked:
+                    self.beacon(board)
+                if board % 16 == 0:
+                    self.serve(time.monotonic() + 1e-6)
+            self.serve(min(end, time.monotonic() + BEACON_INTERVAL))
+            if len(self.asked) == self.count and time.monotonic() - self.times[-1] >= 1:
+                return True
+        return len(self.asked) == self.count
+
+    def most_in_a_second(self):
+        most, first = 0, 0
+        for last, when in enumerate(self.times):
+            while self.times[first] < when - 1:
+                first += 1
+            most = max(most, last - first + 1)
+        return most
+
+
+def main():
+    interface, first, count, name, serial, seconds = sys.argv[1:]
+    swarm = Swarm(interface, int(first.replace(':', ''), 16), int(count), name, int(serial))
+    good = swarm.run(float(seconds))
+    print(f'{len(swarm.asked)} of {count} asked, {len(swarm.times)} questions, {swarm.most_in_a_second()} in a second')
+    sys.exit(0 if good else 1)
+
+
+if __name__ == '__main__':
+    main()

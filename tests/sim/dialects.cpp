@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A board that speaks one dialect to its network and others to peers that speak nothing else: each host hears
+// its own, whatever the length, and whichever side sends. model_sim does the same with the model peer, which
+// shares no code with ours.
+#include "bench.hpp"
+
+#include <set>
+
+namespace emx::sim {
+namespace {
+
+/// Around each bound of either dialect: of a fragment, of an eager message, of a frame and a block of
+/// replies.
+const std::vector<uint32_t> lengths = {0,    32,   33,    128,   129,   1452,  1453,   4096,   4097,
+                                       8192, 8193, 20000, 32768, 32769, 46464, 131073, 200000, 1048577};
+
+struct Kind {
+    char dialect;
+    uint32_t size;
+};
+
+/// Host 0 speaks `own`, but to hosts 2 and on what those speak; host 1 speaks as host 0.
+std::vector<HostOptions> kinds(Kind own, const std::vector<Kind> &strangers, bool polled)
+{
+    std::vector<HostOptions> all(2, Bench::options(own.dialect, own.size));
+    for (const Kind &k : strangers)
+        all.push_back(Bench::options(k.dialect, k.size));
+    for (HostOptions &o : all)
+        o.polled = polled;
+    return all;
+}
+
+/// Who spoke which dialect to whom, by the shape of their longer packets alone.
+struct Ear {
+    explicit Ear(Bench &bench)
+    {
+        bench.network.tap = [this](const Frame &f) {
+            if (f[16] == EMX_MEDIUM && (f[20] || f[21]))
+                w_to.insert(f[5] + (f[4] << 8)); // a length of 16 bits, where N has zeros
+            else if (f[16] == EMX_MEDIUM)
+                n_to.insert(f[5] + (f[4] << 8));
+        };
+    }
+    std::set<int> w_to, n_to;
+};
+
+int tail(uint64_t mac) { return static_cast<int>(mac & 0xffff); }
+
+/// Messages between host 0 and each other one, both ways.
+void talk(Bench &b, const char *extension)
+{
+    std::vector<Player *> players;
+    for (uint32_t i = 0; i < b.hosts.size(); i++)
+        players.push_back(&b.start(i, 1 + i, extension));
+    b.pass(ms);
+    for (uint32_t i = 1; i < b.hosts.size(); i++) {
+        CAPTURE(i);
+        const auto there = b.connect(*players[0], b.mac(i), 1 + i);
+        const auto back = b.connect(*players[i], b.mac(0), 1);
+        b.exchange(*players[0], there, *players[i], lengths);
+        b.exchange(*players[i], back, *players[0], lengths);
+    }
+    CHECK(b.network.violation() == "");
+    for (Player *p : players)
+        p->leave = true;
+    b.pass(100 * ms);
+    for (const auto &host : b.hosts)
+        for (int drop : {EMX_CNT_DROP_FRAGMENT, EMX_CNT_DROP_PULL_SHAPE, EMX_CNT_DROP_REPLY_SHAPE,
+                         EMX_CNT_DROP_DIALECT_MEDIUM, EMX_CNT_DROP_DIALECT_PULL, EMX_CNT_DROP_LENGTH})
+            CHECK(host->boards[0]->counters.v[drop] == 0);
+}
+
+} // namespace
+
+TEST_CASE("a board speaks its dialect, and theirs to peers that speak another")
+{
+    const std::vector<Kind> all = {{'W', 0}, {'N', 9000}, {'N', 1500}};
+    for (bool polled : {false, true}) {
+        for (const char *extension : {"0", "1"}) {
+            for (std::size_t own = 0; own < all.size(); own++) {
+                CAPTURE(polled, extension, own);
+                std::vector<Kind> strangers;
+                for (std::size_t i = 0; i < all.size(); i++)
+                    if (i != own)
+                        strangers.push_back(all[i]);
+                Bench b(7 + own, kinds(all[own], strangers, polled));
+                const Ear ear(b);
+                for (uint32_t i = 0; i < strangers.size(); i++)
+                    b.hosts[0]->boards[0]->pin(b.mac(2 + i), strangers[i].dialect, strangers[i].size);
+                talk(b, extension);
+                for (uint32_t i = 1; i < b.hosts.size(); i++) {
+                    const bool w = b.hosts[i]->options().dialect == 'W';
+                    CHECK(ear.w_to.count(tail(b.mac(i))) == (w ? 1 : 0));
+                    CHECK(ear.n_to.count(tail(b.mac(i))) == (w ? 0 : 1));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("two boards that each think of the other as a stranger agree when both say the same")
+{
+    Bench b(3, {Bench::options('W', 0), Bench::options('N', 9000)});
+    b.hosts[0]->boards[0]->pin(b.mac(1), 'N', 1500);
+    b.hosts[1]->boards[0]->pin(b.mac(0), 'N', 1500);
+    talk(b, "0");
+}
+
+TEST_CASE("without it a stranger's longer messages are dropped, and counted as what they are")
+{
+    Bench b(3, {Bench::options('W', 0), Bench::options('N', 9000)});
+    Player &one = b.start(0, 1, "0"), &two = b.start(1, 2, "0");
+    b.pass(ms);
+    const auto there = b.connect(one, b.mac(1), 2);
+    b.exchange(one, there, two, {8, 100});
+    std::vector<char> bytes(20000, 'x');
+    b.tell(one, [&] {
+        mx_segment_t source{bytes.data(), 20000};
+        mx_request_t send{};
+        mx_isend(one.ep, &source, 1, there, 1, nullptr, &send);
+    });
+    b.pass(200 * ms);
+    CHECK(b.hosts[1]->boards[0]->counters.v[EMX_CNT_DROP_DIALECT_MEDIUM] +
+              two.process->device()->counters(0).v[EMX_CNT_DROP_DIALECT_MEDIUM] >
+          0);
+}
+
+} // namespace emx::sim
