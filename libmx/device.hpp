@@ -115,6 +115,9 @@ public:
     virtual uint16_t peer_speaks(uint32_t /*peer*/) const { return 0; }
 
     virtual emx_counters &counters() = 0;
+    /// Bytes of data that it sends and receives in one X MEDIUM, at most: what fits the longest frame. 0: it
+    /// has no X MEDIUM, and no checksums.
+    virtual uint32_t x_fragment() const { return 0; }
 
     /// Time of the firmware's next own timer (pull repeats), ~0 when none. peek() serves it.
     virtual uint64_t deadline_ns() const = 0;

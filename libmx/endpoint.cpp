@@ -25,7 +25,7 @@ void Endpoint::attach(std::unique_ptr<Port> port)
     Partner *own = add_partner(~uint32_t{0}, board_.nic_id, static_cast<uint8_t>(port_->number()));
     set_session(own, session_);
     own->state = PartnerState::connected;
-    own->answered = own->self = true;
+    own->answered = own->self = own->detour = true;
 }
 
 Endpoint::~Endpoint()

@@ -196,7 +196,7 @@ private:
     bool describe_early(const Partner *partner, emx_w_x_state &state) const;
     void repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_state &state, uint64_t asked_ns);
     void repeat_lost(TxMessage *tx, uint32_t here);
-    uint64_t own_offer() const;
+    uint64_t own_offer(const Partner *to, uint64_t theirs = 0) const;
     void agree(Partner *partner, uint64_t offer);
     void take_session(Partner *partner, uint32_t session, uint16_t start, bool is_reply);
     void complete_connect(Partner *partner, PendingConnect *connect, int code);
@@ -208,6 +208,14 @@ private:
     // sending (proto/eager.cpp, proto/rendezvous.cpp, proto/self.cpp, reliab/send.cpp)
     [[gnu::hot]] void send_eager(Request *request, std::span<const Segment> segments, uint64_t length,
                                  Partner *to);
+    void send_copy(Request *request, TxMessage *tx, uint32_t bytes, Partner *to);
+    [[gnu::noinline]] TxMessage *make_medium(std::span<const Segment> segments, uint32_t bytes,
+                                             const Partner *to);
+    [[gnu::noinline]] void send_detour(Request *request, std::span<const Segment> segments, uint64_t length,
+                                       Partner *to, bool synchronous);
+    static bool fragments_pay(const Partner *to, uint32_t fragment);
+    void choose_fragments(Partner *partner);
+    void convert(TxMessage *tx);
     void send_rendezvous(Request *request, Partner *to);
     void send_self(Request *request, uint64_t length, bool synchronous);
     void send_notify(Partner *to, const emx_msg &rndv, uint32_t length);
@@ -220,7 +228,8 @@ private:
     void free_window(TxMessage *tx);
     [[gnu::hot]] void number_and_send(TxMessage *tx);
     [[gnu::hot]] void transmit(TxMessage *tx);
-    [[gnu::noinline]] void transmit_fragments(TxMessage *tx, uint32_t here = 0);
+    [[gnu::noinline]] void transmit_other(TxMessage *tx);
+    void transmit_fragments(TxMessage *tx, uint32_t here = 0);
     [[gnu::hot]] void on_ack(Partner *partner, uint16_t ack);
     [[gnu::hot]] void note_ack(Partner *partner, uint16_t ack);
     [[gnu::hot]] void take_acks();

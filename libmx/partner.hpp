@@ -23,6 +23,9 @@ namespace emx {
 struct Request;
 struct Partner;
 
+/// A fragment of an eager message, of the dialect or the extension; the latter may be short messages, too.
+inline bool is_medium(uint8_t type) { return type == EMX_MEDIUM || type == EMX_X_MEDIUM; }
+
 /// A sequenced message we send: kept until acknowledged (RNDV: until the NOTIFY).
 struct TxMessage {
     TxMessage *next = nullptr; ///< in the unacknowledged or the waiting queue
@@ -105,8 +108,9 @@ struct Partner {
     uint8_t remote_ep = 0;
     PartnerState state = PartnerState::connecting;
     uint32_t eager_max = 0; ///< bytes; longer sends to it go by rendezvous
-    uint32_t frag = 0; ///< bytes in a full MEDIUM fragment
     bool self = false; ///< our own address, reached without the device
+    bool detour = false; ///< self or summed: messages to it do not go the usual way
+    bool summed = false; ///< eager messages to it are X MEDIUM with checksums, of whatever length
     bool answered = false; ///< a connect request of ours was answered: data may flow (7.5)
     bool sent_any = false; ///< a sequenced packet went to this session
     bool active = false; ///< in the endpoint's list of partners with timers
@@ -146,11 +150,15 @@ struct Partner {
     void *user_context = nullptr;
     uint32_t ack_counter_tx = 0, ack_counter_rx = 0;
     uint32_t pulls = 0; ///< under way from it
+    uint32_t frag = 0; ///< bytes in a full MEDIUM fragment
+    uint32_t fragment = 0; ///< bytes of data in an X MEDIUM to it, at most; 0: none is sent
     uint64_t probe_ns = 0;
     RoundTrip round_trip;
     Question question;
     uint32_t report_tx = 0, report_rx = 0; ///< counters of the newest report sent and taken
-    uint64_t offer = 0; ///< of the extension, by which this session agreed to ours; 0: no agreement
+    /// Of the extension, by which this session agreed to ours; 0: no agreement. With the wish for checksums
+    /// if it is either's.
+    uint64_t offer = 0;
 };
 static_assert(sizeof(Partner) < 512, "a partner costs less than 1 KiB, its place in the tables included");
 

@@ -167,7 +167,7 @@ struct fw_pkt {
 		__u32 checksum; /* X MEDIUM, X DATA: 0 = none */
 		__u16 request; /* X PULL, X DATA */
 		__u16 unit; /* X PULL: bytes in a full frame */
-		__u8 sum; /* X PULL: data with checksums */
+		__u8 sum; /* X PULL: data with checksums; in a run of X DATA: the request's */
 		__u8 want[EMX_X_WANT_LEN]; /* X PULL: bit i: frame `frame` + i */
 	} x;
 };
@@ -177,6 +177,17 @@ struct fw_pkt {
 /* Where the payload of a PULL REPLY begins in its frame, and that of an X DATA. */
 #define FW_REPLY_HEADER (EMX_OUTER_LEN + 16)
 #define FW_X_DATA_HEADER (EMX_OUTER_LEN + 24)
+#define FW_X_MEDIUM_HEADER (EMX_OUTER_LEN + 40)
+
+/* Bytes of data in an X MEDIUM between hosts whose longest frame has that many, at most. */
+static inline __u32 fw_x_frag_max(__u32 frame)
+{
+	const __u32 less = FW_X_MEDIUM_HEADER + EMX_X_FRAG_LESS;
+
+	if (frame < less)
+		return 0;
+	return frame - less < EMX_X_FRAG_MAX ? frame - less : EMX_X_FRAG_MAX;
+}
 
 /*
  * Rules 1 to 3, 5 and 6 of section 13 on one frame of len bytes: the only code that looks at raw
@@ -211,13 +222,29 @@ __u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr);
  */
 __u64 fw_offer_check(const void *frame);
 
-/* CRC-32C of n more bytes, behind those that gave crc; 0 before the first. */
+/*
+ * CRC-32C of n more bytes, behind those that gave crc; 0 before the first. By the processor's
+ * instruction, where there is one.
+ */
 __u32 fw_crc32c(__u32 crc, const void *bytes, __u64 n);
+/* The same without it. */
+__u32 fw_crc32c_table(__u32 crc, const void *bytes, __u64 n);
 /*
  * Checksum of an X MEDIUM or X DATA whose header (outer part included) is hdr and whose payload
  * has that CRC-32C. Never 0, and independent of the checksum that stands in hdr.
  */
 __u32 fw_checksum(const void *hdr, __u32 payload_crc);
+/* Writes it there. */
+void fw_put_checksum(void *hdr, __u32 payload_crc);
+/*
+ * For X DATA, which the host has to judge before fw_demux, as it knows where the payload is: 0 when
+ * pkt came with a checksum that does not fit its header hdr and that CRC-32C of its payload; then
+ * the frame is dropped for EMX_CNT_DROP_CHECKSUM. Of X MEDIUM, fw_rx does it.
+ */
+static inline int fw_checksum_fits(const struct fw_pkt *pkt, const void *hdr, __u32 payload_crc)
+{
+	return pkt->x.checksum == 0 || pkt->x.checksum == fw_checksum(hdr, payload_crc);
+}
 
 /* Turns the header that fw_encode wrote for a PULL REPLY into that of another frame of its run. */
 void fw_reply_place(void *hdr, __u32 frame, __u32 position, __u32 length);
@@ -347,6 +374,7 @@ struct fw_xpull {
 	__u8 tries; /* of the timer, without an answer */
 	__u8 queued; /* waits for its turn */
 	__u8 next; /* in that queue: slot */
+	__u8 sum; /* frames come with checksums */
 	__u16 grant; /* frames that it may ask for now */
 	__u16 probe; /* frames that it is to ask for again because the timer ran out */
 	__u32 got[FW_X_SPAN / 32]; /* bit: frame mod FW_X_SPAN, of base .. asked */
@@ -389,6 +417,12 @@ struct fw_endpoint {
 	 */
 	__u16 x_frame;
 	__u16 x_window;
+	/*
+	 * Likewise: bytes of data in an X MEDIUM that the host sends and receives, at most; 0:
+	 * none, and no checksums. Else it gives X MEDIUM as one piece of memory, the header in
+	 * front of msg.data, and judges the checksum of X DATA.
+	 */
+	__u16 x_frag;
 	__u16 pulls_active;
 	__u16 list_length; /* pulls that may have effects waiting */
 	__u8 list_head;
@@ -524,9 +558,9 @@ __u64 fw_deadline(const struct fw_endpoint *ep);
 
 /*
  * Header of a library packet (msg as in abi.h, local_ep ignored) into hdr (EMX_HEADER_MAX bytes);
- * returns its length, 0 when the peer is unknown or when a receiver would drop the packet as
- * malformed. Also gives the counter to add to. msg.data_len bytes of payload follow. MEDIUM
- * fragment i lies at i * sizes.frag.
+ * returns its length, 0 when the peer is unknown, when a receiver would drop the packet as
+ * malformed, or when the host sends no such frame. Also gives the counter to add to. msg.data_len
+ * bytes of payload follow. MEDIUM fragment i lies at i * sizes.frag.
  */
 __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int *counter);
 

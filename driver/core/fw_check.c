@@ -86,6 +86,8 @@ static int check_x_medium(const struct emx_msg *m)
 
 	if (m->msg_len > EMX_X_EAGER_MAX || frag >= EMX_FRAGS_MAX || end > m->msg_len)
 		return EMX_CNT_DROP_FRAGMENT;
+	if (m->data_len > EMX_X_FRAG_MAX)
+		return EMX_CNT_DROP_FRAGMENT;
 	if (position != frag * unit || m->data_len > unit)
 		return EMX_CNT_DROP_FRAGMENT;
 	if (m->msg_len == 0)

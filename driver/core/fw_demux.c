@@ -76,8 +76,8 @@ void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason
 	fw_tx(b, &nack, pkt->msg.peer, fx);
 }
 
-/* What the library may send besides eager messages: no host packets, no pull protocol. */
-static int is_command(const struct emx_msg *msg)
+/* What the library may send besides eager messages of the dialects: no host packets, no pulls. */
+static int is_command(const struct fw_endpoint *ep, const struct emx_msg *msg)
 {
 	switch (msg->type) {
 	case EMX_CONNECT:
@@ -88,6 +88,8 @@ static int is_command(const struct emx_msg *msg)
 		return msg->data_len == 0;
 	case EMX_X_REPORT:
 		return msg->data_len <= EMX_X_STATE_LEN;
+	case EMX_X_MEDIUM:
+		return ep->x_frag && msg->data_len <= ep->x_frag;
 	default:
 		return 0;
 	}
@@ -98,12 +100,35 @@ static int is_eager(__u8 type)
 	return type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM;
 }
 
+/* fw_send for what is no TINY, SMALL or MEDIUM. */
+static FW_NOINLINE __u32 send_command(const struct fw_endpoint *ep, const struct emx_msg *msg,
+				      void *hdr)
+{
+	const struct fw_board *b = ep->board;
+	struct fw_pkt pkt;
+	__u32 len;
+
+	if (!is_command(ep, msg))
+		return 0;
+	fw_clear(&pkt);
+	fw_zero(&pkt.x, sizeof(pkt.x));
+	pkt.msg = *msg;
+	pkt.msg.local_ep = msg->remote_ep;
+	pkt.msg.remote_ep = ep->number;
+	if (fw_check_fields(&b->sizes, &pkt))
+		return 0;
+	address(b, &pkt, msg->peer);
+	len = fw_encode(&b->sizes, &pkt, hdr);
+	if (msg->type == EMX_X_MEDIUM && msg->u.medium.summed)
+		fw_put_checksum(hdr, msg->u.medium.crc);
+	return len;
+}
+
 FW_HOT __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int *counter)
 {
 	const struct fw_board *b = ep->board;
 	const struct fw_peer *peer = fw_peer(b->peers, msg->peer);
 	struct fw_sizes own;
-	struct fw_pkt pkt;
 
 	if (FW_UNLIKELY(!peer))
 		return 0;
@@ -117,16 +142,7 @@ FW_HOT __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hd
 			return 0;
 		return fw_encode_eager(b, msg, ep->number, peer, hdr);
 	}
-	if (!is_command(msg))
-		return 0;
-	fw_clear(&pkt);
-	pkt.msg = *msg;
-	pkt.msg.local_ep = msg->remote_ep;
-	pkt.msg.remote_ep = ep->number;
-	if (fw_check_fields(&b->sizes, &pkt))
-		return 0;
-	address(b, &pkt, msg->peer);
-	return fw_encode(&b->sizes, &pkt, hdr);
+	return send_command(ep, msg, hdr);
 }
 
 /* ---- host matters ---- */

@@ -23,13 +23,26 @@ static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, st
 		rx_event(pkt, fx);
 }
 
-/* A packet of the extension that nothing of ours sends yet. */
-static void rx_unused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
+/* Of an X MEDIUM: the host, which takes such frames, gives them as one piece. */
+static int is_altered(const struct fw_pkt *pkt)
 {
-	(void)ep;
-	(void)pkt;
+	const __u8 *data = (const __u8 *)(unsigned long)pkt->msg.data;
+
+	return !fw_checksum_fits(pkt, data - FW_X_MEDIUM_HEADER,
+				 fw_crc32c(0, data, pkt->msg.data_len));
+}
+
+static void rx_x_medium(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
+{
 	(void)now;
-	fw_drop(fx, EMX_CNT_DROP_EXTENSION);
+	if (!ep->x_frag)
+		fw_drop(fx, EMX_CNT_DROP_EXTENSION);
+	else if (pkt->msg.data_len > ep->x_frag)
+		fw_drop(fx, EMX_CNT_DROP_FRAGMENT);
+	else if (pkt->x.checksum && is_altered(pkt))
+		fw_drop(fx, EMX_CNT_DROP_CHECKSUM);
+	else
+		rx_event(pkt, fx);
 }
 
 static const struct {
@@ -48,11 +61,25 @@ static const struct {
 	[EMX_NOTIFY] = { FW_NULL, REFUSE_LIB },
 	[EMX_NACK_LIB] = { FW_NULL, UNCHECKED },
 	[EMX_NACK_MCP] = { fw_pull_refused, UNCHECKED },
-	[EMX_X_MEDIUM] = { rx_unused, REFUSE_LIB },
+	[EMX_X_MEDIUM] = { rx_x_medium, REFUSE_LIB },
 	[EMX_X_REPORT] = { FW_NULL, IGNORE },
 	[EMX_X_PULL] = { fw_xpull_serve, REFUSE_MCP },
 	[EMX_X_DATA] = { fw_xpull_data, UNCHECKED },
 };
+
+/* The session may be what was altered: then nobody is to be refused. */
+static FW_COLD void refuse_stale(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u8 stale,
+				 struct fw_fx *fx)
+{
+	if (pkt->msg.type == EMX_X_MEDIUM && ep->x_frag && pkt->x.checksum && is_altered(pkt))
+		fw_drop(fx, EMX_CNT_DROP_CHECKSUM);
+	else if (stale == REFUSE_LIB)
+		fw_nack_lib(ep->board, pkt, EMX_NACK_BAD_SESSION, fx);
+	else if (stale == REFUSE_MCP)
+		fw_nack_mcp(ep->board, pkt, EMX_NACK_BAD_SESSION, fx);
+	else
+		fw_drop(fx, EMX_CNT_DROP_SESSION);
+}
 
 /* Nonzero when the packet belongs to another instance of the endpoint; then *fx is filled. */
 static int is_stale(const struct fw_endpoint *ep, const struct fw_pkt *pkt, struct fw_fx *fx)
@@ -61,12 +88,7 @@ static int is_stale(const struct fw_endpoint *ep, const struct fw_pkt *pkt, stru
 
 	if (FW_LIKELY(pkt->msg.session == ep->session) || stale == UNCHECKED)
 		return 0;
-	if (stale == REFUSE_LIB)
-		fw_nack_lib(ep->board, pkt, EMX_NACK_BAD_SESSION, fx);
-	else if (stale == REFUSE_MCP)
-		fw_nack_mcp(ep->board, pkt, EMX_NACK_BAD_SESSION, fx);
-	else
-		fw_drop(fx, EMX_CNT_DROP_SESSION);
+	refuse_stale(ep, pkt, stale, fx);
 	return 1;
 }
 

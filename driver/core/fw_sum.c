@@ -61,7 +61,7 @@ static const __u32 crc_table[256] = {
 	0xbe2da0a5, 0x4c4623a6, 0x5f16d052, 0xad7d5351,
 };
 
-__u32 fw_crc32c(__u32 crc, const void *bytes, __u64 n)
+__u32 fw_crc32c_table(__u32 crc, const void *bytes, __u64 n)
 {
 	const __u8 *from = bytes;
 
@@ -69,6 +69,55 @@ __u32 fw_crc32c(__u32 crc, const void *bytes, __u64 n)
 		crc = crc >> 8 ^ crc_table[(__u8)crc ^ *from++];
 	return ~crc;
 }
+
+#ifdef __x86_64__
+
+enum { CRC_UNKNOWN, CRC_BY_TABLE, CRC_BY_INSTRUCTION };
+
+/* SSE 4.2, whose CRC32 uses no vector registers. A virtual machine takes long to answer CPUID. */
+static int has_crc_instruction(void)
+{
+	static int known;
+	int way = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	__u32 a = 1, b, c = 0, d;
+
+	if (FW_UNLIKELY(way == CRC_UNKNOWN)) {
+		__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+		way = c >> 20 & 1 ? CRC_BY_INSTRUCTION : CRC_BY_TABLE;
+		__atomic_store_n(&known, way, __ATOMIC_RELAXED);
+	}
+	return way == CRC_BY_INSTRUCTION;
+}
+
+static __u32 crc_by_instruction(__u32 crc, const __u8 *from, __u64 n)
+{
+	__u64 sum = ~crc;
+
+	for (; n >= sizeof(__u64); n -= sizeof(__u64), from += sizeof(__u64)) {
+		__u64 word;
+
+		__builtin_memcpy(&word, from, sizeof(word));
+		__asm__("crc32q %1, %0" : "+r"(sum) : "rm"(word));
+	}
+	for (; n; n--)
+		__asm__("crc32b %1, %0" : "+r"(sum) : "rm"(*from++));
+	return ~(__u32)sum;
+}
+
+__u32 fw_crc32c(__u32 crc, const void *bytes, __u64 n)
+{
+	return has_crc_instruction() ? crc_by_instruction(crc, bytes, n)
+				     : fw_crc32c_table(crc, bytes, n);
+}
+
+#else
+
+__u32 fw_crc32c(__u32 crc, const void *bytes, __u64 n)
+{
+	return fw_crc32c_table(crc, bytes, n);
+}
+
+#endif
 
 __u32 fw_checksum(const void *hdr, __u32 payload_crc)
 {
@@ -83,4 +132,15 @@ __u32 fw_checksum(const void *hdr, __u32 payload_crc)
 	crc = fw_crc32c(crc, zero, sizeof(zero));
 	crc = fw_crc32c(crc, body + at + sizeof(zero), end - at - sizeof(zero));
 	return crc ? crc : ~0u;
+}
+
+void fw_put_checksum(void *hdr, __u32 payload_crc)
+{
+	__u8 *body = (__u8 *)hdr + EMX_OUTER_LEN;
+	const emx_be32 sum = emx_put32(fw_checksum(hdr, payload_crc));
+
+	if (*body == EMX_X_DATA)
+		((struct emx_w_x_data *)body)->checksum = sum;
+	else
+		((struct emx_w_x_medium *)body)->checksum = sum;
 }

@@ -171,6 +171,7 @@ static struct fw_pkt begin_request(const struct fw_endpoint *ep, const struct fw
 
 	fw_zero(&pkt.x, sizeof(pkt.x));
 	pkt.x.unit = (__u16)x->unit;
+	pkt.x.sum = x->sum;
 	x->request++;
 	pkt.x.request = (__u16)x->request;
 	if (!x->sample) {

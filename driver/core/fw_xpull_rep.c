@@ -44,6 +44,7 @@ static void describe(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u
 	r->length = pkt->total - r->position;
 	__builtin_memcpy(r->want, pkt->x.want, sizeof(r->want));
 	r->reply.x.request = pkt->x.request;
+	r->reply.x.sum = pkt->x.sum;
 }
 
 void fw_xpull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)

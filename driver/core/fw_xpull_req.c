@@ -63,6 +63,7 @@ void fw_xpull_start(struct fw_endpoint *ep, struct fw_pull *p, __u64 offer, __u6
 	x->queued = queued; /* since its last use, perhaps */
 	x->next = next;
 	x->unit = unit;
+	x->sum = ep->x_frag && emx_offer_features(offer) & EMX_X_SUMS;
 	p->is_x = 1;
 	p->frames = p->total / unit + (p->total % unit != 0);
 	fw_pace_start(ep);

@@ -6,7 +6,10 @@ namespace emx {
 namespace {
 
 /// Others of its message follow, and then a flush().
-bool is_fragment(const emx_msg &msg) { return msg.type == EMX_MEDIUM && msg.data_len < msg.msg_len; }
+bool is_fragment(const emx_msg &msg)
+{
+    return (msg.type == EMX_MEDIUM || msg.type == EMX_X_MEDIUM) && msg.data_len < msg.msg_len;
+}
 
 } // namespace
 

@@ -118,6 +118,15 @@ int BulkReceiver::receive(const fw_endpoint &ep, int slot, const PieceList *targ
     return count;
 }
 
+uint32_t BulkReceiver::payload_sum(uint32_t i, uint32_t bytes, const PieceList *target) const
+{
+    if (frames_[i].payload)
+        return fw_crc32c(0, frames_[i].payload, bytes);
+    std::array<iovec, iovecs_each> io;
+    const uint32_t pieces = target->describe(places_[i].position, bytes, io.data(), iovecs_each);
+    return sum_pieces(io.data(), pieces);
+}
+
 void BulkReceiver::accepted(int slot, uint32_t position, uint32_t length)
 {
     if (slot != slot_)

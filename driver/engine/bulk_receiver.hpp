@@ -52,6 +52,8 @@ public:
     /// errno (EAGAIN: nothing there; EFAULT: the target cannot be written).
     int receive(const fw_endpoint &ep, int slot, const PieceList *target);
     const Frame &frame(uint32_t i) const { return frames_[i]; }
+    /// CRC-32C of the first bytes of its payload, wherever that lies; target as for receive().
+    uint32_t payload_sum(uint32_t i, uint32_t bytes, const PieceList *target) const;
 
     /// Tells that the firmware took a frame of the last batch for this place, in the order of the frames.
     void accepted(int slot, uint32_t position, uint32_t length);

@@ -29,6 +29,18 @@ uint32_t medium_frame_max(const fw_sizes &sizes)
     return medium_header + std::max(sizes.frag, sizes.frag_accept);
 }
 
+/// Of the frames that an interface carries, the longest of no extension and no pull.
+uint32_t dialect_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
+{
+    return std::min(medium_frame_max(sizes),
+                    std::max(interface_mtu + ethernet_header, uint32_t{EMX_FRAME_MIN}));
+}
+
+uint32_t x_medium_frame_max(uint32_t interface_mtu)
+{
+    return FW_X_MEDIUM_HEADER + fw_x_frag_max(x_frame_max(interface_mtu));
+}
+
 bool add_ring(int fd, const RingShape &shape)
 {
     const int version = TPACKET_V2;
@@ -56,8 +68,13 @@ RingShape shape_ring(uint32_t frame_max, uint32_t slots)
 
 uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
 {
-    return std::min(medium_frame_max(sizes),
-                    std::max(interface_mtu + ethernet_header, uint32_t{EMX_FRAME_MIN}));
+    return std::max(dialect_frame_max(sizes, interface_mtu), x_medium_frame_max(interface_mtu));
+}
+
+uint32_t ring_fragment(const RingShape &shape, uint32_t x_frame)
+{
+    const uint32_t fragment = fw_x_frag_max(x_frame);
+    return shape.slot >= slot_overhead + FW_X_MEDIUM_HEADER + fragment ? fragment : 0;
 }
 
 uint32_t x_frame_max(uint32_t interface_mtu)
@@ -68,13 +85,13 @@ uint32_t x_frame_max(uint32_t interface_mtu)
 FullFrames full_frames(const fw_sizes &sizes, uint32_t interface_mtu)
 {
     const uint32_t reply = reply_header + sizes.reply, x_data = x_frame_max(interface_mtu);
-    const uint32_t others = medium_frame_max(sizes);
+    const uint32_t others = std::max(medium_frame_max(sizes), x_medium_frame_max(interface_mtu));
     return {reply > others ? reply : 0, x_data > others ? x_data : 0};
 }
 
 uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
 {
-    return std::max(ring_frame_max(sizes, interface_mtu), reply_header + sizes.reply);
+    return std::max(dialect_frame_max(sizes, interface_mtu), reply_header + sizes.reply);
 }
 
 Fd make_packet_socket(const FilterProgram &filter, const RingShape *shape)

@@ -38,9 +38,12 @@ RingShape shape_ring(uint32_t frame_max, uint32_t slots);
 uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
 /// Longest frame of X DATA on an interface: all that it carries.
 uint32_t x_frame_max(uint32_t interface_mtu);
+/// Bytes of data of an X MEDIUM, at most, of a board whose longest X DATA is x_frame: 0 when a ring has no
+/// room for them.
+uint32_t ring_fragment(const RingShape &shape, uint32_t x_frame);
 /// Lengths of frames that can only be full pull replies, as no other packet gets as long.
 FullFrames full_frames(const fw_sizes &sizes, uint32_t interface_mtu);
-/// Longest frame on loopback, where pull replies share the ring.
+/// Longest frame on loopback, where pull replies share the ring, and no fragments of the extension travel.
 uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
 
 /// A raw socket, non-blocking, with that filter and, when shape is not null, a receive ring (not mapped

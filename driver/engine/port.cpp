@@ -89,6 +89,7 @@ bool EnginePort::attach(PortParts &parts, DeviceError &error)
     const auto block = static_cast<uint16_t>(std::min<uint32_t>(board_.sizes.block, block_wanted));
     endpoint_.pull_block = std::min(block, endpoint_.pull_window);
     allow_x_pulls(parts.bulk_bytes);
+    endpoint_.x_frag = static_cast<uint16_t>(ring_fragment(parts.ring_shape, record_.x_frame));
     const LinkState link = read_link(record_);
     link_serial_ = link.serial;
     set_link(link.life == life_ ? link.state : uint32_t{EMX_LINK_GONE});

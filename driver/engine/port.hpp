@@ -59,6 +59,7 @@ public:
     bool peer_is_local(uint32_t peer) const override { return peer < local_peers_; }
     uint16_t peer_speaks(uint32_t peer) const override;
     emx_counters &counters() override { return counters_; }
+    uint32_t x_fragment() const override { return endpoint_.x_frag; }
     uint64_t deadline_ns() const override;
     void wait(uint64_t deadline_ns) override;
     bool interrupted() override { return interrupted_.exchange(false, std::memory_order_relaxed); }
@@ -96,7 +97,7 @@ private:
     [[gnu::hot]] [[gnu::noinline]] const emx_msg *idle();
     void bind_bulk();
     [[gnu::noinline]] void poll_bulk();
-    void take_bulk(uint32_t i);
+    void take_bulk(uint32_t i, const PieceList *target);
     int only_pull();
     [[gnu::noinline]] void check_time();
     const emx_msg *next_queued();

@@ -256,7 +256,7 @@ void EnginePort::poll_bulk()
     if (count > 0) {
         now_ = monotonic_ns();
         for (int i = 0; i < count; i++)
-            take_bulk(static_cast<uint32_t>(i));
+            take_bulk(static_cast<uint32_t>(i), target);
         publish();
         return;
     }
@@ -272,7 +272,7 @@ void EnginePort::poll_bulk()
     }
 }
 
-void EnginePort::take_bulk(uint32_t i)
+void EnginePort::take_bulk(uint32_t i, const PieceList *target)
 {
     const BulkReceiver::Frame &frame = bulk_.frame(i);
     const int reason = fw_check_for(&board_, board_.mac, frame.header, frame.bytes, &pkt_);
@@ -284,6 +284,9 @@ void EnginePort::take_bulk(uint32_t i)
     }
     if (unfiltered_ && pkt_.msg.local_ep != endpoint_.number)
         return;
+    if (pkt_.msg.type == EMX_X_DATA && pkt_.x.checksum != 0 &&
+        !fw_checksum_fits(&pkt_, header, bulk_.payload_sum(i, pkt_.msg.data_len, target)))
+        return emx_count(&counters_, EMX_CNT_DROP_CHECKSUM, 1);
     fw_fx fx;
     if (!give(pkt_, fx, more_) && !introduce(pkt_, fx, more_))
         return;

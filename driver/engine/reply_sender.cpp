@@ -56,6 +56,8 @@ bool ReplySender::build_frame(fw_replies &run, uint32_t slot, uint32_t &iovecs)
     uint32_t used = windows_[run.window].describe(from, length, io + 1, room - 2);
     if (used == 0)
         return false;
+    if (run.reply.msg.type == EMX_X_DATA && run.reply.x.sum)
+        fw_put_checksum(headers_[slot].data(), sum_pieces(io + 1, used));
     used++;
     if (header + length < EMX_FRAME_MIN)
         io[used++] = {zero_padding.data(), EMX_FRAME_MIN - header - length};

@@ -6,7 +6,19 @@
 #include <cassert>
 #include <cstring>
 
+extern "C" {
+#include "driver/core/fw.h"
+}
+
 namespace emx {
+
+uint32_t sum_pieces(const iovec *io, uint32_t pieces)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < pieces; i++)
+        sum = fw_crc32c(sum, io[i].iov_base, io[i].iov_len);
+    return sum;
+}
 
 void PieceList::assign(std::span<const Segment> segments)
 {

@@ -13,6 +13,9 @@
 
 namespace emx {
 
+/// CRC-32C of what those pieces hold.
+uint32_t sum_pieces(const iovec *io, uint32_t pieces);
+
 /// A copy of a segment list with the position of each piece, so that a position is found by bisection.
 /// Keeps its memory when it is assigned again.
 class PieceList {

@@ -13,7 +13,7 @@
 
 /*
  * Kinds of struct emx_msg. Values below 0x80 are packet types of wire.h (CONNECT, TINY, SMALL,
- * MEDIUM, RNDV, NOTIFY, TRUC, NACK LIB); the rest are local events.
+ * MEDIUM, RNDV, NOTIFY, TRUC, NACK LIB, X MEDIUM, X REPORT); the rest are local events.
  */
 enum emx_event_kind {
 	EMX_EV_PULL_DONE = 0x80, /* u.pull: all copied, or failed with a status */
@@ -67,6 +67,8 @@ struct emx_msg {
 		struct {
 			__u32 position;
 			__u8 frag; /* number of the fragment */
+			__u8 summed; /* command, X MEDIUM: with a checksum, made of .crc */
+			__u32 crc; /* CRC-32C of the payload */
 		} medium;
 		struct {
 			__u32 offset;
@@ -225,7 +227,8 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(TX_X_PULL, "x pull requests sent", "repeats included")                              \
 	X(TX_X_DATA, "x data frames sent", "frames of large messages, by the EtherMX extension") \
 	X(DROP_EXTENSION, "drop: extension not in use", "a packet of the EtherMX extension for an endpoint that does not use it") \
-	X(EXTENSION_AGREED, "extension agreed", "sessions of partners that speak the EtherMX extension, too")
+	X(EXTENSION_AGREED, "extension agreed", "sessions of partners that speak the EtherMX extension, too") \
+	X(DROP_CHECKSUM, "drop: wrong checksum", "payload or header altered on the way; repeated like a lost frame")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

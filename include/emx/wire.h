@@ -76,6 +76,9 @@ enum emx_nack {
 #define EMX_X_PULLS 8 /* serves X PULL, takes X DATA */
 #define EMX_X_FRAME_MIN 256 /* least that an offer may name as longest frame */
 #define EMX_X_EAGER_MAX 262144 /* bytes of an X MEDIUM message */
+#define EMX_X_FRAG_MAX 32768 /* bytes of data in an X MEDIUM */
+/* Its frame is so much shorter than the longest: a full X DATA is told by its length. */
+#define EMX_X_FRAG_LESS 16
 #define EMX_X_STATE_LEN 28 /* of X REPORT that we know */
 #define EMX_X_REPORT_ASK 1 /* X REPORT: answer at once */
 #define EMX_X_PULL_SUM 1 /* X PULL: data with checksums */

@@ -171,7 +171,7 @@ void Endpoint::send_connect(Partner *partner, PendingConnect &connect)
     msg.u.connect.key = connect.key;
     msg.u.connect.start = partner->rx_match;
     msg.u.connect.number = connect.number;
-    msg.match = own_offer();
+    msg.match = own_offer(partner);
     connect.sent_ns = now();
     timer_ns_ = std::min(timer_ns_, connect.sent_ns + uint64_t(context_.conf().resend_ms) * 1000000);
     port_->send(msg, nullptr);
@@ -205,15 +205,25 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
     partner->state = PartnerState::connected;
 }
 
-/// What we offer to everybody, 0 when the extension is turned off.
-uint64_t Endpoint::own_offer() const
+/// What we offer it, 0 when the extension is turned off; `theirs`: what we answer. Fragments are offered where
+/// they make frames longer, and to carry checksums.
+uint64_t Endpoint::own_offer(const Partner *to, uint64_t theirs) const
 {
     if (!context_.conf().extension)
         return 0;
     const uint32_t medium = EMX_OUTER_LEN + sizeof(emx_w_medium) + board_.frag;
     const uint32_t reply = EMX_OUTER_LEN + sizeof(emx_w_pull_reply) + board_.reply;
     const uint32_t longest = board_.x_frame ? board_.x_frame : std::max(medium, reply);
-    const uint16_t features = EMX_X_REPORTS | (board_.x_frame ? EMX_X_PULLS : 0);
+    const bool summed = context_.conf().checksum || emx_offer_features(theirs) & EMX_X_SUMS;
+    uint16_t features = EMX_X_REPORTS;
+    if (board_.x_frame)
+        features |= EMX_X_PULLS;
+    if (const uint32_t fragment = port_->x_fragment()) {
+        if (summed || fragments_pay(to, fragment))
+            features |= EMX_X_FRAGMENTS;
+        if (context_.conf().checksum)
+            features |= EMX_X_SUMS;
+    }
     return emx_offer(EMX_X_VERSION, EMX_X_VERSION, features, static_cast<uint16_t>(longest),
                      static_cast<uint16_t>(context_.conf().window_frames));
 }
@@ -221,9 +231,12 @@ uint64_t Endpoint::own_offer() const
 /// The session that answered our request made that offer: it has seen ours.
 void Endpoint::agree(Partner *partner, uint64_t offer)
 {
-    if (partner->offer || !agreed_version(own_offer(), offer))
+    if (partner->offer || !agreed_version(own_offer(partner), offer))
         return;
     partner->offer = offer;
+    if (context_.conf().checksum)
+        partner->offer |= emx_offer(0, 0, EMX_X_SUMS, 0, 0);
+    choose_fragments(partner);
     partner->flight.bound(emx_offer_frames(offer));
     if (partner->takes_reports())
         partner->patience_ns = partner->round_trip.patience_ns();
@@ -253,7 +266,7 @@ void Endpoint::on_connect_request(const emx_msg &msg)
     reply.u.connect.is_reply = 1;
     reply.u.connect.number = msg.u.connect.number;
     // Who made no offer gets none: it is a stranger, or older.
-    reply.match = partner && agreed_version(own_offer(), msg.match) ? own_offer() : 0;
+    reply.match = partner && agreed_version(own_offer(partner), msg.match) ? own_offer(partner, msg.match) : 0;
     reply.u.connect.status = key_fits ? EMX_CONNECT_OK : EMX_CONNECT_BAD_KEY;
     port_->send(reply, nullptr);
     if (!partner)

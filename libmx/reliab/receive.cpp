@@ -19,6 +19,7 @@ void Endpoint::accept_other(const emx_msg &msg)
 {
     switch (msg.type) {
     case EMX_MEDIUM:
+    case EMX_X_MEDIUM:
     case EMX_RNDV:
     case EMX_NOTIFY: return on_sequenced(msg);
     case EMX_TRUC: return on_truc(msg);
@@ -180,7 +181,7 @@ void Endpoint::unlink_partial(Incoming *in)
 void Endpoint::fragment_for(Partner *partner, const emx_msg &msg)
 {
     Incoming *in = partner->partial;
-    if (!in || in->seq != msg.seq || msg.type != EMX_MEDIUM)
+    if (!in || in->seq != msg.seq || !is_medium(msg.type))
         return; // a repeat of something complete
     if (msg.match != in->msg.match)
         return count(EMX_CNT_DROP_CONTENT);
@@ -226,7 +227,7 @@ void Endpoint::store_early(Partner *partner, const emx_msg &msg)
     EarlyPacket **link = &partner->early->slot[msg.seq & 0xff];
     for (; *link; link = &(*link)->next) {
         const emx_msg &kept = (*link)->msg;
-        bool fragment = kept.type == EMX_MEDIUM && msg.type == EMX_MEDIUM;
+        bool fragment = is_medium(kept.type) && is_medium(msg.type);
         if (!fragment || kept.u.medium.frag == msg.u.medium.frag)
             return; // stored already
     }

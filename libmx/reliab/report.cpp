@@ -29,7 +29,7 @@ uint32_t early_fragments(const EarlyPacket *list)
 {
     uint32_t bits = 0, bytes = 0;
     for (const EarlyPacket *p = list; p; p = p->next) {
-        if (p->msg.type != EMX_MEDIUM)
+        if (!is_medium(p->msg.type))
             return 0;
         bits |= 1u << p->msg.u.medium.frag;
         bytes += p->msg.data_len;

@@ -33,10 +33,10 @@ inline void Endpoint::transmit(TxMessage *tx)
     emx_msg &msg = tx->header;
     msg.session = partner->session;
     msg.ack = partner->rx_done;
-    if (msg.type == EMX_MEDIUM) [[unlikely]]
-        transmit_fragments(tx);
+    if (msg.type > EMX_SMALL) [[unlikely]]
+        transmit_other(tx);
     else
-        port_->send(msg, tx->buffer ? tx->buffer + send_headroom : nullptr);
+        port_->send(msg, tx->buffer + send_headroom);
     tx->sent_ns = now();
     partner->rx_acked = partner->rx_done;
     partner->ack_owed = partner->ack_now = false;
@@ -99,6 +99,15 @@ void Endpoint::pump(Partner *partner)
     }
 }
 
+/// What is no TINY or SMALL.
+void Endpoint::transmit_other(TxMessage *tx)
+{
+    if (is_medium(tx->header.type)) [[likely]]
+        transmit_fragments(tx);
+    else
+        port_->send(tx->header, nullptr);
+}
+
 /// `here`: bits of the fragments that need not be sent.
 void Endpoint::transmit_fragments(TxMessage *tx, uint32_t here)
 {
@@ -112,7 +121,12 @@ void Endpoint::transmit_fragments(TxMessage *tx, uint32_t here)
         msg.u.medium.frag = static_cast<uint8_t>(i);
         msg.u.medium.position = i * tx->frame_data;
         msg.data_len = std::min(msg.msg_len - msg.u.medium.position, tx->frame_data);
-        port_->send(msg, tx->buffer + i * (send_headroom + tx->frame_data) + send_headroom);
+        std::byte *payload = tx->buffer + i * (send_headroom + tx->frame_data) + send_headroom;
+        if (msg.type == EMX_X_MEDIUM && tx->partner->summed) {
+            msg.u.medium.summed = 1;
+            msg.u.medium.crc = fw_crc32c(0, payload, msg.data_len);
+        }
+        port_->send(msg, payload);
     }
     if (tx->frames > 1)
         port_->flush();
@@ -124,7 +138,7 @@ void Endpoint::repeat_lost(TxMessage *tx, uint32_t here)
     tx->hurried = static_cast<uint8_t>(std::min(tx->hurried + 1, 255));
     tx->partner->question.since_ns = now();
     count(EMX_CNT_RESEND_MESSAGE);
-    if (tx->header.type != EMX_MEDIUM)
+    if (!is_medium(tx->header.type))
         return transmit(tx);
     tx->header.session = tx->partner->session;
     tx->header.ack = tx->partner->rx_done;

@@ -52,6 +52,7 @@ public:
     bool peer_is_local(uint32_t peer) const override { return inner_->peer_is_local(peer); }
     uint16_t peer_speaks(uint32_t peer) const override { return inner_->peer_speaks(peer); }
     emx_counters &counters() override { return inner_->counters(); }
+    uint32_t x_fragment() const override { return inner_->x_fragment(); }
     uint64_t deadline_ns() const override;
     void wait(uint64_t deadline_ns) override;
     bool interrupted() override { return inner_->interrupted(); }

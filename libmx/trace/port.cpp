@@ -16,7 +16,7 @@ constexpr bool is_drop(unsigned counter)
 {
     return (counter >= EMX_CNT_DROP_SHORT && counter <= EMX_CNT_DROP_CONTENT) ||
            (counter >= EMX_CNT_DROP_DIALECT_MEDIUM && counter <= EMX_CNT_DROP_OVERSIZE) ||
-           counter == EMX_CNT_DROP_EXTENSION;
+           counter == EMX_CNT_DROP_EXTENSION || counter == EMX_CNT_DROP_CHECKSUM;
 }
 
 /// Of what passes inside the firmware, and reaches the library as its outcome alone.
@@ -25,7 +25,10 @@ constexpr unsigned inside[] = {EMX_CNT_RX_PULL,     EMX_CNT_RX_PULL_REPLY, EMX_C
                                EMX_CNT_RESEND_PULL, EMX_CNT_PULL_TIMEOUT,  EMX_CNT_RX_X_PULL,
                                EMX_CNT_RX_X_DATA,   EMX_CNT_TX_X_PULL,     EMX_CNT_TX_X_DATA};
 
-constexpr bool is_message(uint8_t type) { return type >= EMX_TINY && type <= EMX_RNDV; }
+constexpr bool is_message(uint8_t type)
+{
+    return (type >= EMX_TINY && type <= EMX_RNDV) || type == EMX_X_MEDIUM;
+}
 
 bool same_message(const emx_msg &a, const emx_msg &b)
 {
@@ -35,7 +38,8 @@ bool same_message(const emx_msg &a, const emx_msg &b)
 uint32_t tell_apart(const emx_msg &msg)
 {
     switch (msg.type) {
-    case EMX_MEDIUM: return msg.u.medium.frag;
+    case EMX_MEDIUM:
+    case EMX_X_MEDIUM: return msg.u.medium.frag;
     case EMX_CONNECT: return msg.u.connect.number | uint32_t{msg.u.connect.is_reply} << 8;
     case EMX_TRUC: return msg.u.truc.counter;
     case EMX_X_REPORT: return msg.u.report.counter;
@@ -217,7 +221,7 @@ bool TracePort::send(const emx_msg &msg, std::byte *payload)
     const bool repeated = rose(EMX_CNT_RESEND_MESSAGE) || rose(EMX_CNT_RESEND_CONNECT);
     if (repeated)
         resent_ = msg;
-    if (repeated || (msg.type == EMX_MEDIUM && same_message(msg, resent_))) // its other fragments
+    if (repeated || (is_medium(msg.type) && same_message(msg, resent_))) // its other fragments
         e.flags |= flag_resent;
     seen_.v[EMX_CNT_SHM_MESSAGE] = inner_->counters().v[EMX_CNT_SHM_MESSAGE];
     // Before it leaves: the answer may come before the call is back.

@@ -38,6 +38,7 @@ void judge_medium(const fw_sizes &s, const emx_msg &m)
 
 void judge_x_medium(const emx_msg &m)
 {
+    must(m.data_len <= EMX_X_FRAG_MAX);
     must(m.msg_len <= EMX_X_EAGER_MAX && m.u.medium.frag < EMX_FRAGS_MAX);
     fw_reasm r{};
     must(fw_reasm_add(&r, m.msg_len, m.u.medium.frag, m.u.medium.position, m.data_len) == 1);

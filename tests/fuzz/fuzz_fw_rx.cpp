@@ -50,6 +50,7 @@ public:
         if (config & 8) {
             ep_->x_frame = config & 16 ? 9014 : 256;
             ep_->x_window = config & 32 ? 64 : 8;
+            ep_->x_frag = static_cast<uint16_t>(config & 1 ? fw_x_frag_max(ep_->x_frame) : 0);
         }
     }
 

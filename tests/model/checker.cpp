@@ -81,6 +81,8 @@ void Checker::judge_agreement(const Packet &p, const Bytes &frame) const
         violate("extension: a packet of it without an agreement", frame);
     if (!(agreed->second.at(p.session) & (p.type == x_pull ? 8 : p.type == x_medium ? 4 : 2)))
         violate("extension: a packet that the receiver does not take", frame);
+    if (p.type == x_medium && agreed->second.at(p.session) & 1 && p.checksum == 0)
+        violate("extension: no checksum, though the receiver wishes it", frame);
 }
 
 uint16_t Checker::longest(uint64_t receiver, uint64_t sender) const
@@ -94,6 +96,9 @@ void Checker::judge_length(const Packet &p, const Bytes &frame) const
 {
     if (p.type == x_data && frame.size() > std::max<std::size_t>(60, longest(p.dst, p.src)))
         violate("extension: a frame longer than its receiver takes", frame);
+    if (p.type == x_medium && frame.size() > 60 &&
+        frame.size() + 16 > std::min(longest(p.dst, p.src), longest(p.src, p.dst)))
+        violate("extension: a fragment longer than both offers allow", frame);
     if (p.type == x_pull && p.unit + 40u > std::min(longest(p.dst, p.src), longest(p.src, p.dst)))
         violate("extension: frames longer than both offers allow", frame);
 }

@@ -232,16 +232,24 @@ TEST_CASE("packets of the extension are taken as laid down, and no other")
 {
     const struct {
         const char *name;
+        size_t checksum; ///< 0: has none
         std::vector<std::pair<size_t, uint8_t>> wrong; ///< byte and value
     } rows[] = {
-        {"x_medium", {{19, 1}, {23, 0x29}, {45, 41}, {46, 32}, {46, 4}, {47, 1}, {52, 1}}},
-        {"x_report", {{19, 2}, {39, 29}, {39, 27}}},
-        {"x_pull", {{19, 2}, {47, 4}, {48, 0x80}, {40, 0}, {63, 1}}},
-        {"x_data", {{19, 1}, {35, 0}, {35, 63}, {35, 65}}},
+        {"x_medium", 48, {{19, 1}, {23, 0x29}, {45, 41}, {46, 32}, {46, 4}, {47, 1}, {52, 1}}},
+        {"x_report", 0, {{19, 2}, {39, 29}, {39, 27}}},
+        {"x_pull", 0, {{19, 2}, {47, 4}, {48, 0x80}, {40, 0}, {63, 1}}},
+        {"x_data", 36, {{19, 1}, {35, 0}, {35, 63}, {35, 65}}},
     };
     for (auto &row : rows) {
         INFO(row.name);
-        const Bytes f = emx::test::golden(EMX_WIRE_FOLDER, row.name);
+        Bytes f = emx::test::golden(EMX_WIRE_FOLDER, row.name);
+        CHECK_NOTHROW(read_strictly(dialect_w(), f));
+        if (row.checksum) {
+            Bytes other = f;
+            other.back() ^= 1;
+            refused(other, "a checksum");
+            std::fill_n(f.begin() + static_cast<std::ptrdiff_t>(row.checksum), 4, uint8_t{0}); // none
+        }
         CHECK_NOTHROW(read_strictly(dialect_w(), f));
         for (auto [at, value] : row.wrong) {
             INFO(at << " " << int(value));
@@ -280,6 +288,16 @@ TEST_CASE("who did not agree to the extension is not sent it")
     CHECK_NOTHROW(c.sent(dialect_w(), data));
     CHECK_NOTHROW(c.sent(dialect_w(), fragment));
     Bytes other = fragment;
-    other[36] ^= 1;
-    CHECK_THROWS_AS(c.sent(dialect_w(), other), Violation); // another session
+    other[36] ^= 1; // another session
+    for (auto [at, value] : {std::pair{48u, 0xda}, std::pair{49u, 0x73}, std::pair{50u, 0x1c},
+                             std::pair{51u, 0x54}}) // and its checksum
+        other[at] = static_cast<uint8_t>(value);
+    CHECK_THROWS_WITH(c.sent(dialect_w(), other),
+                      Catch::Contains("without an agreement") || Catch::Contains("never had"));
+    other = fragment;
+    std::fill_n(other.begin() + 48, 4, uint8_t{0});
+    CHECK_THROWS_WITH(c.sent(dialect_w(), other), Catch::Contains("no checksum"));
+    other = fragment;
+    other[60] ^= 1;
+    CHECK_THROWS_WITH(c.sent(dialect_w(), other), Catch::Contains("wrong checksum"));
 }

@@ -84,6 +84,7 @@ struct Packet {
     bool offers = false; ///< a connect with an offer of the extension
     uint16_t features = 0, frame_max = 0; ///< that it names
     uint16_t unit = 0; ///< of an X PULL: data of a full frame
+    uint32_t checksum = 0; ///< of an X MEDIUM or X DATA; 0: none
 };
 
 /// A frame that nobody may send; what() holds the rule and the frame.

@@ -69,6 +69,7 @@ private:
     void read_x_report();
     void read_x_pull();
     void read_x_data();
+    void read_checksum(size_t at, size_t header, size_t data);
     bool bit(size_t at, unsigned number) const { return u8(at + number / 8) >> number % 8 & 1; }
 
     const Dialect &d_;
@@ -79,8 +80,8 @@ private:
 void Reader::outer()
 {
     must(f_.size() >= 60, "2.3: a frame below 60 bytes may crash the peer's kernel");
-    // How long an X DATA may be its receiver says: see Checker.
-    must(f_.size() <= d_.frame_max || (f_.size() > 16 && f_[16] == x_data),
+    // How long frames of the extension may be their receiver says: see Checker.
+    must(f_.size() <= d_.frame_max || (f_.size() > 16 && (f_[16] == x_data || f_[16] == x_medium)),
          "2.3: longer than any frame of the dialect");
     must(f_[12] == 0x86 && f_[13] == 0xdf, "2.1: EtherType");
     for (unsigned i = 0; i < 6; i++) {
@@ -275,6 +276,29 @@ void Reader::read_offer()
     must(get(40, 8) == sum, "extension, offer: check value");
 }
 
+/// CRC-32C, bit by bit.
+uint32_t crc32c(uint32_t sum, const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        sum ^= bytes[i];
+        for (unsigned bit = 0; bit < 8; bit++)
+            sum = sum >> 1 ^ (sum & 1 ? 0x82f63b78 : 0);
+    }
+    return sum;
+}
+
+/// Of `data` bytes behind a body of `header`, whose checksum is at `at`.
+void Reader::read_checksum(size_t at, size_t header, size_t data)
+{
+    p_.checksum = u32(at);
+    if (p_.checksum == 0)
+        return;
+    Bytes body(f_.begin() + 16, f_.begin() + 16 + static_cast<std::ptrdiff_t>(header));
+    std::fill_n(body.begin() + static_cast<std::ptrdiff_t>(at), 4, uint8_t{0});
+    const uint32_t sum = ~crc32c(crc32c(~0u, f_.data() + 16 + header, data), body.data(), header);
+    must(p_.checksum == (sum ? sum : ~0u), "extension: a wrong checksum");
+}
+
 void Reader::read_x_medium()
 {
     ends_of();
@@ -288,6 +312,7 @@ void Reader::read_x_medium()
     p_.fragment = u8(30);
     reserved(31, 32);
     reserved(36, 40);
+    must(n <= 32768, "extension, X MEDIUM: a fragment of more than 32768 bytes");
     must(p_.length <= 262144 && p_.fragment <= 31, "extension, X MEDIUM: length or fragment number");
     must(n > 0 || p_.length == 0, "extension, X MEDIUM: empty fragment");
     must(uint64_t{p_.position} + n <= p_.length, "extension, X MEDIUM: beyond its message");
@@ -302,6 +327,7 @@ void Reader::read_x_medium()
              "extension, X MEDIUM: fragments are even");
     ends(40, n);
     take_data(40, n);
+    read_checksum(32, 40, n);
 }
 
 void Reader::read_x_report()
@@ -348,6 +374,7 @@ void Reader::read_x_data()
     must(n > 0, "extension, X DATA: no data");
     ends(24, n);
     take_data(24, n);
+    read_checksum(20, 24, n);
 }
 
 void Reader::read_notify()

@@ -220,7 +220,13 @@ TEST_CASE("bad_frames__extension", "[frames]")
     data.msg.data_len = 8;
     const fw_pkt medium = eager(s, EMX_X_MEDIUM, 8), report = s.stranger.packet(EMX_X_REPORT);
     s.check({"report whose counter does not rise", s.stranger.frame(report), EMX_CNT_DROP_SEQUENCE});
-    s.check({"x medium", s.stranger.frame(medium, bytes(8)), EMX_CNT_DROP_EXTENSION});
+    s.check({"x medium of a wrong checksum", s.stranger.frame(medium, bytes(8), {{51, {1}}}),
+             EMX_CNT_DROP_CHECKSUM});
+    s.check({"and of another session", s.stranger.frame(medium, bytes(8), {{36, {9}}, {51, {1}}}),
+             EMX_CNT_DROP_CHECKSUM});
+    const fw_pkt longest = eager(s, EMX_X_MEDIUM, 8943);
+    s.check({"x medium longer than 16 bytes less", s.stranger.frame(longest, bytes(8943)),
+             EMX_CNT_DROP_FRAGMENT});
     s.check({"x data of no pull", s.stranger.frame(data, bytes(8)), kept_out});
     s.check_nack({"x pull of no window", s.stranger.frame(pull), 0}, EMX_NACK_MCP, EMX_NACK_BAD_WINDOW);
     s.check({"behind the end", s.stranger.frame(pull, {}, {{47, {5}}}), EMX_CNT_DROP_PULL_SHAPE});

@@ -136,7 +136,9 @@ void Pair::begin(const std::vector<std::byte> &source, std::vector<std::byte> &t
     rndv.session = sessions_[0];
     rndv.u.window.id = window;
     rndv.u.window.tag = 42;
-    rndv.data = x_pulls ? emx_offer(1, 1, EMX_X_PULLS, static_cast<uint16_t>(info(0).x_frame), 32) : 0;
+    rndv.data = x_pulls ? emx_offer(1, 1, EMX_X_PULLS | (x_sums ? EMX_X_SUMS : 0),
+                                    static_cast<uint16_t>(info(0).x_frame), 32)
+                        : 0;
     REQUIRE(ports_[1]->start_pull(rndv, bytes, cut(target.data(), bytes, pieces), cookie));
 }
 

@@ -64,6 +64,7 @@ public:
     void transfer(const std::vector<std::byte> &source, std::vector<std::byte> &target, unsigned pieces);
 
     bool x_pulls = false; ///< side 0 agreed to the extension
+    bool x_sums = false; ///< with checksums
 
 private:
     std::unique_ptr<Device> devices_[2];

@@ -20,11 +20,13 @@ using namespace emx::test;
 
 namespace {
 
-void round_trip(Pair &pair, uint8_t type, uint32_t bytes)
+void round_trip(Pair &pair, uint8_t type, uint32_t bytes, bool summed = false)
 {
     INFO("type " << int(type) << ", " << bytes << " bytes");
     const std::vector<std::byte> data = pattern(bytes, type);
     emx_msg msg = pair.message(0, type, bytes);
+    msg.u.medium.summed = summed;
+    msg.u.medium.crc = fw_crc32c(0, data.data(), bytes);
     Payload payload(data);
     REQUIRE(pair.port(0).send(msg, payload.data()));
     const emx_msg *event = pair.expect(1, type);
@@ -75,6 +77,30 @@ TEST_CASE("engine__every_class_crosses_the_wire", "[netns][engine]")
     round_trip(pair, EMX_MEDIUM, pair.info(0).frag);
     CHECK(pair.port(1).counters().v[EMX_CNT_RX_TINY] == 4);
     CHECK(pair.port(0).counters().v[EMX_CNT_TX_TINY] == 4);
+}
+
+TEST_CASE("engine__fragments_of_the_extension_and_checksums_cross_the_wire", "[netns][engine]")
+{
+    const std::string spec = GENERATE("eth0:W", "eth0:N=9000", "eth0:N=1500");
+    const bool summed = GENERATE(false, true);
+    INFO(spec << (summed ? ", with checksums" : ""));
+    TwoHosts hosts;
+    Pair pair(hosts, spec);
+    REQUIRE(pair.port(0).x_fragment() == 8942); // MTU 9000
+    for (uint32_t bytes : {0u, 1u, 3u, 4u, 128u, 129u, 4097u, 8941u, 8942u})
+        round_trip(pair, EMX_X_MEDIUM, bytes, summed);
+    emx_msg longer = pair.message(0, EMX_X_MEDIUM, 8943);
+    Payload payload(pattern(8943, 1));
+    CHECK_FALSE(pair.port(0).send(longer, payload.data()));
+    pair.x_pulls = true;
+    pair.x_sums = summed;
+    for (uint32_t bytes : {1u, 8974u, 100000u, 4u << 20})
+        large(pair, bytes, 1);
+    large(pair, 1000000, 7);
+    CHECK(pair.port(1).counters().v[EMX_CNT_RX_X_MEDIUM] == 9);
+    CHECK(pair.port(1).counters().v[EMX_CNT_RX_X_DATA] > 0);
+    CHECK(pair.port(1).counters().v[EMX_CNT_PULL_PLACED] > 0);
+    CHECK(pair.port(1).counters().v[EMX_CNT_DROP_CHECKSUM] == 0);
 }
 
 TEST_CASE("engine__large_messages_arrive_whole", "[netns][engine]")

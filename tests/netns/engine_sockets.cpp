@@ -114,6 +114,12 @@ TEST_CASE("engine__filters_tell_a_full_reply_by_its_length", "[netns][engine]")
     CHECK(full_frames(sizes, 9000).reply == 0); // a MEDIUM frame gets longer
     CHECK(full_frames(sizes, 9000).x_data == 9014);
     CHECK(full_frames(sizes, 4130).x_data == 0);
+    CHECK(ring_frame_max(sizes, 4130) == 4144);
+    CHECK(ring_frame_max(sizes, 9000) == 8998); // an X MEDIUM is 16 bytes shorter than a full X DATA
+    CHECK(ring_frame_max(sizes, 65535) == 32824);
+    CHECK(ring_fragment(shape_ring(8998, 8), 9014) == 8942);
+    CHECK(ring_fragment(shape_ring(4144, 8), 9014) == 0); // of an agent that knows no X MEDIUM
+    CHECK(ring_fragment(shape_ring(32824, 8), 65535) == 32768);
     REQUIRE(fw_sizes_n(&sizes, 1500) == 0);
     CHECK(full_frames(sizes, 1500).reply == 0); // a MEDIUM frame is accepted up to 2048 bytes of data
     CHECK(full_frames(sizes, 1500).x_data == 0);

@@ -63,6 +63,11 @@ uint16_t Board::x_frame() const
     return wanted == 1 ? static_cast<uint16_t>(fw_.sizes.payload_min + 14) : wanted;
 }
 
+uint16_t Board::x_fragment() const
+{
+    return host_.options().x_fragments ? static_cast<uint16_t>(fw_x_frag_max(x_frame())) : uint16_t{0};
+}
+
 void Board::rename(const std::string &name)
 {
     name_ = name.substr(0, EMX_NAME_MAX - 1);
@@ -140,6 +145,17 @@ void Board::arrive(Frame frame)
         serve(frame);
 }
 
+namespace {
+
+/// Of an X DATA.
+bool is_altered(const fw_pkt &pkt, const Frame &frame)
+{
+    return !fw_checksum_fits(&pkt, frame.data(),
+                             fw_crc32c(0, frame.data() + FW_X_DATA_HEADER, pkt.msg.data_len));
+}
+
+} // namespace
+
 void Board::serve(const Frame &frame)
 {
     fw_pkt pkt;
@@ -149,6 +165,10 @@ void Board::serve(const Frame &frame)
         fw_check_for(&fw_, looped ? 0 : fw_.mac, frame.data(), static_cast<uint32_t>(frame.size()), &pkt);
     if (why) {
         counters.v[why]++;
+        return;
+    }
+    if (pkt.msg.type == EMX_X_DATA && x_fragment() != 0 && pkt.x.checksum != 0 && is_altered(pkt, frame)) {
+        counters.v[EMX_CNT_DROP_CHECKSUM]++;
         return;
     }
     fw_fx fx{};
@@ -239,6 +259,8 @@ void Board::replies(SimPort &port, fw_replies run)
         if (!port.read_window(run.window, static_cast<uint64_t>(run.window_offset) + position,
                               frame.data() + header, length))
             return;
+        if (run.reply.msg.type == EMX_X_DATA && run.reply.x.sum && x_fragment() != 0)
+            fw_put_checksum(frame.data(), fw_crc32c(0, frame.data() + header, length));
         port.counters().v[counter]++;
         transmit(std::move(frame));
     }

@@ -34,6 +34,8 @@ struct HostOptions {
     uint32_t peers_max = 64;
     /// Longest frame of X DATA: 0: no X PULL; 1: that of the dialect.
     uint16_t x_frame = 1;
+    /// X MEDIUM as long as that allows, and checksums.
+    bool x_fragments = true;
     uint16_t x_window = 256; ///< such frames under way, at most; less where they wait in front of the process
 };
 
@@ -50,6 +52,8 @@ public:
     uint32_t number() const { return number_; }
     /// Longest frame of X DATA, 0: no X PULL.
     uint16_t x_frame() const;
+    /// Bytes of data in an X MEDIUM, 0: there are none.
+    uint16_t x_fragment() const;
     const std::string &name() const override { return name_; }
     void rename(const std::string &name);
 

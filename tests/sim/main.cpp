@@ -70,6 +70,8 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
         processes.back()->environment = swarm.environment;
         if (swarm.mixed && i % 2)
             processes.back()->environment["EMX_EXTENSION"] = "0";
+        if (swarm.checksum != 0 && i % swarm.checksum == 0)
+            processes.back()->environment["EMX_CHECKSUM"] = "1";
     }
     Kill kill = [&](uint32_t i) {
         if (processes[i]->done() || troupe.entries[i].gone || troupe.entries[i].settled)

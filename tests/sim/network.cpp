@@ -77,6 +77,8 @@ void Network::carry(Station &from, Station &to, const Frame &frame)
     Frame copy = frame;
     if (!looped && rng_.chance(faults.alter))
         alter(copy);
+    if (!looped && rng_.chance(faults.flip))
+        flip(copy);
     if (!looped && rng_.chance(faults.duplicate))
         deliver(to, copy, delay + rng_.below(faults.reorder_delay + 1));
     if (looped || links.queue == 0)
@@ -141,6 +143,24 @@ void Network::print(const Station &from, const Station &to, const Frame &f, cons
 void Network::deliver(Station &to, Frame frame, uint64_t delay)
 {
     world_.after(delay, [&to, f = std::move(frame)]() mutable { to.arrive(std::move(f)); });
+}
+
+void Network::flip(Frame &frame)
+{
+    std::size_t from = frame.size();
+    switch (frame[16]) {
+    case EMX_TINY:
+    case EMX_SMALL: from = EMX_OUTER_LEN + sizeof(emx_w_eager); break;
+    case EMX_MEDIUM: from = EMX_OUTER_LEN + sizeof(emx_w_medium); break;
+    case EMX_PULL_REPLY: from = FW_REPLY_HEADER; break;
+    case EMX_X_MEDIUM: from = faults.flip_headers ? 20 : FW_X_MEDIUM_HEADER; break;
+    case EMX_X_DATA: from = faults.flip_headers ? 20 : FW_X_DATA_HEADER; break;
+    default: break;
+    }
+    if (from >= frame.size())
+        return;
+    flipped++;
+    frame[rng_.range(from, frame.size() - 1)] ^= static_cast<uint8_t>(1u << rng_.below(8));
 }
 
 void Network::alter(Frame &frame)

@@ -26,6 +26,10 @@ struct Faults {
     uint32_t duplicate = 0;
     uint32_t reorder = 0; ///< frames held back for up to reorder_delay
     uint32_t alter = 0; ///< hostile: bytes are changed, and the frame is delivered
+    /// A bit of the payload is another and, where there may be a checksum, of the header behind the
+    /// endpoints.
+    uint32_t flip = 0;
+    bool flip_headers = true; ///< that, too
     uint32_t refuse = 0; ///< the interface does not take the frame
     uint64_t latency = 5 * us;
     uint64_t jitter = 0;
@@ -75,6 +79,7 @@ public:
     std::function<void(const Frame &)> tap; ///< sees every frame that a board sends
     uint64_t frames = 0;
     uint64_t altered = 0;
+    uint64_t flipped = 0;
 
 private:
     void switch_frame(Station &from, const Frame &frame);
@@ -84,6 +89,7 @@ private:
     uint64_t time_on_link(const Frame &frame) const;
     void deliver(Station &to, Frame frame, uint64_t delay);
     void alter(Frame &frame);
+    void flip(Frame &frame);
     void print(const Station &from, const Station &to, const Frame &frame, const char *fate);
     bool is_cut(uint32_t a, uint32_t b);
 

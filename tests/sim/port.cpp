@@ -47,6 +47,7 @@ SimPort::SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t sess
         ep_->pull_window =
             static_cast<uint16_t>(std::min<uint32_t>(ep_->pull_window, std::max(1u, o.rx_slots / 2)));
     ep_->x_frame = board.x_frame();
+    ep_->x_frag = board.x_fragment();
     ep_->x_window = static_cast<uint16_t>(
         o.polled ? std::min<uint32_t>(o.x_window, std::max(1u, o.rx_slots / 2)) : o.x_window);
     mask_ = o.ring_entries - 1;
@@ -55,7 +56,7 @@ SimPort::SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t sess
     ring_->mask = mask_;
     fw_sizes room = board.fw().sizes;
     fw_peers_widen(board.fw().peers, &room);
-    slot_bytes_ = std::max<size_t>(room.frag_accept, EMX_SMALL_MAX) + 64;
+    slot_bytes_ = std::max<size_t>({room.frag_accept, EMX_SMALL_MAX, ep_->x_frag}) + 64;
     slots_.reset(new std::byte[slot_bytes_ * o.ring_entries]);
     board.fw().ep[number] = ep_.get();
     board.fw().ep_state[number] = FW_EP_OPEN;

@@ -33,6 +33,7 @@ public:
     bool peer_is_local(uint32_t peer) const override;
     uint16_t peer_speaks(uint32_t peer) const override;
     emx_counters &counters() override { return counters_; }
+    uint32_t x_fragment() const override { return ep_->x_frag; }
     uint64_t deadline_ns() const override;
     void wait(uint64_t deadline_ns) override;
     void wake() override;

@@ -90,6 +90,9 @@ Swarm::Swarm(uint64_t seed, Mode mode)
         o.x_frame = rng.pick({uint16_t{0}, uint16_t{1}, uint16_t{1}, uint16_t{9014}, uint16_t{256}});
         o.x_window = rng.pick({uint16_t{8}, uint16_t{64}, uint16_t{256}});
     }
+    for (HostOptions &o : hosts)
+        o.x_fragments = !rng.chance(200);
+    checksum = rng.chance(300) ? static_cast<uint32_t>(rng.range(1, 2)) : 0;
 }
 
 std::string Swarm::describe() const
@@ -109,7 +112,9 @@ std::string Swarm::describe() const
     for (auto &h : hosts)
         s += h.polled ? " polled" : " host-driven", s += "/ring " + n(h.ring_entries) + "/rx " +
                                                          n(h.rx_slots) + "/x " + n(h.x_frame) + "," +
-                                                         n(h.x_window);
+                                                         n(h.x_window) + (h.x_fragments ? "" : ",whole");
+    if (checksum != 0)
+        s += checksum == 1 ? " checksums" : " checksums of every other";
     return s;
 }
 

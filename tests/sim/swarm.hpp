@@ -38,6 +38,7 @@ struct Swarm {
     bool handler;
     std::map<std::string, std::string> environment;
     bool mixed; ///< every second actor has the extension turned off
+    uint32_t checksum; ///< every actor, or every second, wishes checksums; 0: none
 
     std::string describe() const;
 };

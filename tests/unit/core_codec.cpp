@@ -137,6 +137,9 @@ void add_extension(std::vector<Golden> &all)
     const char *names[] = {"x_medium", "x_report", "x_pull", "x_data"};
     for (const fw_pkt &p : extension_packets())
         all.push_back({names[p.msg.type - EMX_X_MEDIUM], w, p, p.msg.data_len});
+    fw_pkt m = sequenced(EMX_X_MEDIUM, 4, 2, 2);
+    m.x.checksum = 0x90f04f76;
+    all.push_back({"x_medium_short", w, m, 2});
 }
 
 std::vector<Golden> goldens()
@@ -322,7 +325,7 @@ struct Maker {
         p.msg.match = random();
         p.msg.msg_len = r(EMX_X_EAGER_MAX + 1);
         const uint32_t least = std::max<uint32_t>(1, (p.msg.msg_len + 31) / 32);
-        const uint32_t unit = std::min<uint32_t>(65535, least + r(9000));
+        const uint32_t unit = std::min<uint32_t>(EMX_X_FRAG_MAX, least + r(9000));
         p.msg.u.medium.frag = static_cast<uint8_t>(r((p.msg.msg_len + unit - 1) / unit + !p.msg.msg_len));
         p.msg.u.medium.position = p.msg.u.medium.frag * unit;
         p.msg.data_len = std::min(unit, p.msg.msg_len - p.msg.u.medium.position);
@@ -532,9 +535,18 @@ TEST_CASE("fw_checksum__known_sums_and_any_change_shows")
 {
     REQUIRE(fw_crc32c(0, "123456789", 9) == 0xe3069283);
     REQUIRE(fw_crc32c(fw_crc32c(0, "1234", 4), "56789", 5) == 0xe3069283);
-    for (auto [name, at, header] : {std::tuple{"x_medium", 48, 56}, std::tuple{"x_data", 36, 40}}) {
+    Bytes any(1000);
+    for (std::size_t i = 0; i < any.size(); i++)
+        any[i] = static_cast<uint8_t>(i * i + i / 7);
+    for (std::size_t from = 0; from < 9; from++)
+        for (std::size_t bytes : {0, 1, 7, 8, 9, 63, 64, 100, 983, 991})
+            REQUIRE(fw_crc32c(77, &any[from], bytes) == fw_crc32c_table(77, &any[from], bytes));
+    for (auto [name, at, header, padding] :
+         {std::tuple{"x_medium", 48, 56, 0}, std::tuple{"x_medium_short", 48, 56, 2},
+          std::tuple{"x_data", 36, 40, 0}}) {
         CAPTURE(name);
         Bytes frame = golden(EMX_WIRE_FOLDER, name);
+        frame.resize(frame.size() - static_cast<std::size_t>(padding));
         auto sum = [&, header = header] {
             return fw_checksum(frame.data(), fw_crc32c(0, &frame[static_cast<std::size_t>(header)],
                                                        frame.size() - static_cast<std::size_t>(header)));
@@ -543,6 +555,11 @@ TEST_CASE("fw_checksum__known_sums_and_any_change_shows")
         std::memcpy(&there, &frame[static_cast<std::size_t>(at)], sizeof there);
         const uint32_t right = sum();
         REQUIRE(emx_get32(there) == right);
+        Bytes without = frame;
+        std::fill_n(&without[static_cast<std::size_t>(at)], 4, uint8_t{9});
+        fw_put_checksum(without.data(),
+                        fw_crc32c(0, &frame[0] + header, frame.size() - static_cast<std::size_t>(header)));
+        REQUIRE(without == frame);
         for (std::size_t i = 16 + 1; i < frame.size(); i++) {
             CAPTURE(i);
             const bool its_own = i >= static_cast<std::size_t>(at) && i < static_cast<std::size_t>(at) + 4;

@@ -215,6 +215,98 @@ TEST_CASE("fw_demux__packets_of_the_extension")
     REQUIRE(b.board.counters.v[EMX_CNT_RX_X_PULL] == 1);
 }
 
+namespace {
+
+/// An X MEDIUM of B, whole, with a checksum, as the engine has it.
+Frame fragment(Bench &b, uint32_t bytes, uint32_t to_session)
+{
+    fw_pkt &p = b.make(EMX_X_MEDIUM, 2, to_session);
+    p.tag = 1;
+    p.msg.msg_len = p.msg.data_len = bytes;
+    std::vector<uint8_t> data(bytes);
+    for (uint32_t i = 0; i < bytes; i++)
+        data[i] = static_cast<uint8_t>(i * 3);
+    Frame frame = make_frame(b.board.fw.sizes, p, data);
+    fw_put_checksum(frame.data(), fw_crc32c(0, data.data(), bytes));
+    return frame;
+}
+
+std::string outcome_of(Bench &b, const Frame &frame)
+{
+    const int why =
+        fw_check(&b.board.fw.sizes, mac_a, frame.data(), static_cast<uint32_t>(frame.size()), &b.pkt);
+    return why ? fw_counter_label(static_cast<unsigned>(why)) : b.outcome();
+}
+
+} // namespace
+
+TEST_CASE("fw_rx__fragments_of_the_extension_and_their_checksums")
+{
+    Bench b;
+    const std::string altered = "drop: wrong checksum";
+    REQUIRE(outcome_of(b, fragment(b, 100, session)) == "drop: extension not in use");
+    b.endpoint.fw->x_frag = 1000;
+    REQUIRE(outcome_of(b, fragment(b, 1001, session)) == "drop: bad medium fragment");
+    for (uint32_t bytes : {0u, 1u, 100u, 1000u}) {
+        CAPTURE(bytes);
+        const Frame good = fragment(b, bytes, session);
+        REQUIRE(outcome_of(b, good) == "event");
+        REQUIRE(b.fx.u.msg.type == EMX_X_MEDIUM);
+        REQUIRE(b.fx.u.msg.data_len == bytes);
+        Frame none = good;
+        std::fill_n(none.begin() + 48, 4, uint8_t{0});
+        REQUIRE(outcome_of(b, none) == "event");
+        for (std::size_t at :
+             {24, 28, 37, 48, 53}) { // number, match information, session, checksum, reserved
+            CAPTURE(at);
+            Frame other = good;
+            other[at] ^= 4;
+            REQUIRE(outcome_of(b, other) == altered);
+        }
+        if (bytes > 0) {
+            Frame other = good;
+            other[56 + bytes - 1] ^= 0x80;
+            REQUIRE(outcome_of(b, other) == altered);
+        }
+    }
+    REQUIRE(outcome_of(b, fragment(b, 100, session + 1)) == "NACK_LIB 3");
+}
+
+TEST_CASE("fw_send__fragments_of_the_extension")
+{
+    Bench b;
+    emx_msg msg{};
+    msg.type = EMX_X_MEDIUM;
+    msg.peer = b.peer;
+    msg.remote_ep = 5;
+    msg.session = 7;
+    msg.msg_len = 2000;
+    msg.data_len = 1000;
+    msg.u.medium.frag = 1;
+    msg.u.medium.position = 1000;
+    uint8_t header[EMX_HEADER_MAX];
+    int counter = 0;
+    REQUIRE(fw_send(b.endpoint.fw.get(), &msg, header, &counter) == 0); // a host without
+    b.endpoint.fw->x_frag = 999;
+    REQUIRE(fw_send(b.endpoint.fw.get(), &msg, header, &counter) == 0);
+    b.endpoint.fw->x_frag = 1000;
+    for (const uint8_t summed : {0, 1}) {
+        Frame frame(1056, 0x5a);
+        msg.u.medium.summed = summed;
+        msg.u.medium.crc = fw_crc32c(0, &frame[56], 1000);
+        REQUIRE(fw_send(b.endpoint.fw.get(), &msg, header, &counter) == 56);
+        REQUIRE(counter == EMX_CNT_TX_X_MEDIUM);
+        std::copy(header, header + 56, frame.begin());
+        fw_pkt p;
+        REQUIRE(fw_check(&b.board.fw.sizes, mac_b, frame.data(), 1056, &p) == 0);
+        REQUIRE((p.x.checksum != 0) == (summed != 0));
+        REQUIRE(fw_checksum_fits(&p, frame.data(), msg.u.medium.crc));
+        REQUIRE(p.msg.u.medium.position == 1000);
+    }
+    msg.u.medium.position = 999;
+    REQUIRE(fw_send(b.endpoint.fw.get(), &msg, header, &counter) == 0);
+}
+
 TEST_CASE("fw_demux__foreign_endpoints_are_left_alone")
 {
     Bench b;

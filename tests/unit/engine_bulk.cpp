@@ -63,6 +63,7 @@ public:
         for (TestEndpoint *ep : {&sender, &puller}) {
             ep->fw->x_frame = x_frame;
             ep->fw->x_window = 64;
+            ep->fw->x_frag = static_cast<uint16_t>(fw_x_frag_max(x_frame));
             ep->fw->pull_repeat_ms = 20;
         }
         int ends[2];
@@ -86,7 +87,7 @@ public:
         rndv.session = 0x11223344;
         rndv.u.window.id = window;
         rndv.u.window.tag = 42;
-        rndv.data = by_x ? emx_offer(1, 1, EMX_X_PULLS, x_frame, 32) : 0;
+        rndv.data = by_x ? emx_offer(1, 1, EMX_X_PULLS | (spoil != 0 ? EMX_X_SUMS : 0), x_frame, 32) : 0;
         job.slot = fw_pull_start(puller.fw.get(), &rndv, bytes, cookie, now);
         REQUIRE(job.slot >= 0);
         drain(nullptr);
@@ -122,6 +123,8 @@ public:
     Fd out;
     std::map<uint64_t, Job> jobs;
     uint64_t now = 1000000, placed = 0, moved = 0;
+    uint32_t spoil = 0; ///< of 1000 frames: that many have a byte altered; then with checksums
+    uint64_t spoiled = 0, refused = 0;
 
 private:
     bool receive()
@@ -140,15 +143,40 @@ private:
         now += 1000;
         for (int i = 0; i < count; i++)
             if (random_() % 1000 >= loss_)
-                take(static_cast<uint32_t>(i));
+                take(static_cast<uint32_t>(i), target);
         return count > 0;
     }
 
-    void take(uint32_t i)
+    /// Alters a byte of the payload, where it lies now.
+    void alter(const BulkReceiver::Frame &frame, const fw_pkt &pkt, const PieceList *target)
+    {
+        const auto at = static_cast<uint32_t>(random_() % pkt.msg.data_len);
+        spoiled++;
+        if (frame.payload) {
+            const_cast<std::byte *>(frame.payload)[at] ^= std::byte{1};
+            return;
+        }
+        const uint64_t position = uint64_t{pkt.frame} * (x_frame - FW_X_DATA_HEADER) + at;
+        std::byte byte;
+        target->copy_out(position, &byte, 1);
+        byte ^= std::byte{1};
+        target->copy_in(position, &byte, 1);
+    }
+
+    void take(uint32_t i, const PieceList *target)
     {
         const BulkReceiver::Frame &frame = bulk->frame(i);
         fw_pkt pkt;
         REQUIRE(fw_check(&sizes, mac_b, frame.header, frame.bytes, &pkt) == 0);
+        if (pkt.msg.type == EMX_X_DATA) {
+            REQUIRE((pkt.x.checksum != 0) == (spoil != 0));
+            if (random_() % 1000 < spoil)
+                alter(frame, pkt, target);
+            if (!fw_checksum_fits(&pkt, frame.header, bulk->payload_sum(i, pkt.msg.data_len, target))) {
+                refused++;
+                return;
+            }
+        }
         fw_fx fx{};
         fw_endpoint *ep = fw_demux(&b.fw, &pkt, &fx);
         REQUIRE(ep);
@@ -242,5 +270,22 @@ TEST_CASE("engine_bulk__pulls_of_both_kinds_at_once")
                 bench->start(400000 * (i + 1), i + 1, i % 2);
             bench->run();
             CHECK(bench->moved > 0);
+        }
+}
+
+TEST_CASE("engine_bulk__altered_frames_are_told_by_their_checksums_wherever_they_lie")
+{
+    for (const unsigned pulls : {1u, 3u})
+        for (const uint32_t loss : {0u, 30u}) {
+            CAPTURE(pulls, loss);
+            auto bench = std::make_unique<Bulk>(sizes_w(), loss);
+            bench->spoil = 20;
+            for (uint32_t i = 0; i < pulls; i++)
+                bench->start(1500000, i + 1, true);
+            bench->run();
+            CHECK(bench->spoiled > 3);
+            CHECK(bench->refused == bench->spoiled);
+            CHECK(bench->placed > 0);
+            CHECK(bench->moved > 0); // what follows a frame that is not there
         }
 }

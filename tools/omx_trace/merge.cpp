@@ -67,10 +67,10 @@ private:
         const Header &h = traces_[event.trace].header;
         const Entry &e = event.entry;
         // The reason of a refusal and the like tell nothing apart.
-        const uint32_t value =
-            e.type == EMX_MEDIUM || e.type == EMX_CONNECT || e.type == EMX_TRUC || e.type == EMX_X_REPORT
-                ? e.value
-                : 0;
+        const uint32_t value = e.type == EMX_MEDIUM || e.type == EMX_X_MEDIUM || e.type == EMX_CONNECT ||
+                                       e.type == EMX_TRUC || e.type == EMX_X_REPORT
+                                   ? e.value
+                                   : 0;
         if (kind(event) == Kind::sent)
             return {h.mac, h.endpoint, e.peer, e.remote_ep, e.type, e.seq, value};
         return {e.peer, e.remote_ep, h.mac, h.endpoint, e.type, e.seq, value};

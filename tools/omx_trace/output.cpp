@@ -146,7 +146,7 @@ std::string Output::details(const Event &event) const
                        end_name(e.peer, e.remote_ep);
     if (has_number(e))
         text += " #" + std::to_string(e.seq & 0x3fff);
-    if (e.type == EMX_MEDIUM && (kind == Kind::sent || kind == Kind::received))
+    if ((e.type == EMX_MEDIUM || e.type == EMX_X_MEDIUM) && (kind == Kind::sent || kind == Kind::received))
         text += " fragment " + std::to_string(e.value);
     if (has_message(e) || e.type == EMX_NOTIFY)
         text += ", " + std::to_string(e.msg_len) + " bytes";

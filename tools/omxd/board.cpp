@@ -16,6 +16,7 @@ namespace emx {
 namespace {
 
 constexpr uint32_t ring_slots = 512;
+constexpr uint32_t ring_bytes = 1u << 23; // fewer slots where frames are longer than 16 KiB
 constexpr uint32_t lo_slots = 128; // half of them for pull replies, see EnginePort::pull_window
 constexpr uint32_t lo_ring_bytes = 1u << 21;
 constexpr uint32_t bulk_buffer = 1u << 22;
@@ -167,7 +168,8 @@ bool AgentBoard::make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &
 {
     const auto number = static_cast<uint8_t>(endpoint);
     const uint32_t lo_frame = lo_frame_max(room_, plan_.facts.mtu);
-    const RingShape ring = shape_ring(ring_frame_max(room_, plan_.facts.mtu), ring_slots);
+    const uint32_t frame = ring_frame_max(room_, plan_.facts.mtu);
+    const RingShape ring = shape_ring(frame, std::min(ring_bytes / frame, ring_slots));
     const RingShape lo = shape_ring(lo_frame, std::clamp(lo_ring_bytes / lo_frame, 16u, lo_slots));
     sockets.ring = make_packet_socket(endpoint_filter(board_.mac, number, false), &ring);
     if (!sockets.ring || !bind_packet_socket(sockets.ring.get(), plan_.facts.index))

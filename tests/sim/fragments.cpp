@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Fragments of the EtherMX extension (X MEDIUM) and its checksums (docs/protocol.md) between simulated
+// programs: who sends them to whom, how long they are, and that messages arrive whole through loss and
+// through altered bytes.
+#include "bench.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+
+namespace emx::sim {
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+HostOptions frames_of(uint16_t x_frame, bool polled = false, char dialect = 'W')
+{
+    HostOptions o = Bench::options(dialect, dialect == 'N' ? 9000 : 0);
+    o.x_frame = x_frame;
+    o.polled = polled;
+    return o;
+}
+
+/// Two programs, which may know each other.
+struct Talk {
+    Talk(uint64_t seed, const HostOptions &first, const HostOptions &second, const Environment &of_one = {},
+         const Environment &of_two = {})
+        : bench(seed, {first, second}), rng(seed), one(bench.start(0, 1, "1")), two(bench.start(1, 2, "1"))
+    {
+        set(one, of_one);
+        set(two, of_two);
+        bench.pass(ms);
+    }
+
+    static void set(Player &player, const Environment &environment)
+    {
+        for (auto &[name, value] : environment)
+            player.process->environment[name] = value;
+    }
+    void connect()
+    {
+        to_two = bench.connect(one, bench.mac(1), 2);
+        to_one = bench.connect(two, bench.mac(0), 1);
+        bench.pass(ms);
+    }
+
+    /// Messages of those lengths one way, one after the other; how many differ from what was sent.
+    uint32_t exchange(Player &from, mx_endpoint_addr_t to, Player &at, const std::vector<uint32_t> &lengths)
+    {
+        uint32_t wrong = 0;
+        bool sent = false, received = false;
+        std::vector<std::vector<uint8_t>> out;
+        for (uint32_t length : lengths) {
+            out.emplace_back(length);
+            for (uint8_t &b : out.back())
+                b = static_cast<uint8_t>(rng.next());
+        }
+        at.task = [&] {
+            for (std::size_t i = 0; i < lengths.size(); i++) {
+                std::vector<uint8_t> in(lengths[i] + 1, 0xee);
+                mx_request_t request{};
+                mx_status_t status{};
+                uint32_t done = 0;
+                mx_segment_t segment{in.data(), lengths[i]};
+                mx_irecv(at.ep, &segment, 1, 0, 0, nullptr, &request); // whatever comes next
+                mx_wait(at.ep, &request, MX_INFINITE, &status, &done);
+                source = status.source;
+                in.resize(lengths[i]);
+                wrong += in != out[i] || status.match_info != match_of(i) ||
+                         status.msg_length != lengths[i] || status.code != MX_STATUS_SUCCESS;
+            }
+            received = true;
+        };
+        from.task = [&] {
+            for (std::size_t i = 0; i < lengths.size(); i++) {
+                mx_request_t request{};
+                mx_status_t status{};
+                uint32_t done = 0;
+                mx_segment_t segment{out[i].data(), lengths[i]};
+                mx_isend(from.ep, &segment, 1, to, match_of(i), nullptr, &request);
+                mx_wait(from.ep, &request, MX_INFINITE, &status, &done);
+            }
+            sent = true;
+        };
+        bench.until([&] { return sent && received; });
+        return wrong;
+    }
+    static uint64_t match_of(std::size_t i) { return 0x0123456789abcdefull * (i + 1); }
+
+    static uint64_t count(Player &player, emx_counter counter)
+    {
+        return player.process->device()->counters(0).v[counter];
+    }
+
+    Bench bench;
+    test::Rng rng;
+    Player &one, &two;
+    mx_endpoint_addr_t to_two{}, to_one{};
+    mx_endpoint_addr_t source{}; ///< of the newest message
+};
+
+const std::vector<uint32_t> all_lengths = {0,    1,    32,    33,    128,   129,   4072,  4073,  4096,  4097,
+                                           8942, 8943, 12288, 17884, 17885, 32767, 32768, 32769, 200000};
+
+} // namespace
+
+TEST_CASE("fragments are as long as both links allow, where that makes fewer of them")
+{
+    const struct {
+        char dialect;
+        uint16_t ours, theirs; ///< longest frames
+        uint32_t frames, x_frames; ///< of a message of 32768 bytes
+    } rows[] = {
+        {'W', 9014, 9014, 0, 4},   {'W', 9014, 6000, 0, 6},  {'W', 6000, 9014, 0, 6},
+        {'W', 65535, 65535, 0, 1}, {'W', 65535, 9014, 0, 4}, {'W', 32840, 32840, 0, 1}, // to the byte
+        {'W', 32839, 32839, 0, 2}, {'W', 1, 9014, 8, 0},     {'W', 9014, 1, 8, 0},
+        {'W', 9014, 0, 8, 0},      {'W', 9014, 256, 8, 0},   {'N', 9014, 9014, 4, 0},
+        {'N', 65535, 65535, 0, 1},
+    };
+    for (auto &row : rows) {
+        CAPTURE(row.dialect, row.ours, row.theirs);
+        Talk t(1, frames_of(row.ours, false, row.dialect), frames_of(row.theirs, false, row.dialect));
+        t.connect();
+        CHECK(t.exchange(t.one, t.to_two, t.two, {32768}) == 0);
+        CHECK(t.count(t.one, EMX_CNT_TX_MEDIUM) == row.frames);
+        CHECK(t.count(t.one, EMX_CNT_TX_X_MEDIUM) == row.x_frames);
+        CHECK(t.count(t.two, EMX_CNT_RX_X_MEDIUM) == row.x_frames);
+        CHECK(t.exchange(t.one, t.to_two, t.two, all_lengths) == 0);
+        CHECK(t.exchange(t.two, t.to_one, t.one, all_lengths) == 0);
+        CHECK(t.bench.network.violation() == "");
+    }
+}
+
+TEST_CASE("who has no fragments, or did not agree, is sent those of the dialect")
+{
+    HostOptions without = frames_of(9014);
+    without.x_fragments = false;
+    for (const bool extension : {true, false}) {
+        CAPTURE(extension);
+        Talk t(1, frames_of(9014), extension ? without : frames_of(9014), {{"EMX_CHECKSUM", "1"}},
+               {{"EMX_EXTENSION", extension ? "1" : "0"}});
+        t.connect();
+        for (auto [from, to, at] :
+             {std::tuple{&t.one, t.to_two, &t.two}, std::tuple{&t.two, t.to_one, &t.one}}) {
+            CHECK(t.exchange(*from, to, *at, all_lengths) == 0);
+            CHECK(t.count(*from, EMX_CNT_TX_MEDIUM) > 0);
+            CHECK(t.count(*from, EMX_CNT_TX_TINY) > 0);
+            CHECK(t.count(*from, EMX_CNT_TX_X_MEDIUM) == 0);
+        }
+    }
+}
+
+TEST_CASE("lost, repeated and overtaking fragments become whole messages, once and in order")
+{
+    for (const char *checksum : {"0", "1"})
+        for (const bool polled : {false, true})
+            for (uint64_t seed = 1; seed <= 10; seed++) {
+                CAPTURE(checksum, polled, seed);
+                Talk t(seed, frames_of(9014, polled), frames_of(9014, polled), {{"EMX_CHECKSUM", checksum}});
+                t.connect();
+                t.bench.network.faults.loss = 100;
+                t.bench.network.faults.duplicate = 50;
+                t.bench.network.faults.reorder = 100;
+                CHECK(t.exchange(t.one, t.to_two, t.two, all_lengths) == 0);
+                CHECK(t.exchange(t.two, t.to_one, t.one, all_lengths) == 0);
+                CHECK(t.count(t.one, EMX_CNT_TX_X_MEDIUM) > 0);
+                CHECK(t.bench.network.violation() == "");
+            }
+}
+
+TEST_CASE("a lost message of long fragments is repeated without those that are there")
+{
+    uint64_t sent = 0, lost = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        Talk t(seed, frames_of(6000), frames_of(6000));
+        t.connect();
+        t.bench.network.faults.loss = 200;
+        std::vector<char> out(32768, 'x'), in(32768);
+        t.bench.tell(t.two, [&] {
+            mx_request_t request{};
+            mx_segment_t segment{in.data(), 32768};
+            mx_irecv(t.two.ep, &segment, 1, 7, ~0ull, nullptr, &request);
+            mx_forget(t.two.ep, &request);
+        });
+        t.bench.tell(t.one, [&] {
+            mx_request_t request{};
+            mx_segment_t segment{out.data(), 32768};
+            mx_isend(t.one.ep, &segment, 1, t.to_two, 7, nullptr, &request);
+            mx_forget(t.one.ep, &request);
+            t.bench.network.faults.loss = 0;
+        });
+        t.bench.pass(5 * ms);
+        REQUIRE((in == out));
+        const uint64_t repeats = t.count(t.one, EMX_CNT_TX_X_MEDIUM) - 6;
+        sent += repeats;
+        lost += repeats > 0;
+    }
+    CAPTURE(sent, lost);
+    CHECK(lost > 120); // 1 - 0.8^6 of them
+    CHECK(sent < 200 * 6 * 30 / 100); // a fifth of the fragments, and few more
+}
+
+TEST_CASE("what waited for the agreement travels by it")
+{
+    const struct {
+        const char *checksum;
+        uint16_t theirs; ///< their longest frame
+        uint64_t short_frames, fragments, x_fragments;
+    } rows[] = {
+        {"0", 9014, 2, 1, 3 + 4}, // a message of one fragment stays what it is
+        {"0", 256, 2, 1 + 5 + 8, 0},
+        {"1", 9014, 0, 0, 1 + 1 + 1 + 3 + 4},
+        {"1", 1500, 0, 0, 1 + 1 + 1 + 15 + 23}, // shorter than the dialect's
+    };
+    for (auto &row : rows) {
+        CAPTURE(row.checksum, row.theirs);
+        Talk t(1, frames_of(9014), frames_of(row.theirs), {{"EMX_CHECKSUM", row.checksum}});
+        Network &network = t.bench.network;
+        const uint64_t ours = t.bench.mac(0);
+        network.tap = [&](const Frame &frame) { // nobody hears what one asks
+            const bool request = frame[16] == EMX_CONNECT && frame[42] == 0;
+            network.faults.loss = request && board_mac(frame.data() + 6) == ours ? 1000 : 0;
+        };
+        t.to_one = t.bench.connect(t.two, t.bench.mac(0), 1);
+        CHECK(t.exchange(t.two, t.to_one, t.one, {8}) == 0);
+        const mx_endpoint_addr_t to_two = t.source;
+        REQUIRE(t.one.partner(to_two)->offer == 0);
+        t.bench.world.after(20 * ms, [&] {
+            CHECK(t.count(t.one, EMX_CNT_TX_TINY) + t.count(t.one, EMX_CNT_TX_MEDIUM) == 0);
+            network.tap = nullptr;
+            network.faults.loss = 0;
+        });
+        std::array<std::vector<char>, 5> out, in;
+        const std::array<uint32_t, 5> lengths = {8, 100, 1000, 20000, 32768};
+        t.bench.tell(t.one, [&] {
+            for (std::size_t i = 0; i < lengths.size(); i++) {
+                for (uint32_t k = 0; k < lengths[i]; k++)
+                    out[i].push_back(static_cast<char>(t.rng.next()));
+                mx_request_t request{};
+                mx_segment_t segment{out[i].data(), lengths[i]};
+                mx_isend(t.one.ep, &segment, 1, to_two, i, nullptr, &request);
+                mx_forget(t.one.ep, &request);
+            }
+        });
+        t.bench.tell(t.two, [&] {
+            for (std::size_t i = 0; i < lengths.size(); i++) {
+                in[i].resize(lengths[i]);
+                mx_request_t request{};
+                mx_status_t status{};
+                uint32_t done = 0;
+                mx_segment_t segment{in[i].data(), lengths[i]};
+                mx_irecv(t.two.ep, &segment, 1, i, ~0ull, nullptr, &request);
+                mx_wait(t.two.ep, &request, MX_INFINITE, &status, &done);
+            }
+        });
+        CHECK((in == out)); // not to be printed
+        CHECK(t.count(t.one, EMX_CNT_TX_TINY) + t.count(t.one, EMX_CNT_TX_SMALL) == row.short_frames);
+        CHECK(t.count(t.one, EMX_CNT_TX_MEDIUM) == row.fragments);
+        CHECK(t.count(t.one, EMX_CNT_TX_X_MEDIUM) == row.x_fragments);
+        CHECK(network.violation() == "");
+    }
+}
+
+TEST_CASE("checksums are in use both ways when either wishes them")
+{
+    for (const char *wishes : {"00", "01", "10", "11"})
+        for (const uint16_t x_frame : {uint16_t{1}, uint16_t{9014}}) {
+            CAPTURE(wishes, x_frame);
+            Talk t(1, frames_of(x_frame), frames_of(x_frame), {{"EMX_CHECKSUM", std::string(1, wishes[0])}},
+                   {{"EMX_CHECKSUM", std::string(1, wishes[1])}});
+            uint64_t with = 0, without = 0;
+            t.bench.network.tap = [&](const Frame &f) {
+                const std::size_t at = f[16] == EMX_X_MEDIUM ? 48 : 36;
+                if (f[16] == EMX_X_MEDIUM || f[16] == EMX_X_DATA)
+                    (f[at] | f[at + 1] | f[at + 2] | f[at + 3] ? with : without)++;
+            };
+            t.connect();
+            for (auto [from, to, at] :
+                 {std::tuple{&t.one, t.to_two, &t.two}, std::tuple{&t.two, t.to_one, &t.one}}) {
+                const bool summed = std::string(wishes) != "00";
+                with = without = 0;
+                CHECK(from->partner(to)->summed == summed);
+                CHECK(t.exchange(*from, to, *at, all_lengths) == 0);
+                CHECK((t.count(*from, EMX_CNT_TX_TINY) == 0) == summed);
+                CHECK((t.count(*from, EMX_CNT_TX_SMALL) == 0) == summed);
+                CHECK((with != 0) == summed);
+                CHECK((without != 0) == !summed);
+                CHECK(t.count(*at, EMX_CNT_DROP_CHECKSUM) == 0);
+            }
+            CHECK(t.bench.network.violation() == "");
+        }
+}
+
+TEST_CASE("with checksums no altered bit reaches a program, and every message arrives")
+{
+    std::vector<uint32_t> lengths;
+    for (int i = 0; i < 5; i++)
+        lengths.insert(lengths.end(), all_lengths.begin(), all_lengths.end());
+    uint32_t wrong[2] = {};
+    for (const bool checksum : {false, true})
+        for (const char dialect : {'W', 'N'})
+            for (const uint16_t x_frame : {uint16_t{1}, uint16_t{9014}})
+                for (uint64_t seed = 1; seed <= 4; seed++) {
+                    CAPTURE(checksum, dialect, x_frame, seed);
+                    const bool polled = seed % 2;
+                    Talk t(seed, frames_of(x_frame, polled, dialect), frames_of(x_frame, polled, dialect),
+                           {{"EMX_CHECKSUM", checksum ? "1" : "0"}});
+                    t.connect();
+                    t.bench.network.faults.flip = 50;
+                    if (!checksum) { // a flip in the header may be anything: of the payload alone
+                        t.bench.network.faults.flip_headers = false;
+                        wrong[0] += t.exchange(t.one, t.to_two, t.two, lengths);
+                        continue;
+                    }
+                    wrong[1] += t.exchange(t.one, t.to_two, t.two, lengths);
+                    wrong[1] += t.exchange(t.two, t.to_one, t.one, lengths);
+                    CHECK(t.bench.network.flipped > 10);
+                    CHECK(t.count(t.one, EMX_CNT_DROP_CHECKSUM) > 0);
+                    CHECK(t.count(t.two, EMX_CNT_DROP_CHECKSUM) > 0);
+                }
+    CHECK(wrong[0] > 0);
+    CHECK(wrong[1] == 0);
+}
+
+} // namespace emx::sim
