@@ -180,6 +180,7 @@ function names.experts()
         ["refused"] = "Refused",
         ["unexpected.tag"] = "Tag is not the index that the receiver told: Open-MX drops it",
     })
+    add(expert.group.CHECKSUM, expert.severity.WARN, { ["altered"] = "Wrong checksum: receivers drop it" })
     add(expert.group.UNDECODED, expert.severity.NOTE, { ["cut"] = "Header cut off by the capture" })
     return e
 end

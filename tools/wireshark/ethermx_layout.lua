@@ -161,6 +161,7 @@ local function x_fragment_problem(p)
 end
 
 local function check_x_medium(p)
+    if p.frag_size > 32768 then return "malformed.fragment", "more than 32768 bytes" end
     local problem = x_fragment_problem(p)
     if problem then return "malformed.fragment", problem end
 end
@@ -220,13 +221,46 @@ local function has_offer(p, tvb)
     return sum == tvb(42, 8):uint64()
 end
 
+local xor = (bit32 or bit or {}).bxor
+local crc_table
+
+local function make_crc_table()
+    crc_table = {}
+    for i = 0, 255 do
+        local sum = i
+        for _ = 1, 8 do sum = sum % 2 == 1 and xor(math.floor(sum / 2), 0x82f63b78) % 2 ^ 32 or math.floor(sum / 2) end
+        crc_table[i] = sum
+    end
+end
+
+-- CRC-32C of more text behind what gave `sum`, all ones before the first; ones are not taken off at the end.
+local function crc(sum, text)
+    for i = 1, #text do
+        sum = xor(math.floor(sum / 256), crc_table[xor(sum % 256, text:byte(i))]) % 2 ^ 32
+    end
+    return sum
+end
+
+--[[
+Whether the checksum of an X MEDIUM or X DATA is wrong: of the data, then of the body with the checksum, at `at`, as 0.
+It takes about a millisecond, so only who shows the frame asks.
+]]
+local function is_altered(tvb, at, body, data)
+    if not xor or tvb:captured_len() < 2 + body + data then return false end
+    if not crc_table then make_crc_table() end
+    local header = tvb(2, at):raw() .. "\0\0\0\0" .. tvb(2 + at + 4, body - at - 4):raw()
+    local text = data > 0 and tvb(2 + body, data):raw() or ""
+    local sum = 0xffffffff - crc(crc(0xffffffff, text), header)
+    return tvb(2 + at, 4):uint() ~= (sum == 0 and 0xffffffff or sum)
+end
+
 -- ---- packet types ----
 
 --[[
 A row per type: body (bytes of the fixed part), rows, and where it applies payload (key of the length of what
-follows), data_part (least value of that field), check(p, sizes, tvb), sequenced (takes numbers, carries an ack).
+follows), sum (place of the checksum), data_part (least value of that field), check(p, sizes, tvb), sequenced (takes numbers, carries an ack).
 A type that is not here is undissected and warned of. What its frames mean to each other is for a handler in
-ethermx_track.lua; those of the EtherMX extension, which nothing sends yet, have none.
+ethermx_track.lua, and of the EtherMX extension in ethermx_track_x.lua.
 ]]
 local types = {
     [1] = { body = 28, rows = { { 16, 2, "board_high" }, { 18, 6, "board" }, { 24, 4, "serial" } },
@@ -259,7 +293,7 @@ local types = {
         { 12, 2, "seq" } } },
     [45] = { body = 16, check = function(p) return check_reason(p, 4) end, rows = with({
         { 1, 1, "dst_ep" }, { 2, 1, "generation" }, { 3, 1, "reason" } }, handle) },
-    [112] = { body = 40, payload = "frag_size", check = check_x_medium, rows = with(x_ends, with(numbers, {
+    [112] = { body = 40, payload = "frag_size", sum = 32, check = check_x_medium, rows = with(x_ends, with(numbers, {
         { 4, 4, "length" }, { 24, 4, "position" }, { 28, 2, "frag_size" }, { 30, 1, "frag" },
         { 32, 4, "x_checksum" } })) },
     [113] = { body = 24, payload = "x_state_size", rows = with(x_ends, {
@@ -269,7 +303,7 @@ local types = {
         { 3, 1, "x_pull_flags" }, { 4, 4, "session" }, { 8, 4, "total" }, { 12, 1, "window" },
         { 13, 1, "window_tag" }, { 14, 2, "window_offset" }, { 16, 4, "handle" }, { 20, 4, "magic" },
         { 24, 2, "x_unit" }, { 26, 2, "x_request" }, { 28, 4, "x_frame" }, { 32, 16, "x_want" } }) },
-    [115] = { body = 24, payload = "x_size", check = check_x_data, rows = with(x_ends, {
+    [115] = { body = 24, payload = "x_size", sum = 20, check = check_x_data, rows = with(x_ends, {
         { 4, 4, "handle" }, { 8, 4, "magic" }, { 12, 4, "x_frame" }, { 16, 2, "x_request" }, { 18, 2, "x_size" },
         { 20, 4, "x_checksum" } }) },
 }
@@ -363,6 +397,10 @@ function layout.read(p, tvb, s, visit)
         problem("malformed.data_part", string.format("%d, at least %d", p.data_part, kind.data_part))
     end
     if kind.check then problem(kind.check(p, s, tvb)) end
+    if visit and kind.sum and p.x_checksum ~= 0 and #problems == 0
+        and is_altered(tvb, kind.sum, kind.body, p[kind.payload]) then
+        problem("altered")
+    end
     p.sequenced = kind.sequenced
     p.complete_body = true
     return problems

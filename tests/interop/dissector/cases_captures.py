@@ -64,6 +64,8 @@ EXTENSION = [
                                 'offer.frame': '4144', 'offer.frames': '16'}),
     ('x_medium', 0, {**EAGER, 'type': '112', 'length': '9000', 'seq': '3', 'frag.size': '42', 'frag': '1',
                      'position': '8958', 'x.checksum': '0xed30ebe9', 'data': bytes(range(42)).hex()}),
+    ('x_medium_short', 0, {**EAGER, 'type': '112', 'length': '2', 'seq': '4', 'frag.size': '2', 'frag': '0',
+                           'position': '0', 'x.checksum': '0x90f04f76', 'data': b'hi'.hex(), 'padding': '0000'}),
     ('x_report', 0, {**TO_A, 'type': '113', 'session': A, 'ack': '3', 'x.next': '1', 'x.counter': '7', 'x.echo': '2',
                      'x.room': '30', 'x.report.flags': '0x01', 'x.here': '06' + 14 * '00' + '80',
                      'x.frags': '0x00000005', 'x.other': '4', 'x.other.frags': '0x00000002'}),

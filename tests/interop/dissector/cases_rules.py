@@ -27,7 +27,8 @@ SAME = {
 KEYS = [*sorted(set(SAME.values())), 'malformed.destination', 'unexpected.own_address', 'unexpected.session',
         'unexpected.one_sided', 'unexpected.session_bits', 'unexpected.content', 'unexpected.ack', 'unexpected.truc',
         'unexpected.report', 'unexpected.window', 'unexpected.pull', 'unexpected.reply', 'unexpected.notify', 'unexpected.connect',
-        'unexpected.nack', 'unexpected.host', 'unexpected.dialect', 'unexpected.tag', 'repeated', 'refused']
+        'unexpected.nack', 'unexpected.host', 'unexpected.dialect', 'unexpected.tag', 'repeated', 'refused',
+        'altered']
 
 
 def notes_of(tshark, path, *options):

@@ -119,6 +119,21 @@ class Network:
             value = (value ^ byte) * 0x100000001b3 % 2 ** 64
         return frame[:48] + fields + struct.pack('>Q', value)
 
+    @staticmethod
+    def summed(frame, altered=None):
+        """An X MEDIUM or X DATA with its checksum; altered: byte of the frame that is not what it was then."""
+        at, body = (48, 56) if frame[16] == X_MEDIUM else (36, 40)
+        size = struct.unpack('>H', frame[44:46] if frame[16] == X_MEDIUM else frame[34:36])[0]
+        value = 0xffffffff
+        for byte in frame[body:body + size] + frame[16:at] + bytes(4) + frame[at + 4:body]:
+            value ^= byte
+            for _ in range(8):
+                value = value >> 1 ^ (0x82f63b78 if value & 1 else 0)
+        frame = bytearray(frame[:at] + struct.pack('>I', value ^ 0xffffffff or 0xffffffff) + frame[at + 4:])
+        if altered:
+            frame[altered] ^= 0x10
+        return bytes(frame)
+
     def x_medium(self, s, r, length=9000, frag=0, size=5000, position=None, seq=1, ack=1, data=None, **outer):
         position = frag * 5000 if position is None else position
         body = self.eager(s, r, X_MEDIUM, length, seq, ack, MATCH, None, wide=True)

@@ -261,9 +261,15 @@ def extension(s):
             'longer x report': lambda n: n.x_report('a', 'b', state=60)}
     for what, send in good.items():
         s.after_connect(None, what, send)
+    for what, send, places in (('x medium', lambda n: n.x_medium('a', 'b'), (24, 30, 50, 60)),
+                               ('short x medium', lambda n: n.x_medium('a', 'b', length=2, size=2), (28, 57)),
+                               ('x data', lambda n: n.x_data('a', 'b'), (20, 38, 103))):
+        s.after_connect(None, what + ' with a checksum', lambda n, f=send: n.summed(f(n)))
+        for at in places:
+            s.after_connect('altered', f'{what} altered at {at}', lambda n, f=send, a=at: n.summed(f(n), a))
     for what, change in (('uneven', {'frag': 1, 'position': 4999, 'size': 10, 'length': 20000}),
                          ('beyond its message', {'size': 9001}), ('empty', {'size': 0}),
-                         ('33 fragments', {'size': 5000, 'length': 160001}), ('number 32', {'frag': 32, 'length': 262144}),
+                         ('more than 32768 bytes', {'size': 32769, 'length': 40000}), ('33 fragments', {'size': 5000, 'length': 160001}), ('number 32', {'frag': 32, 'length': 262144}),
                          ('not full', {'frag': 1, 'size': 3999}), ('too long', {'length': 262145})):
         s.after_connect('malformed.fragment', f'x medium: {what}', lambda n, c=change: n.x_medium('a', 'b', **c))
     s.after_connect('malformed.length', 'x medium: cut', lambda n: n.x_medium('a', 'b', data=bytes(4999)))
