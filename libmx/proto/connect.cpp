@@ -205,8 +205,8 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
     partner->state = PartnerState::connected;
 }
 
-/// What we offer it, 0 when the extension is turned off; `theirs`: what we answer. Fragments are offered where
-/// they make frames longer, and to carry checksums.
+/// What we offer it, 0 when the extension is turned off; `theirs`: what we answer. Fragments are offered
+/// where they make frames longer, and to carry checksums.
 uint64_t Endpoint::own_offer(const Partner *to, uint64_t theirs) const
 {
     if (!context_.conf().extension)
@@ -266,7 +266,8 @@ void Endpoint::on_connect_request(const emx_msg &msg)
     reply.u.connect.is_reply = 1;
     reply.u.connect.number = msg.u.connect.number;
     // Who made no offer gets none: it is a stranger, or older.
-    reply.match = partner && agreed_version(own_offer(partner), msg.match) ? own_offer(partner, msg.match) : 0;
+    reply.match =
+        partner && agreed_version(own_offer(partner), msg.match) ? own_offer(partner, msg.match) : 0;
     reply.u.connect.status = key_fits ? EMX_CONNECT_OK : EMX_CONNECT_BAD_KEY;
     port_->send(reply, nullptr);
     if (!partner)
