@@ -132,6 +132,36 @@ TEST_CASE("fragments are as long as both links allow, where that makes fewer of 
     }
 }
 
+TEST_CASE("a peer's own dialect decides whether fragments of the extension are fewer")
+{
+    // Of 32768 bytes W makes 8 frames, N=9000 makes 4, as many as the extension.
+    for (const bool polled : {false, true}) {
+        const HostOptions n = frames_of(9014, polled, 'N'), w = frames_of(9014, polled, 'W');
+        Bench b(1, {n, n, w});
+        b.hosts[0]->boards[0]->pin(b.mac(2), 'W', 0);
+        std::vector<Player *> players;
+        for (uint32_t i = 0; i < 3; i++)
+            players.push_back(&b.start(i, 1 + i, "1"));
+        b.pass(ms);
+        for (uint32_t i : {1, 2}) {
+            CAPTURE(polled, i);
+            const auto there = b.connect(*players[0], b.mac(i), 1 + i);
+            const auto back = b.connect(*players[i], b.mac(0), 1);
+            b.pass(ms);
+            b.exchange(*players[0], there, *players[i], {3000, 5000, 20000, 32768});
+            b.exchange(*players[i], back, *players[0], {3000, 5000, 20000, 32768});
+            const uint64_t fragments = i == 1 ? 1 + 1 + 3 + 4 : 1, x_fragments = i == 1 ? 0 : 1 + 3 + 4;
+            for (auto [counter, wanted] :
+                 {std::pair{EMX_CNT_RX_MEDIUM, fragments}, std::pair{EMX_CNT_TX_MEDIUM, fragments},
+                  std::pair{EMX_CNT_RX_X_MEDIUM, x_fragments}, std::pair{EMX_CNT_TX_X_MEDIUM, x_fragments}}) {
+                CAPTURE(counter);
+                CHECK(Talk::count(*players[i], counter) == wanted);
+            }
+        }
+        CHECK(b.network.violation() == "");
+    }
+}
+
 TEST_CASE("who has no fragments, or did not agree, is sent those of the dialect")
 {
     HostOptions without = frames_of(9014);

@@ -382,7 +382,11 @@ function layout.read(p, tvb, s, visit)
     end
     local body = body_of(p.type, s.dialect)
     if tvb:captured_len() < 2 + body then
-        return p.bytes < 16 + body and problems or nil -- then it is too short by the first rule
+        if p.bytes >= 16 + body then return nil end
+        if p.bytes >= 60 then -- else the first rule says so
+            problem("malformed.short", string.format("%d bytes, at least %d", p.bytes, 16 + body))
+        end
+        return problems
     end
     read_rows(p, tvb, rows_of(p.type, s.dialect), visit)
     if p.type == 36 then read_rows(p, tvb, p.is_reply == 0 and connect_request or connect_reply, visit) end

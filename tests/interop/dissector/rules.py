@@ -261,18 +261,20 @@ def extension(s):
             'longer x report': lambda n: n.x_report('a', 'b', state=60)}
     for what, send in good.items():
         s.after_connect(None, what, send)
-    for what, send, places in (('x medium', lambda n: n.x_medium('a', 'b'), (24, 30, 50, 60)),
-                               ('short x medium', lambda n: n.x_medium('a', 'b', length=2, size=2), (28, 57)),
-                               ('x data', lambda n: n.x_data('a', 'b'), (20, 38, 103))):
-        s.after_connect(None, what + ' with a checksum', lambda n, f=send: n.summed(f(n)))
+    wanted = (lambda n: n.rndv('a', 'b', length=100000), lambda n: n.x_pull('b', 'a'))
+    for what, before, send, places in (('x medium', (), lambda n: n.x_medium('a', 'b'), (24, 30, 50, 60)),
+                                       ('short x medium', (), lambda n: n.x_medium('a', 'b', length=2, size=2), (28, 57)),
+                                       ('x data', wanted, lambda n: n.x_data('a', 'b'), (38, 103))):
+        s.after_connect(None, what + ' with a checksum', *before, lambda n, f=send: n.summed(f(n)))
         for at in places:
-            s.after_connect('altered', f'{what} altered at {at}', lambda n, f=send, a=at: n.summed(f(n), a))
+            s.after_connect('altered', f'{what} altered at {at}', *before, lambda n, f=send, a=at: n.summed(f(n), a))
     for what, change in (('uneven', {'frag': 1, 'position': 4999, 'size': 10, 'length': 20000}),
                          ('beyond its message', {'size': 9001}), ('empty', {'size': 0}),
                          ('more than 32768 bytes', {'size': 32769, 'length': 40000}), ('33 fragments', {'size': 5000, 'length': 160001}), ('number 32', {'frag': 32, 'length': 262144}),
                          ('not full', {'frag': 1, 'size': 3999}), ('too long', {'length': 262145})):
         s.after_connect('malformed.fragment', f'x medium: {what}', lambda n, c=change: n.x_medium('a', 'b', **c))
     s.after_connect('malformed.length', 'x medium: cut', lambda n: n.x_medium('a', 'b', data=bytes(4999)))
+    s.after_connect('malformed.short', 'x pull: cut', lambda n: n.x_pull('b', 'a')[:63])
     s.after_connect('malformed.length', 'x report: cut', lambda n: n.x_report('a', 'b', there=bytes(27)))
     for what, change in (('of nothing', {'total': 0}), ('unit', {'unit': 63}), ('first not wanted', {'want': b'\2'}),
                          ('nothing wanted', {'want': b''}), ('behind the end', {'first': 4}),
