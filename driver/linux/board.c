@@ -521,7 +521,7 @@ static void change_mtu(struct emx_board *board, const struct net_device *dev)
 	if (dev->mtu < board->fw.sizes.payload_min)
 		pr_warn("%s: its MTU of %u is below %u now: long messages fail\n", dev->name,
 			dev->mtu, board->fw.sizes.payload_min);
-	else if (dev->mtu < board->mtu && in_use(board))
+	else if (dev->mtu < board->mtu && emx_board_in_use(board))
 		pr_warn("%s: its MTU fell from %u to %u: large messages of open endpoints fail\n",
 			dev->name, board->mtu, dev->mtu);
 	board->mtu = dev->mtu;
