@@ -182,6 +182,24 @@ Dialect dialect_n(uint32_t size)
     return {true, fragment, 32, size - 32, 32, size};
 }
 
+std::vector<uint32_t> boundaries(const Dialect &d, uint32_t threshold)
+{
+    constexpr uint32_t longest = 1u << 24;
+    std::vector<uint32_t> at{32, 128, threshold, 32768, 65536, 1u << 20, longest};
+    for (uint32_t k : {1u, 2u, 7u, 8u, 31u, 32u})
+        at.push_back(k * d.fragment);
+    for (uint32_t k : {1u, 2u, d.block, 2 * d.block, 4 * d.block, 5 * d.block})
+        at.push_back(k * d.reply);
+    std::vector<uint32_t> all{0, 1};
+    for (uint32_t a : at)
+        for (uint32_t b : {a - 1, a, a + 1})
+            if (b <= longest)
+                all.push_back(b);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+}
+
 Bytes write(const Dialect &d, const Packet &p, const Writing &how)
 {
     size_t name = p.type == host_reply ? p.name.size() + 1 : 0;

@@ -54,6 +54,10 @@ Dialect dialect_w();
 /// Dialect N with that configured size.
 Dialect dialect_n(uint32_t size);
 
+/// Every bound of section 5, and one beside it on each side, up to 16 MiB, in order. `threshold`: above it
+/// messages are large.
+std::vector<uint32_t> boundaries(const Dialect &dialect, uint32_t threshold);
+
 /// The fields of all packets. Which of them a type has, section 4 says.
 struct Packet {
     uint64_t dst = 0, src = 0;

@@ -8,24 +8,6 @@ namespace emx::model {
 
 namespace {
 
-/// Every bound of section 5, and one beside it on each side.
-std::vector<uint32_t> boundaries(const Dialect &d, uint32_t threshold)
-{
-    std::vector<uint32_t> at{32, 128, threshold, 32768, 65536, 1u << 20, 1u << 24};
-    for (uint32_t k : {1u, 2u, 7u, 8u, 31u, 32u})
-        at.push_back(k * d.fragment);
-    for (uint32_t k : {1u, 2u, d.block, 2 * d.block, 4 * d.block, 5 * d.block})
-        at.push_back(k * d.reply);
-    std::vector<uint32_t> all{0, 1};
-    for (uint32_t a : at)
-        for (uint32_t b : {a - 1, a, a + 1})
-            if (b <= 1u << 24)
-                all.push_back(b);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    return all;
-}
-
 constexpr struct {
     char letter;
     uint32_t size;
@@ -39,6 +21,10 @@ Plan::Plan(uint64_t s) : seed(s)
     auto &d = dialects[seed % 3];
     letter = d.letter;
     size = d.size;
+    // Sizes that somebody may configure: the smallest, the largest, and those where fragments change (5.2).
+    static constexpr uint32_t others[] = {256, 2000, 4144, 4145, 8239, 8240, 65535};
+    if (seed % 9 == 2)
+        size = others[seed / 9 % std::size(others)];
     dialect = letter == 'W' ? dialect_w() : dialect_n(size);
     host.dialect = letter;
     host.dialect_mtu = size;
