@@ -30,6 +30,12 @@ bool Endpoint::knows(Address to) const
     return it != partners_.end() && it->second.message_session != no_session;
 }
 
+uint32_t Endpoint::session_of(Address whom) const
+{
+    auto it = partners_.find(whom);
+    return it == partners_.end() ? no_session : it->second.message_session;
+}
+
 bool Endpoint::was_asked_by(Address from) const
 {
     auto it = partners_.find(from);

@@ -10,7 +10,15 @@
 namespace emx::model {
 
 /// How something ended.
-enum class End { good, refused, reset, bad_key, failed };
+enum class End {
+    good,
+    refused, ///< nobody has that endpoint open
+    impossible, ///< nor could have
+    stale, ///< it is not the one that was connected
+    reset,
+    bad_key,
+    failed
+};
 
 /// A remote endpoint.
 struct Address {
@@ -33,6 +41,14 @@ struct Receive {
     uint64_t match, mask;
     uint32_t length;
     std::function<void(const Received &)> done;
+    const void *token = nullptr; ///< the application's, to take it back
+};
+
+/// A message that nothing was posted for.
+struct Unexpected {
+    Address from;
+    uint64_t match;
+    uint32_t length;
 };
 
 class Endpoint {
@@ -49,6 +65,14 @@ public:
     void send(Address to, uint64_t match, Bytes data, bool synchronous,
               std::function<void(End, uint32_t taken)> done);
     void post(Receive receive);
+    /// Takes back a receive that waits for a message; false: it has one.
+    bool withdraw(const void *token);
+    /// The first message that such a receive would get.
+    std::optional<Unexpected> look(uint64_t match, uint64_t mask) const;
+    /// Of the partner, as messages to it carry it; no_session before a connect.
+    uint32_t session_of(Address whom) const;
+    /// Large messages that are sent and not done.
+    size_t large_under_way() const { return large_.size(); }
     /// One stay inside the library.
     void progress();
     /// When the next one would have something to do.

@@ -55,6 +55,11 @@ Host::Peer *Host::by_mac(uint64_t mac)
     return it == peers_.end() ? nullptr : &*it;
 }
 
+bool Host::has_peer(uint64_t mac) const
+{
+    return std::any_of(peers_.begin(), peers_.end(), [mac](const Peer &p) { return p.mac == mac; });
+}
+
 uint16_t Host::index_of(uint64_t mac) const
 {
     for (const Peer &p : peers_)

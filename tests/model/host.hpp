@@ -72,6 +72,7 @@ public:
     void add_peer(uint64_t mac, uint16_t index, const std::string &name);
     /// The peer table is made anew: other index, no name, and what the peer had told is forgotten.
     void reload_peer(uint64_t mac, uint16_t index);
+    bool has_peer(uint64_t mac) const;
     Endpoint &open(uint8_t number, uint32_t key);
     void close(uint8_t number);
     Endpoint *endpoint(uint8_t number);

@@ -101,11 +101,12 @@ void Endpoint::on_nack(const Packet &p, Partner &partner)
         return;
     if (!host_.may_be_refused)
         throw Violation("wire.md 11.2: a live message or connect is refused, which kills the application");
+    End why = p.reason == 1 ? End::impossible : p.reason == 3 ? End::stale : End::refused;
     if (it == partner.unacked.end()) {
         auto done = std::move(partner.connects.front().done);
         partner.connects.pop_front();
         if (done)
-            callbacks_.push_back([done = std::move(done)] { done(End::refused); });
+            callbacks_.push_back([done = std::move(done), why] { done(why); });
         return;
     }
     auto done = std::move(it->done);
@@ -117,7 +118,7 @@ void Endpoint::on_nack(const Packet &p, Partner &partner)
     }
     partner.unacked.erase(it);
     if (done)
-        callbacks_.push_back([done = std::move(done)] { done(End::refused, 0); });
+        callbacks_.push_back([done = std::move(done), why] { done(why, 0); });
 }
 
 /// A number names one message for good: repeats must say the same.
@@ -255,6 +256,19 @@ void Endpoint::post(Receive receive)
     unexpected_.erase(it);
     message->receive = std::move(receive);
     matched(message);
+}
+
+bool Endpoint::withdraw(const void *token)
+{
+    return std::erase_if(receives_, [token](const Receive &r) { return r.token == token; }) > 0;
+}
+
+std::optional<Unexpected> Endpoint::look(uint64_t match, uint64_t mask) const
+{
+    for (const IncomingPtr &m : unexpected_)
+        if ((m->first.match & mask) == match)
+            return Unexpected{m->from, m->first.match, m->first.length};
+    return std::nullopt;
 }
 
 void Endpoint::matched(const IncomingPtr &message)
