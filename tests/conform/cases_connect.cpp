@@ -7,7 +7,7 @@ namespace {
 
 size_t other(const Rank &r) { return static_cast<size_t>(1 - r.id); }
 
-CONFORM(connect_again_is_the_same_partner, 2, any)
+CONFORM(connect_again_is_the_same_partner, 2, foreign)
 {
     Net net = open_net(r);
     mx_endpoint_addr_t first = net.to[other(r)];
@@ -30,7 +30,7 @@ CONFORM(connect_again_is_the_same_partner, 2, any)
     r.barrier();
 }
 
-CONFORM(context_of_the_address_is_seen_through_a_receive, 2, any)
+CONFORM(context_of_the_address_is_seen_through_a_receive, 2, foreign)
 {
     Net net = open_net(r);
     int mark = 0;
@@ -45,7 +45,7 @@ CONFORM(context_of_the_address_is_seen_through_a_receive, 2, any)
     r.barrier();
 }
 
-CONFORM(connect_to_a_closed_endpoint_fails_at_once, 2, any)
+CONFORM(connect_to_a_closed_endpoint_fails_at_once, 2, foreign)
 {
     Net net = open_net(r, false);
     double start = r.now_ms();
@@ -55,7 +55,7 @@ CONFORM(connect_to_a_closed_endpoint_fails_at_once, 2, any)
     r.barrier();
 }
 
-CONFORM(connect_with_the_wrong_key, 2, any)
+CONFORM(connect_with_the_wrong_key, 2, foreign)
 {
     Net net = open_net(r, false);
     mx_endpoint_addr_t a;
@@ -69,7 +69,7 @@ CONFORM(connect_with_the_wrong_key, 2, any)
     r.barrier();
 }
 
-CONFORM(connect_to_an_impossible_number, 2, any)
+CONFORM(connect_to_an_impossible_number, 2, foreign)
 {
     Net net = open_net(r, false);
     mx_endpoint_addr_t a;
@@ -90,7 +90,7 @@ CONFORM(connect_to_an_unknown_nic, 1, any)
     CHECK(r.now_ms() - start < 100);
 }
 
-CONFORM(connect_times_out, 2, apart)
+CONFORM(connect_times_out, 2, apart | foreign)
 {
     Net net = open_net(r, false);
     if (r.id == 0)
@@ -139,7 +139,7 @@ CONFORM(everybody_connects_to_everybody_at_once, 4, any)
     r.barrier();
 }
 
-CONFORM(iconnect_status, 2, any)
+CONFORM(iconnect_status, 2, foreign)
 {
     Net net = open_net(r, false);
     int mark = 0;
@@ -167,7 +167,7 @@ CONFORM(iconnect_status, 2, any)
     r.barrier();
 }
 
-CONFORM(iconnect_can_be_cancelled, 2, apart)
+CONFORM(iconnect_can_be_cancelled, 2, apart | foreign_second)
 {
     Net net = open_net(r, false);
     if (r.id == 0)
@@ -191,7 +191,7 @@ CONFORM(iconnect_can_be_cancelled, 2, apart)
     r.barrier();
 }
 
-CONFORM(a_computing_peer_answers_connects, 2, any)
+CONFORM(a_computing_peer_answers_connects, 2, foreign)
 {
     Net net = open_net(r, false);
     if (r.id == 1) {
@@ -224,7 +224,7 @@ CONFORM(disconnect_own_zero_and_dead_addresses, 2, any)
     r.barrier();
 }
 
-CONFORM(disconnect_fails_what_is_pending, 2, any)
+CONFORM(disconnect_fails_what_is_pending, 2, foreign_second)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data(100000);
@@ -277,7 +277,7 @@ CONFORM(disconnect_keeps_posted_receives_and_drops_unexpected, 2, any)
     r.barrier();
 }
 
-CONFORM(reply_without_connecting_back, 2, any)
+CONFORM(reply_without_connecting_back, 2, foreign)
 {
     Net net = open_net(r, false);
     char c = 0;

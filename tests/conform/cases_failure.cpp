@@ -49,7 +49,7 @@ CONFORM(a_killed_peer_closes_an_idle_rendezvous, 2, any)
     CHECK_EQ(finish(r, net.ep, large, 60000).code, MX_STATUS_ENDPOINT_CLOSED);
 }
 
-CONFORM(a_reopened_endpoint_is_another_session, 2, any)
+CONFORM(a_reopened_endpoint_is_another_session, 2, foreign)
 {
     Net net = open_net(r);
     char c = 0;
@@ -81,7 +81,7 @@ CONFORM(a_reopened_endpoint_is_another_session, 2, any)
     r.barrier();
 }
 
-CONFORM(a_connect_outlives_the_news_of_another_session, 2, any)
+CONFORM(a_connect_outlives_the_news_of_another_session, 2, foreign)
 {
     // Both connect at once: the one that stayed learns of the other's new life while its own connect,
     // which the new life is to answer, is under way; with messages for the old life pending, and without.
@@ -108,7 +108,7 @@ CONFORM(a_connect_outlives_the_news_of_another_session, 2, any)
     }
 }
 
-CONFORM(a_new_session_fails_what_went_to_the_old_one, 2, any)
+CONFORM(a_new_session_fails_what_went_to_the_old_one, 2, foreign)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data(100000);
@@ -132,7 +132,7 @@ CONFORM(a_new_session_fails_what_went_to_the_old_one, 2, any)
     r.barrier();
 }
 
-CONFORM(a_frozen_peer_is_not_reported_early, 2, any)
+CONFORM(a_frozen_peer_is_not_reported_early, 2, foreign)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data = pattern(1, 50000), room(50000);
@@ -156,7 +156,7 @@ CONFORM(a_frozen_peer_is_not_reported_early, 2, any)
     r.barrier();
 }
 
-CONFORM(a_computing_peer_keeps_receiving, 2, any)
+CONFORM(a_computing_peer_keeps_receiving, 2, foreign)
 {
     // The receiver is away with a large receive posted: the data moves all the same.
     Net net = open_net(r);
@@ -181,7 +181,7 @@ CONFORM(a_computing_peer_keeps_receiving, 2, any)
     r.barrier();
 }
 
-CONFORM(an_away_sender_keeps_sending, 2, any)
+CONFORM(an_away_sender_keeps_sending, 2, foreign)
 {
     Net net = open_net(r);
     const uint32_t size = 1 << 20;
@@ -201,7 +201,7 @@ CONFORM(an_away_sender_keeps_sending, 2, any)
     r.barrier();
 }
 
-CONFORM(request_timeout_is_at_least_half_a_second, 2, apart)
+CONFORM(request_timeout_is_at_least_half_a_second, 2, apart | foreign_second)
 {
     Net net = open_net(r);
     if (r.id == 0) {
@@ -235,7 +235,7 @@ CONFORM(request_timeout_leaves_receives_alone, 1, any)
     CHECK_EQ(result, 1u);
 }
 
-CONFORM(a_short_cut_is_healed, 2, apart)
+CONFORM(a_short_cut_is_healed, 2, apart | foreign)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data = pattern(1, 300000), room(300000);
@@ -256,7 +256,7 @@ CONFORM(a_short_cut_is_healed, 2, apart)
     r.barrier();
 }
 
-CONFORM(exit_without_close_closes, 2, real)
+CONFORM(exit_without_close_closes, 2, real | foreign_first)
 {
     Net net = open_net(r);
     if (r.id == 1) {
@@ -268,7 +268,7 @@ CONFORM(exit_without_close_closes, 2, real)
     CHECK_EQ(finish(r, net.ep, q).code, MX_STATUS_ENDPOINT_CLOSED);
 }
 
-CONFORM(a_receive_under_way_fails_when_the_sender_dies, 2, apart)
+CONFORM(a_receive_under_way_fails_when_the_sender_dies, 2, apart | foreign_first)
 {
     Net net = open_net(r);
     const uint32_t size = 8 << 20;

@@ -31,7 +31,7 @@ mx_unexp_handler_action_t handler(void *context, mx_endpoint_addr_t source, uint
     return seen->act ? seen->act(match, length, data) : MX_RECV_CONTINUE;
 }
 
-CONFORM(handler_is_called_once_per_message, 2, any)
+CONFORM(handler_is_called_once_per_message, 2, foreign_first)
 {
     Net net = open_net(r);
     const uint32_t sizes[] = {0, 32, 128, 129, 1024, 32768, 32769, 200000};
@@ -70,7 +70,7 @@ CONFORM(handler_is_called_once_per_message, 2, any)
     r.barrier();
 }
 
-CONFORM(handler_does_not_see_expected_or_earlier_messages, 2, any)
+CONFORM(handler_does_not_see_expected_or_earlier_messages, 2, foreign_first)
 {
     Net net = open_net(r);
     char c = 0;
@@ -98,7 +98,7 @@ CONFORM(handler_does_not_see_expected_or_earlier_messages, 2, any)
     r.barrier();
 }
 
-CONFORM(handler_posts_the_receive, 2, any)
+CONFORM(handler_posts_the_receive, 2, foreign_first)
 {
     Net net = open_net(r);
     const uint32_t sizes[] = {0, 20, 1000, 32768, 100000};
@@ -140,7 +140,7 @@ CONFORM(handler_posts_the_receive, 2, any)
     r.barrier();
 }
 
-CONFORM(handler_consumes, 2, any)
+CONFORM(handler_consumes, 2, foreign_first)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data = pattern(1, 100000);
@@ -182,7 +182,7 @@ CONFORM(handler_consumes, 2, any)
     r.barrier();
 }
 
-CONFORM(handler_replies, 2, any)
+CONFORM(handler_replies, 2, foreign_first)
 {
     Net net = open_net(r);
     uint64_t v = 0;
@@ -218,7 +218,7 @@ CONFORM(handler_replies, 2, any)
     r.barrier();
 }
 
-CONFORM(handler_may_not_block_or_close, 2, any)
+CONFORM(handler_may_not_block_or_close, 2, foreign_first)
 {
     Net net = open_net(r);
     char c;
@@ -258,7 +258,7 @@ CONFORM(handler_may_not_block_or_close, 2, any)
     r.barrier();
 }
 
-CONFORM(handler_disconnects, 2, any)
+CONFORM(handler_disconnects, 2, foreign_first)
 {
     Net net = open_net(r);
     if (r.id == 0) {
@@ -285,7 +285,7 @@ CONFORM(handler_disconnects, 2, any)
     r.barrier();
 }
 
-CONFORM(handler_that_answers_nonsense_continues, 2, any)
+CONFORM(handler_that_answers_nonsense_continues, 2, foreign_first)
 {
     Net net = open_net(r);
     if (r.id == 0) {

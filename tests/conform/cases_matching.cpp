@@ -26,10 +26,10 @@ void two_receives(Rank &r, bool wild_first)
     r.barrier();
 }
 
-CONFORM(posting_order_wild_first, 2, any) { two_receives(r, true); }
-CONFORM(posting_order_specific_first, 2, any) { two_receives(r, false); }
+CONFORM(posting_order_wild_first, 2, foreign) { two_receives(r, true); }
+CONFORM(posting_order_specific_first, 2, foreign) { two_receives(r, false); }
 
-CONFORM(a_mask_compares_only_its_bits, 2, any)
+CONFORM(a_mask_compares_only_its_bits, 2, foreign)
 {
     Net net = open_net(r);
     const uint64_t infos[] = {0x8000000000000000ull, 1, 0x00ff000000000000ull, 0xffffffffffffffffull, 0};
@@ -67,7 +67,7 @@ CONFORM(info_outside_the_mask_is_refused, 1, any)
     CHECK_EQ(mx_probe(ep, 10, 3, 1, &s, &result), MX_BAD_MATCH_MASK);
 }
 
-CONFORM(client_encodings_match, 2, any)
+CONFORM(client_encodings_match, 2, foreign)
 {
     // Open MPI's MTL: 16 bits of context, 16 of source, 32 of tag; a wild tag keeps bit 31.
     Net net = open_net(r);
@@ -91,7 +91,7 @@ CONFORM(client_encodings_match, 2, any)
     r.barrier();
 }
 
-CONFORM(probe_sees_and_leaves, 2, any)
+CONFORM(probe_sees_and_leaves, 2, foreign)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data = pattern(5, 100000), room(100000);
@@ -124,7 +124,7 @@ CONFORM(probe_sees_and_leaves, 2, any)
     r.barrier();
 }
 
-CONFORM(probe_does_not_see_matched_messages, 2, any)
+CONFORM(probe_does_not_see_matched_messages, 2, foreign)
 {
     Net net = open_net(r);
     std::vector<uint8_t> room(100000);
@@ -247,7 +247,7 @@ CONFORM(sources_are_told_by_bits_only, 3, any)
 }
 
 /// Programs put data into a receive that they forgot, and tell by another message that it is there.
-CONFORM(a_message_tells_that_earlier_eager_ones_are_here, 2, any)
+CONFORM(a_message_tells_that_earlier_eager_ones_are_here, 2, foreign)
 {
     Net net = open_net(r);
     const uint64_t rounds = 40;

@@ -14,7 +14,7 @@ std::vector<uint32_t> boundary_sizes(const Rank &r)
             f + 1, 2 * f, 2 * f + 1, 32767, 32768, 32769, 65536, 100000, 262145, 1 << 20};
 }
 
-CONFORM(every_size_class_arrives_unaltered, 2, any)
+CONFORM(every_size_class_arrives_unaltered, 2, foreign)
 {
     Net net = open_net(r);
     for (uint32_t length : boundary_sizes(r)) {
@@ -36,7 +36,7 @@ CONFORM(every_size_class_arrives_unaltered, 2, any)
     r.barrier();
 }
 
-CONFORM(unexpected_messages_keep_their_order, 2, any)
+CONFORM(unexpected_messages_keep_their_order, 2, foreign)
 {
     Net net = open_net(r);
     const uint32_t sizes[] = {0, 32, 128, 4096, 32768, 32769, 1 << 20, 1, 129};
@@ -63,7 +63,7 @@ CONFORM(unexpected_messages_keep_their_order, 2, any)
     r.barrier();
 }
 
-CONFORM(posted_receives_take_messages_in_order, 2, any)
+CONFORM(posted_receives_take_messages_in_order, 2, foreign)
 {
     Net net = open_net(r);
     const uint32_t sizes[] = {1 << 20, 0, 32769, 128, 4096, 32768, 33, 100000, 5};
@@ -90,7 +90,7 @@ CONFORM(posted_receives_take_messages_in_order, 2, any)
     r.barrier();
 }
 
-CONFORM(send_status_fields, 2, any)
+CONFORM(send_status_fields, 2, foreign)
 {
     Net net = open_net(r);
     int mark = 0;
@@ -114,7 +114,7 @@ CONFORM(send_status_fields, 2, any)
     r.barrier();
 }
 
-CONFORM(truncated_receives, 2, any)
+CONFORM(truncated_receives, 2, foreign)
 {
     Net net = open_net(r);
     for (uint32_t length : {20u, 100u, 5000u, 32768u, 32769u, 200000u}) {
@@ -145,7 +145,7 @@ CONFORM(truncated_receives, 2, any)
     r.barrier();
 }
 
-CONFORM(truncated_synchronous_send_tells_the_sender, 2, any)
+CONFORM(truncated_synchronous_send_tells_the_sender, 2, foreign)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data = pattern(1, 100), room(100);
@@ -162,7 +162,7 @@ CONFORM(truncated_synchronous_send_tells_the_sender, 2, any)
     r.barrier();
 }
 
-CONFORM(empty_receive_of_a_full_message, 2, any)
+CONFORM(empty_receive_of_a_full_message, 2, foreign)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data(40000);
@@ -186,7 +186,7 @@ CONFORM(empty_receive_of_a_full_message, 2, any)
     r.barrier();
 }
 
-CONFORM(synchronous_send_waits_for_the_match, 2, any)
+CONFORM(synchronous_send_waits_for_the_match, 2, foreign)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data = pattern(2, 100000), room(100000);
@@ -210,7 +210,7 @@ CONFORM(synchronous_send_waits_for_the_match, 2, any)
     r.barrier();
 }
 
-CONFORM(buffered_sends_may_be_overwritten_at_once, 2, any)
+CONFORM(buffered_sends_may_be_overwritten_at_once, 2, foreign)
 {
     Net net = open_net(r);
     if (r.id == 0) {
@@ -238,7 +238,7 @@ CONFORM(buffered_sends_may_be_overwritten_at_once, 2, any)
     r.barrier();
 }
 
-CONFORM(eager_sends_complete_without_a_receiver, 2, any)
+CONFORM(eager_sends_complete_without_a_receiver, 2, foreign)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data = pattern(1, 32768), room(32768);
@@ -256,7 +256,7 @@ CONFORM(eager_sends_complete_without_a_receiver, 2, any)
     r.barrier();
 }
 
-CONFORM(segments_gather_and_scatter, 2, any)
+CONFORM(segments_gather_and_scatter, 2, foreign)
 {
     Net net = open_net(r);
     // 256 segments with zero-length holes, some of them without memory.
@@ -312,7 +312,7 @@ CONFORM(segment_list_errors, 1, any)
     CHECK_EQ(result, 0u); // nothing was posted
 }
 
-CONFORM(no_request_pointer_forgets_the_send, 2, any)
+CONFORM(no_request_pointer_forgets_the_send, 2, foreign)
 {
     Net net = open_net(r);
     if (r.id == 0) {
@@ -330,7 +330,7 @@ CONFORM(no_request_pointer_forgets_the_send, 2, any)
     r.barrier();
 }
 
-CONFORM(both_send_large_at_once, 2, any)
+CONFORM(both_send_large_at_once, 2, foreign)
 {
     Net net = open_net(r);
     const uint32_t size = 1 << 20;
@@ -343,7 +343,7 @@ CONFORM(both_send_large_at_once, 2, any)
     r.barrier();
 }
 
-CONFORM(more_large_messages_than_windows, 2, any)
+CONFORM(more_large_messages_than_windows, 2, foreign)
 {
     Net net = open_net(r);
     const size_t count = 300; // a frame names 256 of them
@@ -390,7 +390,7 @@ CONFORM(nothing_waits_behind_messages_that_nobody_receives, 2, any)
     r.barrier();
 }
 
-CONFORM(more_synchronous_messages_than_window_names, 2, any)
+CONFORM(more_synchronous_messages_than_window_names, 2, foreign)
 {
     Net net = open_net(r);
     const uint64_t count = 4500; // id and tag tell 4096 windows apart
@@ -410,7 +410,7 @@ CONFORM(more_synchronous_messages_than_window_names, 2, any)
     r.barrier();
 }
 
-CONFORM(many_small_messages_both_ways, 2, any)
+CONFORM(many_small_messages_both_ways, 2, foreign)
 {
     Net net = open_net(r);
     const uint64_t count = 3000; // past several windows and ack rounds
@@ -430,7 +430,7 @@ CONFORM(many_small_messages_both_ways, 2, any)
     r.barrier();
 }
 
-CONFORM(a_flood_waits_for_an_absent_receiver, 2, any)
+CONFORM(a_flood_waits_for_an_absent_receiver, 2, foreign)
 {
     Net net = open_net(r);
     const uint64_t count = 2000;

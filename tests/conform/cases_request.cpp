@@ -52,7 +52,7 @@ CONFORM(waits_time_out, 1, any)
     CHECK_EQ(cancelled, 1u);
 }
 
-CONFORM(peek_gives_the_oldest_until_it_is_reaped, 2, any)
+CONFORM(peek_gives_the_oldest_until_it_is_reaped, 2, foreign)
 {
     Net net = open_net(r);
     if (r.id == 0) {
@@ -92,7 +92,7 @@ CONFORM(peek_gives_the_oldest_until_it_is_reaped, 2, any)
     r.barrier();
 }
 
-CONFORM(test_any_covers_sends, 2, any)
+CONFORM(test_any_covers_sends, 2, foreign)
 {
     Net net = open_net(r);
     if (r.id == 0) {
@@ -130,7 +130,7 @@ CONFORM(test_any_covers_sends, 2, any)
     r.barrier();
 }
 
-CONFORM(completions_come_in_order, 2, any)
+CONFORM(completions_come_in_order, 2, foreign)
 {
     Net net = open_net(r);
     const uint64_t order[] = {4, 0, 3, 1, 2};
@@ -154,7 +154,7 @@ CONFORM(completions_come_in_order, 2, any)
     r.barrier();
 }
 
-CONFORM(copies_of_a_handle_work, 2, any)
+CONFORM(copies_of_a_handle_work, 2, foreign)
 {
     Net net = open_net(r);
     uint32_t value = 0;
@@ -205,7 +205,7 @@ CONFORM(context_of_a_pending_request, 1, any)
     CHECK_EQ(mx_cancel(ep, &q, &result), MX_SUCCESS);
 }
 
-CONFORM(cancel_an_unmatched_receive, 2, any)
+CONFORM(cancel_an_unmatched_receive, 2, foreign)
 {
     Net net = open_net(r);
     char a = 0, b = 0;
@@ -230,7 +230,7 @@ CONFORM(cancel_an_unmatched_receive, 2, any)
     r.barrier();
 }
 
-CONFORM(cancel_comes_too_late, 2, any)
+CONFORM(cancel_comes_too_late, 2, foreign)
 {
     Net net = open_net(r);
     char a = 0;
@@ -253,7 +253,7 @@ CONFORM(cancel_comes_too_late, 2, any)
     r.barrier();
 }
 
-CONFORM(cancel_of_a_send_is_refused, 2, any)
+CONFORM(cancel_of_a_send_is_refused, 2, foreign)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data = pattern(1, 50000);
@@ -272,7 +272,7 @@ CONFORM(cancel_of_a_send_is_refused, 2, any)
     r.barrier();
 }
 
-CONFORM(forgotten_requests_still_happen, 2, any)
+CONFORM(forgotten_requests_still_happen, 2, foreign)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data = pattern(1, 100000), room(100000);

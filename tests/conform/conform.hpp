@@ -26,6 +26,9 @@ enum Tag : unsigned {
     big = 16, ///< takes gigabytes or minutes: only with --big
     two_boards = 32, ///< hosts have two boards
     together = 64, ///< needs the ranks on one host
+    foreign_first = 128, ///< rank 0 may be the model peer (tests/model), which has less of the interface
+    foreign_second = 256, ///< rank 1 may be
+    foreign = foreign_first | foreign_second,
 };
 
 class Rank;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Conformance over the engine, or over the kernel module: every rank is a process, hosts are network
-// namespaces. Linked with the shared library only, as any MX program.
+// namespaces. Linked with the shared library only, as any MX program. In the columns that say so one rank
+// is the model peer of tests/model: that process is this program again, with the model's library before ours.
 #include "module.hpp"
 #include "netns.hpp"
 #include "report.hpp"
@@ -36,6 +37,7 @@ struct Config {
     int board_count;
     bool shared_memory = true; ///< between the processes of a host; else frames over its loopback interface
     bool always = true; ///< else under EMX_FULL=1, or asked for by its name
+    int model = -1; ///< which rank is the model peer; none
 };
 
 constexpr Config configs[] = {
@@ -47,7 +49,17 @@ constexpr Config configs[] = {
     {"N9000/2hosts", "eth0:N=9000", 9000, 8192, 2, 1},
     {"N1500/2hosts", "eth0:N=1500", 1500, 1452, 2, 1},
     {"2boards", "eth1:N=9000,eth0:N=9000", 9000, 8192, 2, 2}, // the order is the configuration's
+    {"model+W", "eth0:W", 9000, 4096, 2, 1, true, true, 0},
+    {"W+model", "eth0:W", 9000, 4096, 2, 1, true, true, 1},
+    {"model+N1500", "eth0:N=1500", 1500, 1452, 2, 1, true, true, 0},
+    {"N1500+model", "eth0:N=1500", 1500, 1452, 2, 1, true, true, 1},
+    {"model+N9000", "eth0:N=9000", 9000, 8192, 2, 1, true, false, 0},
+    {"N9000+model", "eth0:N=9000", 9000, 8192, 2, 1, true, false, 1},
 };
+
+constexpr const char *model_library = EMX_MODEL_LIBRARY; ///< empty where it is not built
+/// The model as a stranger that is no pleasure; its library works on while the program is away, as ours.
+constexpr const char *model_manner = "garbage,trailing,windows,offsets,odd,refusals,helper";
 
 /// Memory that the ranks of a case and the runner share. Ranks may die at any time, so there are no
 /// locks in it.
@@ -62,6 +74,7 @@ struct Shared {
 };
 
 Shared *shared;
+int shared_file; ///< for a rank that becomes another program
 
 void nap()
 {
@@ -187,6 +200,27 @@ const char *host_name(int host) { return host ? "conf-b" : "conf-a"; }
 
 void on_signal(int signal) { stop_signal = signal; }
 
+/// This program again, as that rank, on the model. Returns when it cannot.
+void become_model(const Case &c, const Config &config, int id)
+{
+    setenv("LD_PRELOAD", model_library, 1);
+    setenv("EMX_MODEL", model_manner, 1);
+    std::string numbers[] = {std::to_string(&c - cases().data()), std::to_string(&config - configs),
+                             std::to_string(id), std::to_string(shared_file)};
+    execl("/proc/self/exe", "conform_engine", "--rank", numbers[0].c_str(), numbers[1].c_str(),
+          numbers[2].c_str(), numbers[3].c_str(), nullptr);
+}
+
+[[noreturn]] void be_rank(const Case &c, const Config &config, int id)
+{
+    ProcessRank rank(c, config);
+    rank.id = id;
+    rank.n = c.ranks;
+    rank.run();
+    std::fflush(nullptr);
+    std::exit(0);
+}
+
 /// The child's side: into the namespace, under a host name of its own, then the case.
 [[noreturn]] void become_rank(const Case &c, const Config &config, const Lab &lab, int id)
 {
@@ -210,9 +244,20 @@ void on_signal(int signal) { stop_signal = signal; }
     setenv("EMX_BOARDS", config.boards, 1);
     if (!config.shared_memory)
         setenv("MX_DISABLE_SHMEM", "1", 1);
-    rank.run();
-    std::fflush(nullptr);
-    std::exit(0);
+    if (id == config.model) {
+        become_model(c, config, id);
+        rank.fail("", 0, std::string("cannot become the model peer: ") + std::strerror(errno));
+        shared->abandoned = true;
+        _exit(1);
+    }
+    be_rank(c, config, id);
+}
+
+/// Maps what the ranks of all processes share; nullptr when that cannot be.
+Shared *map_shared()
+{
+    void *memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, shared_file, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<Shared *>(memory);
 }
 
 /// Takes note of ranks that ended; how many are left.
@@ -282,6 +327,8 @@ bool exists_on(const Case &c, const Config &config)
 {
     if ((c.tags & simulated) || ((c.tags & two_boards) != 0) != (config.board_count == 2))
         return false;
+    if (config.model >= 0)
+        return c.tags & (config.model ? foreign_second : foreign_first);
     if (c.tags & together) // they ask which way the messages take
         return config.hosts == 1 && config.shared_memory;
     if (c.tags & big) // one run takes minutes
@@ -292,7 +339,7 @@ bool exists_on(const Case &c, const Config &config)
 bool wanted(const Config &config, const Options &o)
 {
     if (o.config.empty())
-        return config.always || o.big;
+        return (config.always || o.big) && (config.model < 0 || (*model_library && o.device != "kernel"));
     return std::string(config.name).find(o.config) != std::string::npos;
 }
 
@@ -303,7 +350,7 @@ bool make_lab(Lab &lab, const Config &config, const Options &o, std::string &err
     if (o.device != "kernel")
         return true;
     for (int host = 0; host < 2; host++)
-        if (!attach_boards(lab.path(host), host_name(host), config.boards, error))
+        if (host != config.model && !attach_boards(lab.path(host), host_name(host), config.boards, error))
             return false;
     return true;
 }
@@ -349,6 +396,14 @@ int run_all(const Options &o)
 int main(int argc, char **argv)
 {
     using namespace emx::conform;
+    if (argc == 6 && !std::strcmp(argv[1], "--rank")) {
+        shared_file = std::atoi(argv[5]);
+        shared = map_shared();
+        if (shared)
+            be_rank(cases().at(static_cast<size_t>(std::atoi(argv[2]))), configs[std::atoi(argv[3])],
+                    std::atoi(argv[4]));
+        return 2;
+    }
     Options o = parse_options(argc, argv);
     if (o.list) {
         for (const Case &c : cases())
@@ -356,12 +411,12 @@ int main(int argc, char **argv)
                 std::printf("%s\n", c.name);
         return 0;
     }
-    void *memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-        std::perror("mmap");
+    // Not closed on exec: a rank may be this program again.
+    shared_file = memfd_create("conform", 0);
+    if (shared_file < 0 || ftruncate(shared_file, sizeof(Shared)) || !(shared = map_shared())) {
+        std::perror("memory that the ranks share");
         return 2;
     }
-    shared = static_cast<Shared *>(memory);
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     signal(SIGHUP, on_signal);
