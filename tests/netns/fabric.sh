@@ -1,0 +1,184 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Our stack and the model peer (tests/model) between namespaces, in real time: messages of every length at
+# which the protocol does something else, both ways, with and without loss, in each dialect; messages in
+# any order of matching; and a mixed fabric of five hosts on one network.
+#
+#   tests/netns/fabric.sh [-k PATTERN] [-s SEED]      only tests whose names match; of orders and lengths
+#
+# EMX_FULL=1 sends up to 16 MiB with loss, too.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/netlab.sh
+netlab_begin "$PWD/tests/netns/fabric.sh" "$@"
+build=${EMX_BUILD:-$PWD/build}/plain
+everybody=$build/tests/netns/everybody exchange=$build/tests/netns/exchange
+export EMX_OMXD=$build/tools/omxd/omxd
+passed=0 failed=0 pattern=. seed=1 PIDS=()
+while getopts k:s: option; do
+    case $option in
+    k) pattern=$OPTARG ;;
+    s) seed=$OPTARG ;;
+    *) sed -n '3,9s/^# \{0,1\}//p' tests/netns/fabric.sh >&2; exit 2 ;;
+    esac
+done
+rude=garbage,unpadded,trailing,windows,offsets,odd # all that a stranger may do and we had better not mind
+
+expect() { # expect NAME COMMAND...
+    local name=$1 began=$SECONDS
+    shift
+    grep -qE -- "$pattern" <<<"$name" || return
+    if "$@" >"$NETLAB_TMP/out" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok $name ($((SECONDS - began)) s): $(tr '\n' ';' <"$NETLAB_TMP/out")"
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name"
+        sed 's/^/    /' "$NETLAB_TMP/out"
+    fi
+}
+
+# rank HOST KIND MANNER COMMAND...: starts it in the background, on our stack (KIND is its boards) or, with
+# "model BOARD", on the model.
+rank() {
+    local host=$1 kind=$2 manner=$3 environment
+    shift 3
+    environment=("EMX_BOARDS=${kind#model }")
+    [ "$kind" = "${kind#model }" ] || environment+=("LD_PRELOAD=$build/tests/model/libmodel_mx.so" "EMX_MODEL=$manner")
+    netlab_bg "$host" "$NETLAB_TMP/rank$host" env "${environment[@]}" timeout 400 "$@"
+    PIDS[host]=$NETLAB_PID
+}
+
+# What the ranks said; whether all of them ended well.
+ended_well() {
+    local host status=0
+    for host in "${!PIDS[@]}"; do
+        wait "${PIDS[host]}" || status=1
+        sed "s/^/host $host: /" "$NETLAB_TMP/rank$host"
+    done
+    PIDS=()
+    return $status
+}
+
+meeting() {
+    rm -f "$NETLAB_TMP/meeting" && touch "$NETLAB_TMP/meeting"
+}
+
+# nothing_misjudged HOST...: our stack found nothing wrong with the frames of peers that keep to the rules; what
+# comes twice, late or for an endpoint that is gone is no fault of them.
+nothing_misjudged() {
+    local host harmless='repeated|outside the window|no such endpoint|not ready|stale|of no pull|no such partner|full'
+    for host in "$@"; do
+        netlab_in "$host" "$build/tools/omx_counters" >"$NETLAB_TMP/counters" || return
+        grep -q 'received' "$NETLAB_TMP/counters" || { echo "host $host has no counters"; return 1; }
+        grep 'drop: ' "$NETLAB_TMP/counters" | grep -vE "$harmless" && return 1
+    done
+    return 0
+}
+
+# both DIALECT MANNER LONGEST [SEED OF THE MODEL]: our stack on host 1, the model on host 2
+both() {
+    local hosts=("E@$(netlab_mac 1)" "$1@$(netlab_mac 2)")
+    meeting
+    rank 1 "eth0:$1" '' "$everybody" -r 0 -m "$NETLAB_TMP/meeting" -l "$3" -s "$seed" -t 300 "${hosts[@]}"
+    rank 2 "model eth0:$1" "$2" "$everybody" -r 1 -m "$NETLAB_TMP/meeting" -l "$3" -s "${4:-$seed}" -t 300 "${hosts[@]}"
+    ended_well
+}
+
+without_loss() { # without_loss DIALECT
+    both "$1" "$rude,offset=$((seed * 1371 % 4096))" $((1 << 24)) && nothing_misjudged 1
+}
+
+# with_loss DIALECT LONGEST: the model is no quicker to repeat than Open-MX is
+with_loss() {
+    local before1 before2
+    netlab_loss 1 20 && netlab_loss 2 20 || return
+    before1=$(netlab_lost 1) before2=$(netlab_lost 2)
+    both "$1" "$rude,offset=$((seed * 2113 % 4096))" "$2" || return
+    echo "lost $(($(netlab_lost 1) - before1)) and $(($(netlab_lost 2) - before2))"
+    [ "$(netlab_lost 1)" -gt "$before1" ] && [ "$(netlab_lost 2)" -gt "$before2" ]
+}
+
+in_any_order() { # in_any_order DIALECT MESSAGES
+    local arguments=(-m "$NETLAB_TMP/meeting" -n "$2" -e 4 -l 40 -s "$seed" -t 200)
+    meeting
+    rank 1 "eth0:$1" '' "$exchange" -r 0 -p "$(netlab_mac 2)" "${arguments[@]}"
+    rank 2 "model eth0:$1" "$rude" "$exchange" -r 1 -p "$(netlab_mac 1)" "${arguments[@]}"
+    ended_well
+}
+
+# Ranks that expect other messages than they get must say so.
+another_order() {
+    both "$1" "$rude" 40000 $((seed + 1)) >"$NETLAB_TMP/said" && return 1
+    grep -E 'instead of|differs' "$NETLAB_TMP/said"
+}
+
+# A frame that a careful sender does not send ends the model.
+bad_frame() {
+    meeting
+    rank 2 "model eth0:W" '' "$everybody" -r 1 -m "$NETLAB_TMP/meeting" "E@$(netlab_mac 1)" "W@$(netlab_mac 2)"
+    local end=$((SECONDS + 20))
+    while kill -0 "${PIDS[2]}" 2>/dev/null && [ $SECONDS -lt $end ]; do
+        netlab_in 1 python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+s.bind(("eth0", 0))
+s.send(bytes.fromhex((sys.argv[1] + sys.argv[2]).replace(":", "") + "86df" + "ffff" + "25") + bytes(43))' \
+            "$(netlab_mac 2)" "$(netlab_mac 1)"
+    done
+    wait "${PIDS[2]}"
+    local status=$?
+    PIDS=()
+    cat "$NETLAB_TMP/rank2"
+    [ $status = 90 ] && grep -q '^model peer: ' "$NETLAB_TMP/rank2"
+}
+
+# Hosts 1 and 2 are models of dialect W, 3 is one of dialect N, 4 and 5 have our stack with a board for each.
+second_boards() {
+    local i ns
+    for i in 4 5; do
+        ns=${NETLAB_NS[i]}
+        ip link add "q$i" netns "$NETLAB_SWITCH" mtu 9000 type veth peer name "${NETLAB_PREFIX}f" netns "$ns" mtu 9000 &&
+            ip -n "$NETLAB_SWITCH" link set "q$i" master br0 up &&
+            ip -n "$ns" link set "${NETLAB_PREFIX}f" name eth1 address "$(second_mac $i)" mtu 9000 up || return
+    done
+}
+
+second_mac() {
+    netlab_mac $((100 + $1))
+}
+
+all_to_all() { # all_to_all MANNER LONGEST [OPTION OF everybody]...
+    local manner=$1 arguments=(-m "$NETLAB_TMP/meeting" -l "$2" -s "$seed" -t 300) hosts i
+    shift 2
+    hosts=("W@$(netlab_mac 1)" "W@$(netlab_mac 2)" "N=1500@$(netlab_mac 3)" "E@$(netlab_mac 4)/$(second_mac 4)"
+           "E@$(netlab_mac 5)/$(second_mac 5)")
+    meeting
+    for i in 1 2; do
+        rank $i "model eth0:W" "$manner" "$everybody" -r $((i - 1)) "${arguments[@]}" "$@" "${hosts[@]}"
+    done
+    rank 3 "model eth0:N=1500" "$manner" "$everybody" -r 2 "${arguments[@]}" "$@" "${hosts[@]}"
+    for i in 4 5; do
+        rank $i "eth0:W,eth1:N=1500" '' "$everybody" -r $((i - 1)) "${arguments[@]}" "$@" "${hosts[@]}"
+    done
+    ended_well
+}
+
+for config in 9000:W 1500:N=1500 9000:N=9000; do
+    dialect=${config#*:} longest=$((1 << 20))
+    [ "$dialect" = N=1500 ] && longest=$((1 << 18)) # a lost frame costs a block of 32, and Open-MX a second
+    [ -z "${EMX_FULL:-}" ] || longest=$((1 << 24))
+    netlab_make 2 "${config%%:*}" || exit 1
+    expect "every length, $dialect" without_loss "$dialect"
+    expect "any order, $dialect" in_any_order "$dialect" 2000
+    expect "another order is noticed, $dialect" another_order "$dialect"
+    [ "$dialect" != W ] || expect "a bad frame is noticed" bad_frame
+    expect "every length, $dialect, 20 of 1000 frames lost" with_loss "$dialect" $longest
+    expect "any order, $dialect, 20 of 1000 frames lost" in_any_order "$dialect" 1000
+    netlab_remove 2>/dev/null
+done
+netlab_make 5 9000 && second_boards || exit 1
+expect "mixed fabric, strangers that keep to themselves" all_to_all "$rude" $((1 << 20)) --strangers-apart
+expect "mixed fabric, all to all" all_to_all windows,offsets $((1 << 20))
+expect "mixed fabric, nothing is misjudged" nothing_misjudged 4 5
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" = 0 ]
