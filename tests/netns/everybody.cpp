@@ -4,9 +4,8 @@
 //
 //   everybody --rank N --meeting FILE [--longest BYTES] [--seed N] [--patience SECONDS] HOST...
 //
-// HOST, one for each rank: E@MAC[/MAC], a host of our stack with its board 0, and board 1 for hosts of
-// dialect N if it has one; W@MAC or N=SIZE@MAC, a stranger of that dialect. Strangers of two dialects have
-// only the short messages in common.
+// HOST, one for each rank: E@MAC, a host of our stack, which speaks to each as that one does; W@MAC or
+// N=SIZE@MAC, a stranger of that dialect. Strangers of two dialects have only the short messages in common.
 #include "../../tools/cli.hpp"
 #include "../../tools/omx_perf/payload.hpp"
 #include "../model/frame.hpp"
@@ -51,28 +50,21 @@ void check(mx_return_t code, const char *what)
 struct Host {
     bool ours = false;
     uint32_t size = 0; ///< of dialect N; 0: W
-    uint64_t boards[2] = {};
-    /// Which board speaks with that one.
-    uint32_t board_for(const Host &other) const
-    {
-        return ours && boards[1] && !other.ours && other.size ? 1 : 0;
-    }
+    uint64_t nic = 0;
 };
 
 Host read_host(const std::string &text)
 {
     Host host;
-    const size_t at = text.find('@'), slash = text.find('/');
+    const size_t at = text.find('@');
     const std::string kind = text.substr(0, at);
     host.ours = kind == "E";
     if (kind.rfind("N=", 0) == 0)
         host.size = static_cast<uint32_t>(cli::parse_number("a size of dialect N", kind.substr(2), 65535));
-    if (at != std::string::npos) {
-        host.boards[0] = cli::parse_mac(text.substr(at + 1, slash - at - 1));
-        host.boards[1] = slash == std::string::npos ? 0 : cli::parse_mac(text.substr(slash + 1));
-    }
-    if (host.boards[0] == 0 || (!host.ours && !host.size && kind != "W"))
-        throw Failure("\"" + text + "\": a host is E@MAC[/MAC], W@MAC or N=SIZE@MAC");
+    if (at != std::string::npos)
+        host.nic = cli::parse_mac(text.substr(at + 1));
+    if (host.nic == 0 || (!host.ours && !host.size && kind != "W"))
+        throw Failure("\"" + text + "\": a host is E@MAC, W@MAC or N=SIZE@MAC");
     return host;
 }
 
@@ -104,7 +96,6 @@ struct Slot {
 
 /// What this process says to another one, and hears from it.
 struct Pair {
-    uint32_t board = 0;
     mx_endpoint_addr_t address{};
     std::vector<uint32_t> out, in; ///< lengths
     uint32_t next_out = 0, next_in = 0, sent = 0, received = 0;
@@ -118,15 +109,9 @@ public:
           meeting_(options.meeting, options.rank, static_cast<uint32_t>(hosts_.size())),
           deadline_(Clock::now() + std::chrono::seconds(options.patience))
     {
-        for (uint32_t board = 0; board < 2; board++)
-            if (mine().boards[board]) {
-                endpoints_.emplace_back();
-                check(mx_open_endpoint(board, number, key, nullptr, 0, &endpoints_.back()),
-                      "mx_open_endpoint");
-            }
+        check(mx_open_endpoint(0, number, key, nullptr, 0, &endpoint_), "mx_open_endpoint");
         for (uint32_t peer = 0; peer < hosts_.size(); peer++) {
             Pair &p = pairs_.emplace_back();
-            p.board = mine().board_for(hosts_[peer]);
             p.out = lengths_between(o_, hosts_, o_.rank, peer);
             p.in = lengths_between(o_, hosts_, peer, o_.rank);
         }
@@ -142,8 +127,7 @@ public:
         meeting_.meet([this] { pump(); });
         for (const auto end = Clock::now() + echo_time; Clock::now() < end;)
             pump();
-        for (mx_endpoint_t endpoint : endpoints_)
-            check_silence(endpoint);
+        check_silence();
         meeting_.meet([this] { pump(); });
         meeting_.end();
     }
@@ -159,7 +143,6 @@ public:
     }
 
 private:
-    const Host &mine() const { return hosts_[o_.rank]; }
     bool speaks_with(uint32_t peer) const { return !pairs_[peer].out.empty(); }
     uint64_t label(uint32_t from, uint32_t to) const { return uint64_t{from} << 48 | uint64_t{to} << 32; }
 
@@ -169,9 +152,8 @@ private:
         for (uint32_t peer = 0; peer < hosts_.size(); peer++) {
             if (!speaks_with(peer))
                 continue;
-            const uint64_t nic = hosts_[peer].boards[hosts_[peer].board_for(mine())];
             mx_request_t request = nullptr;
-            check(mx_iconnect(endpoints_[pairs_[peer].board], nic, number, key, peer, nullptr, &request),
+            check(mx_iconnect(endpoint_, hosts_[peer].nic, number, key, peer, nullptr, &request),
                   "mx_iconnect");
             connecting_++;
         }
@@ -183,7 +165,7 @@ private:
     void pump();
     void take(const mx_status_t &status);
     void take_received(const Slot &slot, const mx_status_t &status);
-    void check_silence(mx_endpoint_t endpoint);
+    void check_silence();
     Slot *slot(uint32_t peer, uint32_t message, bool receives, uint32_t length)
     {
         slots_.push_back({peer, message, receives, std::vector<std::byte>(length)});
@@ -201,12 +183,11 @@ private:
     const std::vector<Host> hosts_;
     Meeting meeting_;
     Clock::time_point deadline_;
-    std::vector<mx_endpoint_t> endpoints_; ///< by board
+    mx_endpoint_t endpoint_ = nullptr;
     std::vector<Pair> pairs_; ///< by rank
     std::list<Slot> slots_;
     uint32_t connecting_ = 0;
     bool talking_ = false;
-    size_t turn_ = 0;
     uint64_t bytes_ = 0;
 };
 
@@ -221,7 +202,7 @@ void Everybody::post_sends(uint32_t peer)
         mx_segment_t segment{s->bytes.data(), length};
         mx_request_t request = nullptr;
         auto send = p.next_out % synchronous_every == 0 ? mx_issend : mx_isend;
-        check(send(endpoints_[p.board], &segment, 1, p.address, match, s, &request), "send");
+        check(send(endpoint_, &segment, 1, p.address, match, s, &request), "send");
     }
 }
 
@@ -233,8 +214,7 @@ void Everybody::post_receives(uint32_t peer)
         Slot *s = slot(peer, p.next_in, true, p.in[p.next_in] + 1); // a longer one is no whole one
         mx_segment_t segment{s->bytes.data(), static_cast<uint32_t>(s->bytes.size())};
         mx_request_t request = nullptr;
-        check(mx_irecv(endpoints_[p.board], &segment, 1, label(peer, o_.rank), pair_mask, s, &request),
-              "mx_irecv");
+        check(mx_irecv(endpoint_, &segment, 1, label(peer, o_.rank), pair_mask, s, &request), "mx_irecv");
     }
 }
 
@@ -283,27 +263,26 @@ void Everybody::pump()
         post_receives(peer);
         post_sends(peer);
     }
-    for (mx_endpoint_t endpoint : endpoints_)
-        for (uint32_t result = 1; result; found |= result) {
-            mx_status_t status;
-            check(mx_test_any(endpoint, 0, 0, &status, &result), "mx_test_any");
-            if (result)
-                take(status);
-        }
+    for (uint32_t result = 1; result; found |= result) {
+        mx_status_t status;
+        check(mx_test_any(endpoint_, 0, 0, &status, &result), "mx_test_any");
+        if (result)
+            take(status);
+    }
     if (!found) {
         mx_request_t request;
         uint32_t result;
-        check(mx_peek(endpoints_[turn_++ % endpoints_.size()], 1, &request, &result), "mx_peek");
+        check(mx_peek(endpoint_, 1, &request, &result), "mx_peek");
     }
     if (Clock::now() >= deadline_)
         throw Failure("not done in " + std::to_string(o_.patience) + " s:" + state());
 }
 
-void Everybody::check_silence(mx_endpoint_t endpoint)
+void Everybody::check_silence()
 {
     mx_status_t status;
     uint32_t result = 0;
-    check(mx_iprobe(endpoint, 0, 0, &status, &result), "mx_iprobe");
+    check(mx_iprobe(endpoint_, 0, 0, &status, &result), "mx_iprobe");
     if (result)
         throw Failure("a message that nobody sent, or a second time: " +
                       std::to_string(status.match_info & 0xffffffff) + " of rank " +
