@@ -97,6 +97,8 @@ public:
         bytes = current_->tp_len == current_->tp_snaplen ? current_->tp_snaplen : 0;
         return reinterpret_cast<const std::byte *>(current_) + current_->tp_mac;
     }
+    /// How many bytes of it are there.
+    uint32_t kept() const { return current_->tp_snaplen; }
     /// Asks for what the next frame will be in: its first lines beside the status word's. Another processor
     /// writes them before the word, so that this fetch and the writer's last steps go on together.
     void expect() const

@@ -87,6 +87,8 @@ private:
     bool is_stray(const emx_msg &msg) const;
     [[gnu::cold]] bool is_stray(const PacketRing &ring, const std::byte *frame, uint32_t bytes) const;
     [[gnu::noinline]] const emx_msg *serve(PacketRing &ring, const std::byte *frame);
+    [[gnu::cold, gnu::noinline]] bool fits_slot(const PacketRing &ring, const std::byte *frame,
+                                                uint32_t bytes);
     [[gnu::cold, gnu::noinline]] const emx_msg *drop(PacketRing &ring, int reason);
     bool give(fw_pkt &pkt, fw_fx &fx, int &more);
     [[gnu::cold, gnu::noinline]] bool introduce(fw_pkt &pkt, fw_fx &fx, int &more);

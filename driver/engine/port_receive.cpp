@@ -80,7 +80,7 @@ const emx_msg *EnginePort::take(PacketRing &ring)
         __builtin_prefetch(frame + 2 * cache_line);
     }
     const int reason = fw_check_for(&board_, &ring == &lo_ ? 0 : board_.mac, frame, bytes, &pkt_);
-    if (reason != 0) [[unlikely]]
+    if (reason != 0 && !fits_slot(ring, frame, bytes)) [[unlikely]]
         return drop(ring, is_stray(ring, frame, bytes) ? 0
                           : bytes == 0                 ? int{EMX_CNT_DROP_OVERSIZE}
                                                        : reason);
@@ -94,6 +94,13 @@ const emx_msg *EnginePort::take(PacketRing &ring)
         return serve(ring, frame);
     held_ = &ring;
     return current_ = &fx_.u.msg;
+}
+
+/// Whether all that a frame longer than its slot states is there, and right: any number of bytes may follow.
+bool EnginePort::fits_slot(const PacketRing &ring, const std::byte *frame, uint32_t bytes)
+{
+    return bytes == 0 &&
+           fw_check_for(&board_, &ring == &lo_ ? 0 : board_.mac, frame, ring.kept(), &pkt_) == 0;
 }
 
 /// The same of a frame that failed the core's checks, as far as an unfiltered ring is asked: not ours to

@@ -67,10 +67,13 @@ Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep
 Partner *Endpoint::renew_partner(Partner *old)
 {
     Partner *partner = add_partner(old->peer, old->nic_id, old->remote_ep);
-    // After giving up, other session bits make leftovers recognisable (8.6); when only the peer restarted,
-    // we go on counting, since it adopts whatever we advertise (7.6).
-    partner->rx_match =
-        old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE ? seq::next_session(old->rx_match) : old->rx_match;
+    // When only the peer restarted we go on counting, since it adopts whatever we advertise (7.6). After
+    // giving up or disconnecting, other session bits tell a peer of ours to count anew. A stranger that has
+    // not given up, too, keeps its numbers and drops all that bears other bits (8.1, 8.6): it gets what it
+    // counts with, unless it may hold messages of the old life, whose numbers new ones would get.
+    const bool settled = !old->offer && old->tx_oldest == old->tx_next;
+    const bool anew = old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE && !settled;
+    partner->rx_match = anew ? seq::next_session(old->rx_match) : old->rx_match;
     partner->rx_done = partner->rx_acked = partner->rx_match;
     partner->connect_number = old->connect_number;
     partner->ack_counter_tx = old->ack_counter_tx;

@@ -133,6 +133,7 @@ void write_truc(const Packet &p, const Writer &w)
     w.put(14, 2, p.ack);
     w.put(16, 4, p.session);
     w.put(20, 4, p.counter);
+    w.put(24, 2, p.ack);
 }
 
 void write_small_types(const Packet &p, const Writer &w)

@@ -451,7 +451,7 @@ mx_return_t mx_irecv(mx_endpoint_t endpoint, mx_segment_t *segments, uint32_t co
                 r.status.msg_length = m.length;
                 scatter(m.data, r.segments);
                 complete(handle, m.good ? MX_STATUS_SUCCESS : MX_STATUS_ENDPOINT_UNREACHABLE,
-                         static_cast<uint32_t>(m.data.size()));
+                         m.good ? static_cast<uint32_t>(m.data.size()) : 0);
             },
             handle});
     return MX_SUCCESS;

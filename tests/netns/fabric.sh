@@ -21,7 +21,8 @@ while getopts k:s: option; do
     *) sed -n '3,9s/^# \{0,1\}//p' tests/netns/fabric.sh >&2; exit 2 ;;
     esac
 done
-rude=garbage,unpadded,trailing,windows,offsets,odd # all that a stranger may do and we had better not mind
+# All that a stranger may do and we had better not mind. Frames without padding are not among it: no wire delivers them.
+rude=garbage,trailing,windows,offsets,odd
 
 expect() { # expect NAME COMMAND...
     local name=$1 began=$SECONDS
@@ -48,11 +49,19 @@ rank() {
     PIDS[host]=$NETLAB_PID
 }
 
-# What the ranks said; whether all of them ended well.
+# What the ranks said; whether all of them ended well. When one did not, the others wait for it in vain.
 ended_well() {
-    local host status=0
+    local host ended status=0 left=("${PIDS[@]}")
+    while [ ${#left[@]} -gt 0 ]; do
+        if ! wait -n -p ended "${left[@]}"; then
+            [ $status != 0 ] || kill "${left[@]}" 2>/dev/null
+            status=1
+        fi
+        for host in "${!left[@]}"; do
+            [ "${left[host]}" != "$ended" ] || unset "left[$host]"
+        done
+    done
     for host in "${!PIDS[@]}"; do
-        wait "${PIDS[host]}" || status=1
         sed "s/^/host $host: /" "$NETLAB_TMP/rank$host"
     done
     PIDS=()
