@@ -68,6 +68,9 @@ Host read_host(const std::string &text)
     return host;
 }
 
+/// We speak to each as it does.
+bool speak_alike(const Host &a, const Host &b) { return a.ours || b.ours || a.size == b.size; }
+
 /// Lengths of what `from` sends to `to`, in the order in which it does.
 std::vector<uint32_t> lengths_between(const Options &o, const std::vector<Host> &hosts, uint32_t from,
                                       uint32_t to)
@@ -79,7 +82,7 @@ std::vector<uint32_t> lengths_between(const Options &o, const std::vector<Host> 
     const uint32_t size = a.ours ? b.size : a.size;
     std::vector<uint32_t> all =
         model::boundaries(size ? model::dialect_n(size) : model::dialect_w(), eager_max);
-    const uint32_t longest = strangers && a.size != b.size ? short_max : o.longest;
+    const uint32_t longest = speak_alike(a, b) ? o.longest : short_max;
     std::erase_if(all, [longest](uint32_t length) { return length > longest; });
     Rng rng(uint64_t{o.seed} << 32 | from << 8 | to);
     for (size_t i = all.size(); i > 1; i--)
@@ -98,6 +101,7 @@ struct Slot {
 struct Pair {
     mx_endpoint_addr_t address{};
     std::vector<uint32_t> out, in; ///< lengths
+    bool of_one_dialect = true; ///< else no message may be pulled
     uint32_t next_out = 0, next_in = 0, sent = 0, received = 0;
     bool done() const { return sent == out.size() && received == in.size(); }
 };
@@ -112,6 +116,7 @@ public:
         check(mx_open_endpoint(0, number, key, nullptr, 0, &endpoint_), "mx_open_endpoint");
         for (uint32_t peer = 0; peer < hosts_.size(); peer++) {
             Pair &p = pairs_.emplace_back();
+            p.of_one_dialect = speak_alike(hosts_[o_.rank], hosts_[peer]);
             p.out = lengths_between(o_, hosts_, o_.rank, peer);
             p.in = lengths_between(o_, hosts_, peer, o_.rank);
         }
@@ -201,7 +206,7 @@ void Everybody::post_sends(uint32_t peer)
         perf::fill(s->bytes.data(), length, match);
         mx_segment_t segment{s->bytes.data(), length};
         mx_request_t request = nullptr;
-        auto send = p.next_out % synchronous_every == 0 ? mx_issend : mx_isend;
+        auto send = p.of_one_dialect && p.next_out % synchronous_every == 0 ? mx_issend : mx_isend;
         check(send(endpoint_, &segment, 1, p.address, match, s, &request), "send");
     }
 }
