@@ -51,15 +51,15 @@ rank() {
 
 # What the ranks said; whether all of them ended well. When one did not, the others wait for it in vain.
 ended_well() {
-    local host ended status=0 left=("${PIDS[@]}")
-    while [ ${#left[@]} -gt 0 ]; do
-        if ! wait -n -p ended "${left[@]}"; then
-            [ $status != 0 ] || kill "${left[@]}" 2>/dev/null
-            status=1
-        fi
-        for host in "${!left[@]}"; do
-            [ "${left[host]}" != "$ended" ] || unset "left[$host]"
-        done
+    local host ended=some status=0
+    # It knows not those that ended before it was called, but the other "wait" does.
+    while [ $status = 0 ] && [ -n "$ended" ]; do
+        ended=''
+        wait -n -p ended "${PIDS[@]}" 2>/dev/null || [ -z "$ended" ] || status=1
+    done
+    [ $status = 0 ] || kill "${PIDS[@]}" 2>/dev/null
+    for host in "${!PIDS[@]}"; do
+        wait "${PIDS[host]}" || status=1
     done
     for host in "${!PIDS[@]}"; do
         sed "s/^/host $host: /" "$NETLAB_TMP/rank$host"
