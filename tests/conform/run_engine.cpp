@@ -205,6 +205,7 @@ void become_model(const Case &c, const Config &config, int id)
 {
     setenv("LD_PRELOAD", model_library, 1);
     setenv("EMX_MODEL", model_manner, 1);
+    fcntl(shared_file, F_SETFD, 0);
     std::string numbers[] = {std::to_string(&c - cases().data()), std::to_string(&config - configs),
                              std::to_string(id), std::to_string(shared_file)};
     execl("/proc/self/exe", "conform_engine", "--rank", numbers[0].c_str(), numbers[1].c_str(),
@@ -411,8 +412,7 @@ int main(int argc, char **argv)
                 std::printf("%s\n", c.name);
         return 0;
     }
-    // Not closed on exec: a rank may be this program again.
-    shared_file = memfd_create("conform", 0);
+    shared_file = memfd_create("conform", MFD_CLOEXEC);
     if (shared_file < 0 || ftruncate(shared_file, sizeof(Shared)) || !(shared = map_shared())) {
         std::perror("memory that the ranks share");
         return 2;
