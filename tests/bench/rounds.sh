@@ -31,7 +31,7 @@ bench_config() {
     BENCH_SIZE=0
     [ "$BENCH_DIALECT" = W ] || BENCH_SIZE=${BENCH_DIALECT#N=}
     export EMX_BOARDS=eth0:$BENCH_DIALECT EMX_OMXD=$BENCH_BUILD/tools/omxd/omxd
-    netlab_make 2 "$mtu"
+    NETLAB_DIALECTS=$BENCH_DIALECT netlab_make 2 "$mtu"
 }
 
 # Ends the boards' agents and the hosts, so that another configuration may follow.
@@ -45,6 +45,7 @@ bench_config_end() {
     for ns in "${NETLAB_NS[@]}"; do
         ip netns del "$ns"
     done
+    netlab_unwatch
     NETLAB_NS=()
 }
 

@@ -58,11 +58,21 @@ void Report::add(const Case &c, const std::string &column, Outcome outcome, cons
     (outcome == Outcome::passed ? passed_ : outcome == Outcome::failed ? failed_ : skipped_)++;
     if (outcome == Outcome::skipped)
         skips_.push_back(std::string(c.name) + " [" + column + "]: " + detail);
-    if (outcome == Outcome::failed) {
-        failures_.push_back(std::string(c.name) + " [" + column + "]\n" + detail);
-        std::printf("FAILED %s", (failures_.back() + (detail.ends_with('\n') ? "" : "\n")).c_str());
-        std::fflush(stdout);
-    }
+    if (outcome == Outcome::failed)
+        fail(std::string(c.name) + " [" + column + "]", detail);
+}
+
+void Report::add(const std::string &column, const std::string &detail)
+{
+    failed_++;
+    fail("[" + column + "]", detail);
+}
+
+void Report::fail(const std::string &what, const std::string &detail)
+{
+    failures_.push_back(what + "\n" + detail);
+    std::printf("FAILED %s", (failures_.back() + (detail.ends_with('\n') ? "" : "\n")).c_str());
+    std::fflush(stdout);
 }
 
 int Report::print() const

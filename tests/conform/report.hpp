@@ -35,10 +35,13 @@ public:
     /// `detail` tells what failed, or why it was skipped. A case that makes no sense in a column is not
     /// added: its cell stays empty.
     void add(const Case &c, const std::string &column, Outcome outcome, const std::string &detail);
+    /// What is wrong with a whole column: counts as a failed case.
+    void add(const std::string &column, const std::string &detail);
     /// Prints the table, the skipped ones, the failures and the totals; the exit status.
     int print() const;
 
 private:
+    void fail(const std::string &what, const std::string &detail);
     struct Row {
         const Case *c;
         std::map<std::string, Outcome> cells;

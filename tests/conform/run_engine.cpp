@@ -6,6 +6,8 @@
 #include "netns.hpp"
 #include "report.hpp"
 
+#include <tests/watch/watcher.hpp>
+
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -344,6 +346,14 @@ bool wanted(const Config &config, const Options &o)
     return std::string(config.name).find(o.config) != std::string::npos;
 }
 
+/// "N=9000" of "eth1:N=9000,eth0:N=9000".
+std::string dialect_of(const Config &config)
+{
+    const std::string boards = config.boards;
+    const size_t begin = boards.find(':') + 1;
+    return boards.substr(begin, boards.find(',') - begin);
+}
+
 bool make_lab(Lab &lab, const Config &config, const Options &o, std::string &error)
 {
     if (!lab.make(config.mtu, config.board_count, error))
@@ -373,6 +383,9 @@ int run_all(const Options &o)
             std::fprintf(stderr, "conform_engine: %s\n", error.c_str());
             return 2;
         }
+        watch::Watcher watcher({lab.path(0), lab.path(1)}, {dialect_of(config)});
+        if (config.model >= 0) // it does what strangers may and we do not
+            watcher.foreign(static_cast<unsigned>(config.model));
         for (const Case &c : cases()) {
             if (!o.chosen(c) || !exists_on(c, config))
                 continue;
@@ -387,6 +400,9 @@ int run_all(const Options &o)
             std::string failures = run_case(c, config, lab, o.patience);
             report.add(c, config.name, failures.empty() ? Outcome::passed : Outcome::failed, failures);
         }
+        const std::string forbidden = watcher.finish();
+        if (!forbidden.empty())
+            report.add(config.name, forbidden);
     }
     return report.print();
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A replay against the engine and its board agent in a network namespace; the peer's frames come
-// from a raw socket in another one.
+// A replay against the engine and its board agent in a network namespace, or, with EMX_DEVICE=kernel, against
+// the kernel module's board there; the peer's frames come from a raw socket in another one.
 #include "link.hpp"
 
 #include <emx/wire.h>
+#include <tests/conform/module.hpp>
 #include <tests/netns/two_hosts.hpp>
-#include <tests/sim/wirecheck.hpp>
+#include <tests/watch/wirecheck.hpp>
 
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -63,11 +64,15 @@ public:
     {
         hosts_.run(our_host, "ip link set eth0 address " + mac_text(names.mac));
         hosts_.run(peer_host, "ip link set eth0 address " + mac_text(names.peer_mac));
+        hosts_.foreign(peer_host);
         hosts_.enter(peer_host);
         wire_ = open_wire();
         wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
         fw_sizes_w(&sizes_);
         ::setenv("EMX_BOARDS", "eth0:W", 1);
+        const char *device = std::getenv("EMX_DEVICE");
+        if (device && std::string(device) == "kernel")
+            attach();
     }
 
     uint64_t now() const override
@@ -99,6 +104,8 @@ public:
     std::string violation() const override { return checker_.violation(); }
 
 private:
+    void attach() const;
+    std::string host_name() const { return names_.name.substr(0, names_.name.find(':')); }
     void become_host();
     void wake() { (void)::eventfd_write(wake_.get(), 1); }
     void serve_due();
@@ -111,18 +118,27 @@ private:
     test::TwoHosts hosts_{mtu};
     Fd wire_, wake_;
     fw_sizes sizes_{};
-    sim::WireChecker checker_;
+    watch::WireChecker checker_;
     std::multimap<uint64_t, std::function<void()>> due_;
     std::condition_variable greeted_;
     bool greeting_ = false, asked_ = false, answered_ = false; ///< introduce()
     std::atomic<bool> ended_{false};
 };
 
+/// Our host's interface becomes a board of the module, as an administrator would have it; it ends with the
+/// interface.
+void EngineLink::attach() const
+{
+    std::string error;
+    if (!conform::attach_boards(hosts_.path(our_host), host_name(), "eth0:W", error))
+        throw std::runtime_error(error);
+}
+
 /// The application's thread moves to our host, and its agent will be told the host's name.
 void EngineLink::become_host()
 {
     hosts_.enter(our_host);
-    const std::string host = names_.name.substr(0, names_.name.find(':'));
+    const std::string host = host_name();
     if (::unshare(CLONE_NEWUTS) != 0 || ::sethostname(host.data(), host.size()) != 0)
         throw std::runtime_error(std::string("cannot take a host name: ") + std::strerror(errno));
 }

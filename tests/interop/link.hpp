@@ -45,7 +45,8 @@ public:
     /// name, and the peer tells index 1, as captured hosts had done long before.
     virtual void introduce() = 0;
 
-    /// True when a board agent sends queries of its own; else the hosts know each other from the start.
+    /// True when a board agent, or the module in its place, sends queries of its own; else the hosts know
+    /// each other from the start.
     virtual bool has_agent() const = 0;
     /// How long a pause of the captured exchange may take here, and how long to look for frames that
     /// nobody expects, nanoseconds.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The captures of a real MXoE peer, played against our stack in both places: on a simulated host, and,
-// linked with another link.hpp, on the engine.
+// linked with another link.hpp, on the engine and on the kernel module.
 #include "replay.hpp"
 
 #include <catch2/catch.hpp>

@@ -11,6 +11,8 @@ arguments=("$PWD/tests/mpi/refusals.sh" "$@")
 build=$(cd "${1:-${EMX_BUILD:-build}/plain}" && pwd) && mpilab_transport mx "$build" && [ -x "$build/tests/bench/mpi_perf" ] ||
     { echo "needs a build with libopenmpi-dev installed: apt-get install libopenmpi-dev openmpi-bin"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 netlab_begin "${arguments[@]}"
+# shellcheck disable=SC2034 # read by netlab_make
+NETLAB_WATCH=$build/tests/watch/wirewatch NETLAB_DIALECTS="N=9000 W"
 mpilab_make 3 1 9000 N=9000 "$build" || exit 1
 passed=0 failed=0
 program=("$build/tests/bench/mpi_perf" -t 1 barrier)

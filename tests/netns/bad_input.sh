@@ -397,7 +397,7 @@ interface_vanishes() {
 }
 
 # shellcheck disable=SC2034 # read by netlab_make
-NETLAB_NAMES="node1 node2"
+NETLAB_NAMES="node1 node2" NETLAB_WATCH=$plain/tests/watch/wirewatch NETLAB_DIALECTS=N=1500
 netlab_make 2 1500 || exit 1
 bad_boards
 bad_commands

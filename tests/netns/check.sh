@@ -192,7 +192,8 @@ nonsense() {
 }
 
 # shellcheck disable=SC2034 # read by netlab_make
-NETLAB_NAMES="node1 node2 node3"
+NETLAB_NAMES="node1 node2 node3" NETLAB_WATCH=${tools%/*}/tests/watch/wirewatch \
+    NETLAB_DIALECTS="W N=9000 N=1500 N=8999" NETLAB_WATCH_OPTIONS="--spare 255"
 netlab_make 3 9000 || exit 1
 good_paths
 nonsense
@@ -203,6 +204,7 @@ narrow_interface
 losses
 nobody
 unprivileged
+netlab_unwatch # who speaks for two boards at a time is not judged
 two_of_one_address
 stop_agents
 echo "$passed passed, $failed failed, 0 skipped"

@@ -138,7 +138,8 @@ large_table() {
         grep -q ' far5000:0$' "$NETLAB_TMP/info"
 }
 
-export NETLAB_NAMES="node1 node2 node3"
+# shellcheck disable=SC2034 # read by netlab_make
+NETLAB_NAMES="node1 node2 node3" NETLAB_WATCH=${tools%/*}/tests/watch/wirewatch NETLAB_DIALECTS=N=1500
 netlab_make 3 1500 || exit 1
 expect "a first program reaches a host by its name" first_programs
 NETLAB_PID=''

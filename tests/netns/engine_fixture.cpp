@@ -61,6 +61,7 @@ std::unique_ptr<Device> open_device(const TwoHosts &hosts, int host, const std::
 
 Pair::Pair(const TwoHosts &hosts, const std::string &spec, int first_host, int second_host)
 {
+    hosts.distrust(); // there are messages, but no connects
     const int at[2] = {first_host, second_host};
     for (int side : {0, 1}) {
         devices_[side] = open_device(hosts, at[side], spec);

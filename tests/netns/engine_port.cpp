@@ -211,6 +211,7 @@ TEST_CASE("engine__an_unfiltered_ring_ignores_what_is_for_others", "[netns][engi
     hosts.enter(0);
     InterfaceFacts facts;
     REQUIRE(query_interface("eth0", facts));
+    hosts.foreign(0); // from now on the test sends from there, too
     const Fd raw = make_packet_socket(closed_filter(), nullptr);
     REQUIRE((raw && bind_packet_socket(raw.get(), facts.index)));
     const uint64_t own = pair.info(1).nic_id;

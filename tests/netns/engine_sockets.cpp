@@ -31,6 +31,7 @@ Fd bound_socket(const FilterProgram &filter, int interface)
 
 int index_of(const TwoHosts &hosts, int host)
 {
+    hosts.foreign(host); // the frames are the test's
     hosts.enter(host);
     InterfaceFacts facts;
     REQUIRE(query_interface("eth0", facts));

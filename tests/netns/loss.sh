@@ -12,6 +12,8 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/loss.sh" "$@"
 BENCH_BUILD=${EMX_BUILD:-$PWD/build}/plain
+# shellcheck disable=SC2034 # read by netlab_make
+NETLAB_WATCH=$BENCH_BUILD/tests/watch/wirewatch
 . tests/bench/rounds.sh
 exchange=${EMX_EXCHANGE:-$BENCH_BUILD/tests/netns/exchange}
 messages=10000 seeds=(1) configs=() rates=() large=40

@@ -44,7 +44,7 @@ time_limit=${EMX_NETPIPE_LIMIT:-100} # seconds for each of the runs
 passed=0 failed=0 clock=()
 
 make_hosts() {
-    NETLAB_NAMES="npa npb" netlab_make 2 9000 && netlab_boards N=9000 "$build"
+    NETLAB_NAMES="npa npb" NETLAB_WATCH=$build/tests/watch/wirewatch NETLAB_DIALECTS=N=9000 netlab_make 2 9000 && netlab_boards N=9000 "$build"
 }
 
 # pair PROGRAM LOG OPTION...: host npb waits, host npa transmits. Both must end well. NetPIPE measures a few bytes

@@ -77,7 +77,7 @@ needs() { # needs NAME SONAME [plain]
 }
 
 make_hosts() {
-    NETLAB_NAMES="olda oldb" netlab_make 2 9000 && netlab_boards N=9000 "$build"
+    NETLAB_NAMES="olda oldb" NETLAB_WATCH=$build/tests/watch/wirewatch NETLAB_DIALECTS=N=9000 netlab_make 2 9000 && netlab_boards N=9000 "$build"
 }
 
 # on HOST PROGRAM ARGUMENT: on our library, with every symbol looked up at the start.

@@ -10,6 +10,8 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/resends.sh" "$@"
 BENCH_BUILD=${EMX_BUILD:-$PWD/build}/plain
+# shellcheck disable=SC2034 # read by netlab_make
+NETLAB_WATCH=$BENCH_BUILD/tests/watch/wirewatch
 . tests/bench/rounds.sh
 sizes=0,64,1K,4K,8K,16K,32K,100K time=150 configs=() passed=0 failed=0
 [ -n "${EMX_FULL:-}" ] && time=2000

@@ -79,6 +79,7 @@ bool Victim::complete(mx_request_t &request, mx_status_t &status) const
 Stranger::Stranger(const TwoHosts &hosts, const fw_sizes &sizes, uint64_t mac, const Victim &victim)
     : sizes_(sizes), mac_(mac), victim_(victim)
 {
+    hosts.foreign(1);
     hosts.enter(1);
     socket_ = Fd(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket_ || !bind_packet_socket(socket_.get(), static_cast<int>(::if_nametoindex("eth0"))))

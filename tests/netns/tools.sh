@@ -128,7 +128,8 @@ server_killed() {
     [ $status = 255 ]
 }
 
-NETLAB_NAMES="node1 node2"
+# shellcheck disable=SC2034 # read by netlab_make
+NETLAB_NAMES="node1 node2" NETLAB_WATCH=${tools%/*}/tests/watch/wirewatch NETLAB_DIALECTS=N=9000
 netlab_make 2 9000 || exit 1
 for host in 1 2; do
     netlab_bg $host "$NETLAB_TMP/omxd$host" "$EMX_OMXD" --foreground --boards "$EMX_BOARDS"

@@ -167,6 +167,8 @@ executed() {
     [ $status = 0 ] && [ -z "$(ls -A "$NETLAB_TMP/empty")" ]
 }
 
+# shellcheck disable=SC2034 # read by netlab_make
+NETLAB_WATCH=${tools%/*}/tests/watch/wirewatch NETLAB_DIALECTS=N=9000
 netlab_make 2 9000 || exit 1
 expect "nothing is lost" exchange clean -S 64 -E 65 -N 300
 expect "and so it is told" judge clean clean

@@ -71,8 +71,14 @@ TwoHosts::TwoHosts(unsigned mtu) : mtu_(mtu), before_(current_namespace())
         host = current_namespace();
         shell("ip link set lo up");
     }
+    watcher_ = std::make_unique<watch::Watcher>(std::vector<std::string>{path(0), path(1)});
     join();
     enter(1);
+}
+
+std::string TwoHosts::path(int host) const
+{
+    return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(hosts_[host].get());
 }
 
 void TwoHosts::join() const
@@ -100,6 +106,9 @@ TwoHosts::~TwoHosts()
     } catch (const std::exception &error) {
         std::fprintf(stderr, "an agent of the test's hosts may still run: %s\n", error.what());
     }
+    const std::string verdict = watcher_->finish();
+    if (!verdict.empty())
+        watch::fail_in_the_end(verdict);
     ::setns(before_.get(), CLONE_NEWNET);
 }
 

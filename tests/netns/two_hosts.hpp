@@ -6,19 +6,23 @@
 #pragma once
 
 #include "driver/engine/fd.hpp"
+#include "tests/watch/watcher.hpp"
 
 #include <signal.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace emx::test {
 
 class TwoHosts {
 public:
-    /// Interface "eth0" on both, up, with that MTU. Throws std::runtime_error when it cannot be made.
+    /// Interface "eth0" on both, up, with that MTU. Throws std::runtime_error when it cannot be made. What
+    /// the hosts send is judged from the start, if EMX_WATCH names wirewatch.
     explicit TwoHosts(unsigned mtu = 9000);
-    /// Ends the agents of both hosts and goes back to the namespace of before.
+    /// Ends the agents of both hosts and goes back to the namespace of before. Where the hosts have sent what
+    /// they must not, the program fails in the end.
     ~TwoHosts();
     TwoHosts(const TwoHosts &) = delete;
     TwoHosts &operator=(const TwoHosts &) = delete;
@@ -29,6 +33,14 @@ public:
     void enter(int host) const;
     /// Runs a shell command on a host; throws when it fails.
     void run(int host, const std::string &command) const;
+    /// What a host sends from now on is not judged: the test sends from there, as others may.
+    void foreign(int host) const { watcher_->foreign(static_cast<unsigned>(host)); }
+    /// Frames with that source are not judged, wherever they come from.
+    void stranger(uint64_t mac) const { watcher_->stranger(mac); }
+    /// Tags and sessions are not judged: the test sends without having connected.
+    void distrust() const { watcher_->distrust(); }
+    /// A path by which other processes find the host's network namespace while this one lives.
+    std::string path(int host) const;
     /// Process id of the host's agent, 0 when none runs.
     int agent_pid(int host) const;
     /// Ends the host's agent and waits until it is gone.
@@ -45,6 +57,7 @@ private:
     const unsigned mtu_;
     Fd before_;
     Fd hosts_[2];
+    std::unique_ptr<watch::Watcher> watcher_;
 };
 
 /// Writes an address as it stands in a frame.

@@ -43,7 +43,7 @@ add_user_build() {
 	local build=$1 file
 	[ -e "$build/libmx/install/libmyriexpress.so" ] || fail "no library in EMX_USER_BUILD=$build"
 	for file in libmx/install/libmyriexpress.so tools/omxd/omxd tests/conform/conform_engine \
-		tests/bench/tcp_pingpong \
+		tests/bench/tcp_pingpong tests/watch/wirewatch \
 		tools/omx_{attach,check,counters,endpoint_info,hostname,info,init_peers,perf} tools/setup/omx_init; do
 		[ -e "$build/$file" ] || fail "no $file in EMX_USER_BUILD=$build"
 		mkdir -p "$root/emx/$(dirname "$file")"

@@ -3,10 +3,10 @@
 // (hostile mode) alters them.
 #pragma once
 
-#include "wirecheck.hpp"
 #include "world.hpp"
 
 #include <tests/model/checker.hpp>
+#include <tests/watch/wirecheck.hpp>
 
 #include <cstdint>
 #include <deque>
@@ -73,7 +73,7 @@ public:
     Faults faults;
     Links links;
     uint64_t overflows = 0; ///< frames that found a full queue
-    WireChecker checker; ///< by the core's own declarations
+    watch::WireChecker checker; ///< by the core's own declarations
     model::Checker watcher; ///< by the wire specification alone
     bool trace = false; ///< prints every frame and its fate
     std::function<void(const Frame &)> tap; ///< sees every frame that a board sends

@@ -41,7 +41,7 @@ mpilab_make() {
     for ((i = 1; i <= n; i++)); do
         NETLAB_NAMES="${NETLAB_NAMES:-}${NETLAB_NAMES:+ }node$i"
     done
-    netlab_make "$n" "$mtu" && netlab_names || return
+    NETLAB_DIALECTS=${NETLAB_DIALECTS:-$dialect} netlab_make "$n" "$mtu" && netlab_names || return
     for ((i = 1; i <= n; i++)); do
         echo "node$i slots=$slots" >>"$NETLAB_TMP/hostfile" || return
     done

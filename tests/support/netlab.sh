@@ -27,11 +27,15 @@
 #   netlab_boards DIALECT BUILD        eth0 of every host is a board, and all know all names: of the engine, by
 #                                      what is in the environment then; with EMX_DEVICE=kernel, of the module
 #   netlab_end                         removes everything, background jobs too; runs by itself on exit
-#                                      and on signals
+#                                      and on signals. Fails, and so does the script, if a host has sent what it
+#                                      must not
 #
 # Host I: namespace ${NETLAB_NS[I]}, host name ${NETLAB_NAME[I]}, MAC $(netlab_mac I), IPv4
 # address $(netlab_ip I)/16 on eth0. Every run has a prefix of its own, so runs do not meet.
 # NETLAB_NAMES="a b c" before netlab_make sets the host names; they default to the namespaces'.
+# NETLAB_WATCH=PROGRAM before netlab_make has that program, tests/watch/wirewatch of a build, judge every frame that
+# hosts send; with NETLAB_DIALECTS="W N=9000" those are the dialects of their boards, and NETLAB_WATCH_OPTIONS are
+# further options of it, as "--not 02:00:00:00:00:01" for a sender that does wrong on purpose.
 
 PATH=$PATH:/usr/sbin:/sbin # an ordinary user's lacks ethtool and others
 NETLAB_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -40,6 +44,9 @@ NETLAB_NS=()
 NETLAB_NAME=()
 NETLAB_SWITCH=
 NETLAB_TMP=
+NETLAB_WATCH=
+NETLAB_WATCHERS=() # their processes
+NETLAB_FORBIDDEN=
 
 netlab_fail() {
     echo "netlab: $*" >&2
@@ -54,7 +61,7 @@ netlab_allowed() {
 
 # Also before netlab_begin, for a script that starts background jobs earlier.
 netlab_traps() {
-    trap netlab_end EXIT
+    trap 'netlab_end || exit $?' EXIT # in a trap "exit" alone is that of before
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
 }
@@ -105,12 +112,59 @@ netlab_make() {
         NETLAB_NAME[i]=${names[i - 1]:-${NETLAB_NS[i]}}
         netlab_new_ns "${NETLAB_NS[i]}" || return
     done
+    netlab_watch || return
     if [ "$n" = 2 ]; then
         netlab_make_pair "$mtu"
     else
         netlab_make_switch "$n" "$mtu"
     fi || return
     netlab_neighbours "$n" && netlab_carrier
+}
+
+# Judges what the hosts send from now on. The watcher is no job of the script, none of whose "wait" shall wait for it.
+netlab_watch() {
+    local ns word report=$NETLAB_TMP/watch${#NETLAB_WATCHERS[@]} arguments=(--while $$)
+    [ -n "$NETLAB_WATCH" ] || return 0
+    [ -x "$NETLAB_WATCH" ] || netlab_fail "no program $NETLAB_WATCH: build it" || return
+    for word in ${NETLAB_DIALECTS:-}; do
+        arguments+=(--dialect "$word")
+    done
+    for word in ${NETLAB_WATCH_OPTIONS:-}; do
+        arguments+=("$word")
+    done
+    for ns in "${NETLAB_NS[@]}"; do
+        arguments+=("/run/netns/$ns")
+    done
+    ("$NETLAB_WATCH" "${arguments[@]}" >"$report" 2>&1 </dev/null & echo $! >"$report.pid")
+    NETLAB_WATCHERS+=("$report")
+    netlab_watcher_says "$report" 'watching|wirewatch:'
+    grep -q '^watching' "$report" || netlab_fail "nobody watches the frames: $(cat "$report")"
+}
+
+netlab_watcher_says() { # REPORT PATTERN
+    local try
+    for ((try = 0; try < 3000; try++)); do
+        grep -qsE "^($2)" "$1" && return
+        sleep 0.01 # tidy-allow(sleep): polls what another process writes, at most 30 s
+    done
+    return 1
+}
+
+# Ends that, once all that was sent is judged; what comes then is not.
+netlab_unwatch() {
+    local report
+    for report in "${NETLAB_WATCHERS[@]}"; do
+        kill "$(cat "$report.pid")" 2>/dev/null
+        netlab_watcher_says "$report" wirewatch: || kill -9 "$(cat "$report.pid")"
+        if grep -q '^wirewatch: .*, 0 violations$' "$report"; then
+            sed '/^watching$/d' "$report"
+        else
+            NETLAB_FORBIDDEN=1
+            echo "FAILED: what the hosts have sent"
+            cat "$report"
+        fi
+    done
+    NETLAB_WATCHERS=()
 }
 
 # The links come up a moment after their interfaces.
@@ -311,6 +365,7 @@ netlab_end() {
     [ -n "$NETLAB_TMP" ] && rm -rf "$NETLAB_TMP"
     NETLAB_TMP=''
     trap - EXIT INT TERM HUP
+    [ -z "$NETLAB_FORBIDDEN" ] || [ $status != 0 ] || status=1
     return $status
 }
 
@@ -332,6 +387,7 @@ netlab_remove() {
         ps -o stat= -p "${pids[*]}" | grep -q '^[^ZX]' || break
         sleep 0.01 # tidy-allow(sleep): polls the end of killed processes, at most 2 s
     done
+    netlab_unwatch
     wait
     NETLAB_NS=() NETLAB_NAME=() NETLAB_SWITCH=''
 }

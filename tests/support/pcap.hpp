@@ -17,8 +17,11 @@ struct PcapFrame {
     std::vector<uint8_t> bytes;
 };
 
+/// Whether frames may be there in part; they get their length, and zeros behind what is there.
+enum class Cut { refused, allowed };
+
 /// All frames of a file. Throws on a file that is missing, cut, or of another format.
-inline std::vector<PcapFrame> read_pcap(const std::string &path)
+inline std::vector<PcapFrame> read_pcap(const std::string &path, Cut cut = Cut::refused)
 {
     std::ifstream in(path, std::ios::binary);
     std::vector<char> all((std::istreambuf_iterator<char>(in)), {});
@@ -34,10 +37,11 @@ inline std::vector<PcapFrame> read_pcap(const std::string &path)
     std::vector<PcapFrame> frames;
     for (std::size_t at = 24; at < all.size();) {
         uint32_t kept = word(at + 8);
-        if (kept != word(at + 12) || at + 16 + kept > all.size())
+        if ((kept != word(at + 12) && cut == Cut::refused) || at + 16 + kept > all.size())
             throw std::runtime_error(path + ": a frame is cut off");
         auto begin = all.begin() + static_cast<std::ptrdiff_t>(at + 16);
         frames.push_back({uint64_t{word(at)} * 1000000 + word(at + 4), {begin, begin + kept}});
+        frames.back().bytes.resize(word(at + 12));
         at += 16 + kept;
     }
     return frames;

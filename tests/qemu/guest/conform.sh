@@ -7,6 +7,7 @@ failed=0
 . /check.sh
 
 hostname emxguest
+export EMX_WATCH=/emx/tests/watch/wirewatch
 for module in llc stp bridge veth ethermx; do
 	insmod /$module.ko || exit 1
 done

@@ -240,6 +240,7 @@ check "hosts" make_hosts
 check "module loads" insmod /ethermx.ko
 check "attach" attach eth0:N=9000
 check "another board" make_third
+check "what is sent is watched" watch --both /run/netns/a --not 02:00:00:00:00:0c --dialect N=9000 /proc/self/ns/net
 check "messages" perf -w -T 100 -N 2 -M 64 -W 1
 check "no endpoint is left" until_ok 100 no_endpoint_is_left
 [ $failed = 0 ] || exit 1
@@ -276,6 +277,7 @@ check "nothing lost" nothing_lost
 check "scarce memory" scarce_memory
 check "nothing lost" nothing_lost
 
+check "nothing forbidden was sent" nothing_forbidden
 check "detach" detach
 check "detach the third" /emx/tools/omx_attach -d emx0
 check "interfaces go" timeout 20 /bin/ip link del emx0

@@ -6,6 +6,7 @@
  *   frames IFNAME answers    all cases; exit status 0 when every one holds
  *   frames IFNAME answered   one host query that must be answered
  *   frames IFNAME flood      connects and pulls without end; exits 0 when killed or the link goes
+ *   frames IFNAME forbidden  a refusal with an unknown reason, for those who are to find it
  *
  * "Nothing comes back" needs no waiting: a host query follows, and its reply must come next.
  */
@@ -456,10 +457,24 @@ static bool flood(void)
 	}
 }
 
+static bool forbidden(void)
+{
+	const struct emx_w_nack_lib w = {
+		.type = EMX_NACK_LIB,
+		.src_ep = 5,
+		.reason = 7,
+		.dst_ep = 2,
+		.tag_copy = emx_put16(0xffff),
+	};
+	const struct frame f = to_board(&w, sizeof(w));
+
+	return put(&f);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 3) {
-		fprintf(stderr, "usage: frames IFNAME answers|answered|flood\n");
+		fprintf(stderr, "usage: frames IFNAME answers|answered|flood|forbidden\n");
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -468,5 +483,7 @@ int main(int argc, char **argv)
 		return flood() ? 0 : 1;
 	if (!strcmp(argv[2], "answered"))
 		return answered() ? 0 : 1;
+	if (!strcmp(argv[2], "forbidden"))
+		return forbidden() ? 0 : 1;
 	return (int)refusals() & (int)drops() ? 0 : 1;
 }

@@ -90,6 +90,32 @@ pulls_by() {
 }
 by_other_way() { echo $(($(counted b "$other_way received") + $(counted b "$other_way sent"))); }
 
+# ---- what the hosts send is judged
+
+# watch OPTION...: by wirewatch, from now on. A host whose namespace the test deletes must not be watched itself, which
+# would keep it: "--both" of the other one hears it as well. The watcher is no job: no "wait" waits for it.
+watch() {
+	(/emx/tests/watch/wirewatch --while $$ --ring 32768 "$@" >/tmp/watch 2>&1 </dev/null & echo $! >/tmp/watch.pid)
+	until_ok 100 grep -qE '^(watching|wirewatch:)' /tmp/watch
+	grep -q '^watching' /tmp/watch && return
+	cat /tmp/watch
+	return 1
+}
+
+nothing_forbidden() { # and from now on nothing is judged
+	kill "$(cat /tmp/watch.pid)"
+	until_ok 600 grep -q '^wirewatch:' /tmp/watch
+	cat /tmp/watch
+	grep -qE '^wirewatch: [1-9][0-9]* frames judged, .*, 0 violations$' /tmp/watch
+}
+
+# Of what is found so the test's verdict is made: it must be possible.
+planted_is_found() {
+	watch --both /run/netns/a && in_host a /frames eth0 forbidden || return 1
+	nothing_forbidden && return 1
+	grep -q 'FORBIDDEN: frame 1, 60 bytes: .*4.13' /tmp/watch
+}
+
 # The agent serves host a; $agent is its process.
 start_agent() {
 	/bin/ip netns exec a env EMX_DEVICE=engine /emx/tools/omxd/omxd --foreground --boards eth0:N=9000 >/tmp/agent 2>&1 &

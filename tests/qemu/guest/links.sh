@@ -101,6 +101,7 @@ hostname emxguest
 export EMX_DEVICE=kernel
 check "veth loads" insmod /veth.ko
 check "hosts" make_hosts
+check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
 check "module loads" insmod /ethermx.ko
 check "attach" attach eth0:N=9000
 [ $failed = 0 ] || exit 1
@@ -124,6 +125,7 @@ check "and is no board" no_board_is_left
 check "attach it" attach eth0:N=9000
 check "namespace deleted" namespace_deleted
 check "boards went with it" until_ok 100 no_board_is_left
+check "nothing forbidden was sent" nothing_forbidden
 check "nothing pinned in the end" nothing_pinned
 check "unload" rmmod ethermx
 exit $failed

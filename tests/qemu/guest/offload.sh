@@ -79,6 +79,7 @@ hostname emxguest
 export EMX_DEVICE=kernel
 insmod /veth.ko
 check "hosts" make_hosts
+check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
 check "a DMA engine" insmod /softdma.ko
 check "module loads" insmod /ethermx.ko
 check "attach" attach eth0:N=9000
@@ -98,6 +99,7 @@ echo 65536 >/sys/module/ethermx/parameters/dma_message_min
 check "processes killed while the engine copies" killed_with_copies
 check "nothing pinned" nothing_pinned
 show_memory
+check "nothing forbidden was sent" nothing_forbidden
 check "detach" detach
 check "unload" rmmod ethermx
 check "the engine unloads" rmmod softdma

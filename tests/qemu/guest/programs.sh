@@ -42,6 +42,7 @@ for module in llc stp bridge veth ethermx; do
 	insmod /$module.ko || exit 1
 done
 check "hosts" make_hosts
+check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
 check "attach" attach eth0:N=9000
 [ $failed = 0 ] || exit 1
 check "omx_perf, 0 B to 64 MiB" perf_to_64_mib a kernel b kernel
@@ -55,6 +56,7 @@ check "engine against module, 0 B to 64 MiB" perf_to_64_mib a engine b kernel
 check "module against engine, 0 B to 64 MiB" perf_to_64_mib b kernel a engine
 check "agent ends" stop_agent
 check "detach the other" in_host b /emx/tools/omx_attach -d eth0
+check "nothing forbidden was sent" nothing_forbidden
 check "the files of the machine around" mount_root
 check "NetPIPE" netpipe "$@"
 check "nothing pinned in the end" nothing_pinned

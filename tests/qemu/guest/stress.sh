@@ -55,6 +55,8 @@ all_done() { [ "$(grep -c operations /tmp/scribblers)" = 4 ]; }
 
 insmod /veth.ko
 check "boards" make_boards
+# Hostile users say what they like, but nothing that would end another host.
+check "what is sent is watched" watch --dangers --dialect N=9000 /proc/self/ns/net /run/netns/b
 export EMX_DEVICE=kernel
 honest_server
 scribblers
@@ -68,6 +70,7 @@ echo "endpoints left: $(cat /sys/kernel/debug/ethermx/*/endpoints | wc -l)"
 check "no endpoint is left" [ "$(cat /sys/kernel/debug/ethermx/*/endpoints | wc -l)" = 0 ]
 check "nothing pinned" nothing_pinned
 check "the boards work on" honest_pair
+check "nothing forbidden was sent" nothing_forbidden
 # What io_uring still holds of their files it lets go of by a thread of its own.
 check "unload" until_ok 100 rmmod ethermx
 exit $failed

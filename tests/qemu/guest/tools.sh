@@ -116,6 +116,7 @@ hostname emxguest
 export EMX_OMXD=/emx/tools/omxd/omxd
 check "veth loads" insmod /veth.ko
 check "hosts" make_hosts
+check "what is sent is watched" watch --both /run/netns/a --dialect N=9000 --dialect W --spare 255
 check "module loads" insmod /ethermx.ko
 [ $failed = 0 ] || exit 1
 
@@ -161,6 +162,8 @@ check "messages, wide dialect" pulls_by extension perf -T 300 -N 10 -M 16 -W 2
 check "detach again" detach
 check "two dialects" other_dialect
 check "detach once more" detach
+check "nothing forbidden was sent" nothing_forbidden
+check "a forbidden frame is found" planted_is_found
 check "nothing pinned in the end" nothing_pinned
 cat /sys/kernel/debug/ethermx/memory
 echo 1 >/proc/sys/vm/stat_refresh

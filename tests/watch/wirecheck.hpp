@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Judges every frame that a simulated host sends: nothing may go out that the wire specification
-// forbids or calls dangerous to other implementations. Independent of the core's own checks.
+// Judges every frame that one of our hosts sends, simulated or not: nothing may go out that the wire
+// specification forbids or calls dangerous to other implementations. Independent of the core's own checks.
 #pragma once
 
 #include <driver/core/fw.h>
@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-namespace emx::sim {
+namespace emx::watch {
 
 class WireChecker {
 public:
@@ -19,9 +19,10 @@ public:
     void check(const fw_sizes &sizes, const std::vector<uint8_t> &frame);
     /// Empty, or what was wrong with the first bad frame, with its header in hex.
     const std::string &violation() const { return violation_; }
+    /// Checks a frame likewise, and keeps nothing: what is wrong with it, or nothing.
+    std::string judge(const fw_sizes &s, const std::vector<uint8_t> &f);
 
 private:
-    std::string judge(const fw_sizes &s, const std::vector<uint8_t> &f);
     std::string judge_eager(const fw_sizes &s, const std::vector<uint8_t> &f);
     std::string judge_control(const std::vector<uint8_t> &f);
     std::string judge_host(const std::vector<uint8_t> &f);
@@ -36,4 +37,4 @@ private:
     std::map<std::tuple<uint64_t, uint64_t, uint32_t>, uint32_t> ack_counters_;
 };
 
-} // namespace emx::sim
+} // namespace emx::watch

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdio>
 
-namespace emx::sim {
+namespace emx::watch {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -267,4 +267,4 @@ std::string WireChecker::judge_truc(const Bytes &f)
     return ends(f, sizeof t, 0);
 }
 
-} // namespace emx::sim
+} // namespace emx::watch
