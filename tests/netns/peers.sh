@@ -219,7 +219,11 @@ changes() {
 }
 
 # shellcheck disable=SC2034 # read by netlab_make
-NETLAB_NAMES="node1 node2 node3 node4"
+NETLAB_NAMES="node1 node2 node3 node4" NETLAB_WATCH=${tools%/*}/tests/watch/wirewatch NETLAB_DIALECTS="W N=9000 N=1500" \
+    NETLAB_WATCH_OPTIONS="--spare 255" # the boards of a swarm are no hosts of ours
+for i in 1 2 3 4; do
+    NETLAB_WATCH_OPTIONS+=" --only $(netlab_mac $i)"
+done
 netlab_make 4 9000 || exit 1
 known=("$(netlab_mac 1) node1:0 W" "$(netlab_mac 2) node2:0" "$(netlab_mac 3) node3:0 N=9000 # another cluster" "$(netlab_mac 4) node4:0 N=1500")
 
