@@ -133,6 +133,7 @@ TEST_CASE("engine__after_a_pull_the_agent_still_answers_and_nothing_comes_twice"
     CHECK(pair.port(1).counters().v[EMX_CNT_RX_TINY] == 33);
     CHECK(pair.port(1).counters().v[EMX_CNT_DROP_REPLY_DUPLICATE] == 0);
     emx_msg connect = pair.message(0, EMX_CONNECT, 0);
+    connect.seq = 0; // it has none
     connect.match = 0; // no offer of the extension
     connect.remote_ep = 9; // nobody's
     connect.u.connect.session = 1;
