@@ -121,7 +121,8 @@ netlab_make() {
     netlab_neighbours "$n" && netlab_carrier
 }
 
-# Judges what the hosts send from now on. The watcher is no job of the script, none of whose "wait" shall wait for it.
+# Judges what the hosts send from now on. The watcher is no job of the script, none of whose "wait" shall wait for it. It
+# gets what processor time the hosts leave: its ring is patient, and a host that cannot run in time repeats what is not lost.
 netlab_watch() {
     local ns word report=$NETLAB_TMP/watch${#NETLAB_WATCHERS[@]} arguments=(--while $$)
     [ -n "$NETLAB_WATCH" ] || return 0
@@ -135,7 +136,7 @@ netlab_watch() {
     for ns in "${NETLAB_NS[@]}"; do
         arguments+=("/run/netns/$ns")
     done
-    ("$NETLAB_WATCH" "${arguments[@]}" >"$report" 2>&1 </dev/null & echo $! >"$report.pid")
+    (nice -n 19 "$NETLAB_WATCH" "${arguments[@]}" >"$report" 2>&1 </dev/null & echo $! >"$report.pid")
     NETLAB_WATCHERS+=("$report")
     netlab_watcher_says "$report" 'watching|wirewatch:'
     grep -q '^watching' "$report" || netlab_fail "nobody watches the frames: $(cat "$report")"
