@@ -30,6 +30,10 @@ messages() { # OPTION...: of omx_perf
     return $status
 }
 
+# The watcher, while more is sent than its ring holds.
+looks_away() { kill -STOP "$(cat "${NETLAB_WATCHERS[0]}.pid")"; }
+looks_again() { kill -CONT "$(cat "${NETLAB_WATCHERS[0]}.pid")"; }
+
 # shellcheck disable=SC2034 # read by netlab_make
 lab() {
     netlab_begin "$PWD/tests/watch/check.sh" lab "$1"
@@ -46,7 +50,7 @@ lab() {
     planted) messages -N 5 -E 100 && plant 1 ;;
     switch) plant 3 ;;
     stranger) plant 1 02:00:00:00:00:99 ;;
-    missed) messages -U -S 100000 -E 2000000 -N 500 ;;
+    missed) looks_away && messages -U -S 100000 -E 2000000 -N 500 && looks_again ;;
     afterwards) netlab_unwatch && plant 1 ;;
     another) netlab_remove && NETLAB_NAMES='' netlab_make 2 9000 && plant 2 ;;
     own_status) plant 1 && exit 3 ;;
