@@ -6,9 +6,9 @@
 
 namespace emx::model {
 
-void Checker::sent(const Dialect &dialect, const Bytes &frame)
+void Checker::sent(const Dialect &dialect, const Bytes &frame, size_t kept)
 {
-    Packet p = read_strictly(dialect, frame);
+    Packet p = read_strictly(dialect, frame, kept);
     if (p.type == connect && p.index == no_index)
         violate("2.2: 0xFFFF is no index to advertise", frame);
     if (trusting_) {

@@ -14,8 +14,8 @@ namespace emx::model {
 
 class Checker {
 public:
-    /// Judges a frame as it is sent; throws Violation.
-    void sent(const Dialect &dialect, const Bytes &frame);
+    /// Judges a frame as it is sent, of which so many bytes are known; throws Violation.
+    void sent(const Dialect &dialect, const Bytes &frame, size_t kept = SIZE_MAX);
     /// Notes what an unjudged sender's frame tells: its adverts and sessions are good from now on.
     void told(const Packet &packet);
     /// Sessions and tags can be judged no more: frames were altered on their way.

@@ -300,4 +300,6 @@ TEST_CASE("who did not agree to the extension is not sent it")
     other = fragment;
     other[60] ^= 1;
     CHECK_THROWS_WITH(c.sent(dialect_w(), other), Catch::Contains("wrong checksum"));
+    CHECK_THROWS_WITH(c.sent(dialect_w(), other, other.size()), Catch::Contains("wrong checksum"));
+    CHECK_NOTHROW(c.sent(dialect_w(), other, other.size() - 1)); // the rest was not kept
 }

@@ -99,8 +99,9 @@ struct Violation : std::runtime_error {
 
 /// Reads a frame of a sender that keeps every rule: section 13, the recommendations of 2.3 and 2.4 for
 /// senders, and what makes an Open-MX host abort or crash (4.13, 6.3, 6.4, 10.2); of the extension's
-/// packets and offers, what docs/protocol.md says. Throws Violation.
-Packet read_strictly(const Dialect &dialect, const Bytes &frame);
+/// packets and offers, what docs/protocol.md says. Throws Violation. Only the first bytes are as they were on
+/// the wire when `kept` says so; a checksum of more than those is not judged.
+Packet read_strictly(const Dialect &dialect, const Bytes &frame, size_t kept = SIZE_MAX);
 
 /// How a frame is written.
 struct Writing {

@@ -11,7 +11,7 @@ namespace {
 
 class Reader {
 public:
-    Reader(const Dialect &dialect, const Bytes &frame) : d_(dialect), f_(frame) {}
+    Reader(const Dialect &dialect, const Bytes &frame, size_t kept) : d_(dialect), f_(frame), kept_(kept) {}
     Packet read();
 
 private:
@@ -74,6 +74,7 @@ private:
 
     const Dialect &d_;
     const Bytes &f_;
+    const size_t kept_;
     Packet p_;
 };
 
@@ -291,7 +292,7 @@ uint32_t crc32c(uint32_t sum, const uint8_t *bytes, size_t count)
 void Reader::read_checksum(size_t at, size_t header, size_t data)
 {
     p_.checksum = u32(at);
-    if (p_.checksum == 0)
+    if (p_.checksum == 0 || 16 + header + data > kept_)
         return;
     Bytes body(f_.begin() + 16, f_.begin() + 16 + static_cast<std::ptrdiff_t>(header));
     std::fill_n(body.begin() + static_cast<std::ptrdiff_t>(at), 4, uint8_t{0});
@@ -500,6 +501,9 @@ void violate(const std::string &rule, const Bytes &frame)
     throw Violation(text);
 }
 
-Packet read_strictly(const Dialect &dialect, const Bytes &frame) { return Reader(dialect, frame).read(); }
+Packet read_strictly(const Dialect &dialect, const Bytes &frame, size_t kept)
+{
+    return Reader(dialect, frame, kept).read();
+}
 
 } // namespace emx::model

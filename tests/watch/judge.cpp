@@ -152,7 +152,7 @@ std::string Judge::judge(const Bytes &frame)
 std::string Judge::judge_as(const Dialect &d, const Bytes &frame)
 {
     try {
-        by_specification_.sent(d.model, frame);
+        by_specification_.sent(d.model, frame, kept_bytes);
     } catch (const model::Violation &violation) {
         return rule_of(violation);
     }
@@ -164,7 +164,7 @@ void Judge::overhear(const Bytes &frame)
 {
     for (const Dialect &d : dialects_)
         try {
-            by_specification_.told(model::read_strictly(d.model, frame));
+            by_specification_.told(model::read_strictly(d.model, frame, kept_bytes));
             return;
         } catch (const model::Violation &) {
             continue;
