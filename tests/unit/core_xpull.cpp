@@ -262,7 +262,7 @@ TEST_CASE("fw_xpull__the_answer_to_the_timers_request_shows_what_else_is_lost")
     REQUIRE(pair.now - begin < 3000000 + 250000); // one timer, then a microsecond a frame
 }
 
-TEST_CASE("fw_xpull__the_budget_grows_to_the_receive_queue_and_loss_takes_a_third")
+TEST_CASE("fw_xpull__the_budget_grows_to_the_receive_queue_and_loss_takes_an_eighth")
 {
     XPair pair(1000);
     const fw_endpoint &ep = *pair.puller.fw;
@@ -279,10 +279,10 @@ TEST_CASE("fw_xpull__the_budget_grows_to_the_receive_queue_and_loss_takes_a_thir
     pair.lose(0);
     while (!ep.pace.lossy)
         pair.deliver(0);
-    REQUIRE(ep.pace.budget == window - window / 3);
+    REQUIRE(ep.pace.budget == window - (window + 7) / 8);
     for (uint32_t i = 0; i < window; i++)
         pair.deliver(0);
-    REQUIRE(ep.pace.budget < window - window / 3 + 3); // by one a round now
+    REQUIRE(ep.pace.budget < window - (window + 7) / 8 + 3); // by one a round now
     require_all_ok(pair);
 }
 
