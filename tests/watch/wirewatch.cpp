@@ -272,10 +272,10 @@ void Watch::take(const Bytes &frame, int tap)
 
 void Watch::report(const std::string &why, const Bytes &frame)
 {
+    const uint64_t number = judged_ + heard_;
     if (++violations_ <= printed_max)
-        std::printf("FORBIDDEN: frame %llu, %zu bytes: %s\n%s",
-                    static_cast<unsigned long long>(judged_ + heard_), frame.size(), why.c_str(),
-                    hex(frame).c_str());
+        std::printf("FORBIDDEN: frame %llu, %zu bytes: %s\n%s", static_cast<unsigned long long>(number),
+                    frame.size(), why.c_str(), hex(frame).c_str());
     std::fflush(stdout);
 }
 
