@@ -50,6 +50,8 @@ public:
     void spare(uint8_t endpoint) { spared_.insert(endpoint); }
     /// From now on only what is dangerous counts: the senders may do as they like.
     void only_dangers() { only_dangers_ = true; }
+    /// Some frames are seen where they arrive, which need not be in the order of their sending.
+    void expect_disorder() { by_core_.expect_disorder(); }
     /// Frames were missed: tags and sessions can be judged no more.
     void distrust();
     bool trusts() const { return trusts_; }

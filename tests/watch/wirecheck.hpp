@@ -22,6 +22,10 @@ public:
     /// Checks a frame likewise, and keeps nothing: what is wrong with it, or nothing.
     std::string judge(const fw_sizes &s, const std::vector<uint8_t> &f);
 
+    /// From now on frames may come in another order than that in which they were sent: counters are not
+    /// judged.
+    void expect_disorder() { in_order_ = false; }
+
 private:
     std::string judge_eager(const fw_sizes &s, const std::vector<uint8_t> &f);
     std::string judge_control(const std::vector<uint8_t> &f);
@@ -31,6 +35,7 @@ private:
     void note_session(const std::vector<uint8_t> &f);
 
     std::string violation_;
+    bool in_order_ = true;
     /// (source board and endpoint, destination board and endpoint) -> session the source told
     std::map<std::pair<uint64_t, uint64_t>, uint32_t> told_;
     /// (source board and endpoint, destination board and endpoint, session) -> last ack counter

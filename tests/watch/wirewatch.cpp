@@ -33,7 +33,8 @@ has seen and how many not, for want of room. It ends when told so (TERM, or "end
   -d, --dialect W|N=SIZE    boards have that dialect, or another one that is named (default: W, N=1500, N=9000)
   -o, --only MAC            judge frames with that source only (and others named so)
   -n, --not MAC             do not judge frames with that source
-  -b, --both NAMESPACE      judge what comes into that namespace, too: for a host whose peer's cannot be watched
+  -b, --both NAMESPACE      judge what comes into that namespace, too: for a host whose peer's cannot be watched. Counters
+                            of acks are not judged then, as frames may overtake each other on their way
   -f, --foreign NAMESPACE   do not judge what this one sends, but hear what it tells
   -s, --spare ENDPOINT      do not judge messages and pull requests for that endpoint: probes of omx_check
   -D, --dangers             only what makes an Open-MX host abort or crash: the senders do as they like
@@ -189,6 +190,9 @@ Watch::Watch(const Options &o) : o_(o), judge_(o.dialects)
     for (const Source &source : o.sources) {
         taps_.emplace_back(source.path, source.ways, o.ring);
         foreign_.push_back(source.foreign);
+        // A virtual link has a queue for each processor, and a sender may move from one to another.
+        if (source.ways == Ways::both)
+            judge_.expect_disorder();
     }
 }
 

@@ -240,7 +240,9 @@ check "hosts" make_hosts
 check "module loads" insmod /ethermx.ko
 check "attach" attach eth0:N=9000
 check "another board" make_third
-check "what is sent is watched" watch --both /run/netns/a --not 02:00:00:00:00:0c --dialect N=9000 /proc/self/ns/net
+# What the third board sends, users of the bare driver let it send, who connect to nobody.
+check "what is sent is watched" watch --both /run/netns/a --not 02:00:00:00:00:0c --not 02:00:00:00:00:0d --dialect N=9000 \
+	/proc/self/ns/net
 check "messages" perf -w -T 100 -N 2 -M 64 -W 1
 check "no endpoint is left" until_ok 100 no_endpoint_is_left
 [ $failed = 0 ] || exit 1
