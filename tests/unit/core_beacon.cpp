@@ -141,8 +141,8 @@ private:
         pkt.src_mac = host.fw.mac;
         pkt.dst_mac = fw_peer(host.fw.peers, peer)->mac;
         pkt.magic = host.fw.query_magic;
-        Frame frame(EMX_FRAME_MIN);
-        fw_encode(&host.fw.sizes, &pkt, frame.data());
+        Frame frame(EMX_HEADER_MAX);
+        frame.resize(std::max<uint32_t>(fw_encode(&host.fw.sizes, &pkt, frame.data()), EMX_FRAME_MIN));
         transmit(host, frame);
     }
     void execute(Host &host, fw_fx &fx)
