@@ -6,8 +6,8 @@
  * One budget for all of them: senders that do not know of each other share the receiver's link and
  * the queue before it, and only the receiver sees them all. It grows by a frame per answer until
  * the first loss, then by one per round, which is as many answers as the budget has frames; a round
- * with a loss takes an eighth away. What is under way answers for at most one cut: the round after a
- * cut lasts until as many frames have come as were under way then.
+ * with a loss takes an eighth away. What is under way answers for at most one cut: the round after
+ * a cut lasts until as many frames have come as were under way then.
  *
  * Pulls wait for their turn in a queue. One alone asks for as much as it may at a time, of many
  * each for a part of its share, so that the senders' frames mix. A pull with nothing under way may
