@@ -87,12 +87,12 @@ messages() {
 
 # The other host changes its dialect, as if it were somebody else's; this one speaks it to that board alone.
 own_dialect() {
-	on node2 omx_attach -d eth1 && on node2 omx_attach eth1:N=1500 && says '^$' on node1 omx_init_peers 02:00:00:00:00:0b second:0 N=1500 &&
+	on node2 omx_attach -d eth1 && on node2 omx_attach eth1:N=1500 && on node1 omx_init_peers 02:00:00:00:00:0b second:0 N=1500 &&
 		says '02:00:00:00:00:0b second:0 .dialect N=1500.' on node1 omx_info && messages second:0
 }
 
 dialect_while_open() {
-	user node1 timeout 100 omx_perf >/tmp/server 2>&1 &
+	/bin/ip netns exec node1 omx_perf >/tmp/server 2>&1 & # no shell function, whose shell alone would be ended
 	server=$!
 	tries=0
 	until says 'omx_perf' on node1 omx_endpoint_info || [ $tries = 100 ]; do
