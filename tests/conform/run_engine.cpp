@@ -52,8 +52,8 @@ constexpr Config configs[] = {
     {"N1500/2hosts", "eth0:N=1500", 1500, 1452, 2, 1},
     {"2boards", "eth1:N=9000,eth0:N=9000", 9000, 8192, 2, 2}, // the order is the configuration's
     {"model+W", "eth0:W", 9000, 4096, 2, 1, true, true, 0},
-    {"W+model", "eth0:W", 9000, 4096, 2, 1, true, true, 1},
-    {"model+N1500", "eth0:N=1500", 1500, 1452, 2, 1, true, true, 0},
+    {"W+model", "eth0:W", 9000, 4096, 2, 1, true, false, 1},
+    {"model+N1500", "eth0:N=1500", 1500, 1452, 2, 1, true, false, 0},
     {"N1500+model", "eth0:N=1500", 1500, 1452, 2, 1, true, true, 1},
     {"model+N9000", "eth0:N=9000", 9000, 8192, 2, 1, true, false, 0},
     {"N9000+model", "eth0:N=9000", 9000, 8192, 2, 1, true, false, 1},
