@@ -5,21 +5,9 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/discovery.sh" "$@"
+. tests/support/expect.sh
 tools=${EMX_BUILD:-$PWD/build}/plain/tools
 export EMX_OMXD=$tools/omxd/omxd EMX_BOARDS=eth0:N=1500
-passed=0 failed=0 AGENTS=()
-
-expect() { # expect NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$NETLAB_TMP/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        sed 's/^/    /' "$NETLAB_TMP/said"
-    fi
-}
 
 # agent HOST [OPTION...]: starts omxd there, once one that a program started has ended
 agent() {
@@ -35,14 +23,6 @@ agent() {
     AGENTS[host]=$NETLAB_PID
     rm "$log.now"
     NETLAB_PID=''
-}
-
-stop_agents() {
-    local pid
-    for pid in "${AGENTS[@]}"; do
-        netlab_stop "$pid"
-    done
-    AGENTS=() NETLAB_PID=''
 }
 
 shown() { # shown HOST: its table, lines "ADDRESS NAME"

@@ -5,23 +5,11 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/peers.sh" "$@"
+. tests/support/expect.sh
 tools=${EMX_BUILD:-$PWD/build}/plain/tools
 export EMX_OMXD=$tools/omxd/omxd
-passed=0 failed=0 AGENTS=()
 boards=(- eth0:W eth0:W eth0:N=9000 eth0:N=1500)
 many=10000
-
-expect() { # expect NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$NETLAB_TMP/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        sed 's/^/    /' "$NETLAB_TMP/said"
-    fi
-}
 
 # agent HOST [OPTION...]: omxd there, with the host's board, and waits until it serves
 agent() {
@@ -37,14 +25,6 @@ agent() {
         sleep 0.02 # tidy-allow(sleep): polls the start of the agent, at most 10 s
     done
     NETLAB_PID=''
-}
-
-stop_agents() {
-    local pid
-    for pid in "${AGENTS[@]}"; do
-        netlab_stop "$pid"
-    done
-    AGENTS=() NETLAB_PID=''
 }
 
 list() { # list LINE...: the list of peers, a line of ADDRESS NAME [DIALECT] each

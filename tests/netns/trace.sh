@@ -5,23 +5,12 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/trace.sh" "$@"
+. tests/support/expect.sh
 tools=${EMX_BUILD:-$PWD/build}/plain/tools
 export EMX_OMXD=$tools/omxd/omxd EMX_BOARDS=eth0:N=9000 EMX_RESEND_MS=2 EMX_TRACE_ENTRIES=262144
-passed=0 failed=0 skipped=0
+skipped=0
 traces=$NETLAB_TMP/traces
 mkdir "$traces"
-
-expect() { # expect NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$NETLAB_TMP/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        tail -40 "$NETLAB_TMP/said" | sed 's/^/    /'
-    fi
-}
 
 ends() { # ends STATUS PATTERN COMMAND...
     local want=$1 pattern=$2 status
