@@ -47,8 +47,11 @@ void fw_beacons_heard(struct fw_beacons *s, struct fw_peers *peers, __u32 peer, 
 	if (!p || ((p->flags & FW_PEER_HEARD) && p->serial == serial))
 		return;
 	flags = p->flags | FW_PEER_HEARD;
-	/* It has restarted: perhaps under another name. What an administrator says stays. */
-	if (!peers->open || ((p->flags & FW_PEER_HEARD) && (p->flags & FW_PEER_LEARNED)))
+	/*
+	 * It has restarted, or told its name before its first beacon came: perhaps it has another
+	 * name now. What an administrator says stays.
+	 */
+	if (!peers->open || (p->flags & FW_PEER_LEARNED))
 		flags |= FW_PEER_ASK;
 	p->serial = serial;
 	__atomic_store_n(&p->flags, (__u16)flags, __ATOMIC_RELAXED);

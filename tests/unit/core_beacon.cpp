@@ -391,7 +391,8 @@ TEST_CASE("questions__a_storm_of_newcomers_draws_a_bounded_number")
         CHECK(asked_since(storm_end) <= 11 * FW_QUESTIONS_ROUND);
         cable.run(19 * sec);
         if (answered) {
-            CHECK(a.asked.size() == count);
+            // Once each; again those out of turn, who answer here before their first beacon is judged.
+            CHECK((a.asked.size() >= count && a.asked.size() <= count + 11 * FW_QUESTIONS_AT_ONCE));
             CHECK(fw_peer_to_ask(a.fw.peers, 1) == -1);
             CHECK(a.find("ghost10000") == 0x020000010000 + count - 1);
         } else { // nobody is there: 64 in five seconds
