@@ -239,7 +239,7 @@ void fw_put_checksum(void *hdr, __u32 payload_crc);
 /*
  * For X DATA, which the host has to judge before fw_demux, as it knows where the payload is: 0 when
  * pkt came with a checksum that does not fit its header hdr and that CRC-32C of its payload; then
- * the frame is dropped for EMX_CNT_DROP_CHECKSUM. Of X MEDIUM, fw_rx does it.
+ * the frame is dropped for EMX_CNT_DROP_CHECKSUM. Of X MEDIUM, fw_rx does it unless the host did.
  */
 static inline int fw_checksum_fits(const struct fw_pkt *pkt, const void *hdr, __u32 payload_crc)
 {
@@ -420,7 +420,8 @@ struct fw_endpoint {
 	/*
 	 * Likewise: bytes of data in an X MEDIUM that the host sends and receives, at most; 0:
 	 * none, and no checksums. Else it gives X MEDIUM as one piece of memory, the header in
-	 * front of msg.data, and judges the checksum of X DATA.
+	 * front of msg.data, or judges its checksum and makes pkt->x.checksum 0; that of X DATA it
+	 * judges.
 	 */
 	__u16 x_frag;
 	__u16 pulls_active;

@@ -23,7 +23,7 @@ static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, st
 		rx_event(pkt, fx);
 }
 
-/* Of an X MEDIUM: the host, which takes such frames, gives them as one piece. */
+/* Of an X MEDIUM with a checksum: a host that has not judged it gives the frame as one piece. */
 static int is_altered(const struct fw_pkt *pkt)
 {
 	const __u8 *data = (const __u8 *)(unsigned long)pkt->msg.data;

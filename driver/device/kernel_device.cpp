@@ -108,6 +108,7 @@ std::unique_ptr<Port> KernelDevice::open(uint32_t board, uint32_t number, uint32
     claim.board = board;
     claim.number = number;
     claim.session = session;
+    claim.x_wanted = EMX_X_FRAG_MAX;
     if (!file->ask(EMX_IOC_CLAIM, &claim)) {
         error = claim_error(claim);
         return nullptr;

@@ -45,7 +45,7 @@ bool KernelPort::map(const emx_dev_claim &claim, DeviceError &error)
 std::unique_ptr<KernelPort> KernelPort::make(DriverFile file, const emx_dev_claim &claim, CommandWay way,
                                              DeviceError &error)
 {
-    std::unique_ptr<KernelPort> port(new KernelPort(std::move(file), way, claim.number));
+    std::unique_ptr<KernelPort> port(new KernelPort(std::move(file), way, claim));
     if (!port->map(claim, error))
         return nullptr;
     return port;

@@ -58,6 +58,7 @@ public:
     uint64_t peer_nic_id(uint32_t peer) const override;
     bool peer_is_local(uint32_t peer) const override;
     uint16_t peer_speaks(uint32_t peer) const override;
+    uint32_t x_fragment() const override { return x_fragment_; }
     emx_counters &counters() override { return *reinterpret_cast<emx_counters *>(counters_.data()); }
     uint64_t deadline_ns() const override { return ready() ? 0 : ~uint64_t{0}; }
     void wait(uint64_t deadline_ns) override;
@@ -70,8 +71,8 @@ public:
     void wake() override { wake_.wake(); }
 
 private:
-    KernelPort(DriverFile file, CommandWay way, uint32_t number)
-        : file_(std::move(file)), commands_(file_, way), number_(number)
+    KernelPort(DriverFile file, CommandWay way, const emx_dev_claim &claim)
+        : file_(std::move(file)), commands_(file_, way), number_(claim.number), x_fragment_(claim.x_fragment)
     {
     }
     bool map(const emx_dev_claim &claim, DeviceError &error);
@@ -87,6 +88,7 @@ private:
     DriverFile file_;
     CommandPath commands_;
     const uint32_t number_;
+    const uint32_t x_fragment_;
     std::deque<emx_msg> queue_; ///< ends of pulls that could not begin
     std::vector<emx_dev_segment> segments_; ///< of the command in the making
     mutable std::vector<uint8_t> local_; ///< by peer: 0 not asked yet, 1 elsewhere, 2 on this host

@@ -23,6 +23,8 @@
 #define PULL_REPEAT_MS 20
 #define PULL_LIMIT_MS 500000
 #define X_WINDOW 64
+/* Places for long X MEDIUM where they are no gain but for checksums: a partner's window. */
+#define LONG_SLOTS_FEW 32
 
 /* ---- memory ---- */
 
@@ -39,7 +41,8 @@ static size_t ring_bytes(const struct emx_endpoint *ep)
 
 static size_t slots_bytes(const struct emx_endpoint *ep)
 {
-	return PAGE_ALIGN((size_t)(ep->ring_mask + 1) * ep->slot_bytes);
+	return PAGE_ALIGN((size_t)(ep->ring_mask + 1) * ep->slot_bytes +
+			  (size_t)ep->long_slots * ep->long_bytes);
 }
 
 static void shape_ring(struct emx_endpoint *ep)
@@ -51,6 +54,27 @@ static void shape_ring(struct emx_endpoint *ep)
 	while (entries > RING_ENTRIES_MIN && entries * ep->slot_bytes > SLOTS_BYTES_MAX)
 		entries /= 2;
 	ep->ring_mask = entries - 1;
+}
+
+/*
+ * X MEDIUM up to the wanted length, as far as the interface takes them. Slots for each entry as
+ * long as those would cost twice the memory, or half the entries; so there are a few places for
+ * them.
+ */
+static void shape_long(struct emx_endpoint *ep, u32 wanted)
+{
+	const struct fw_sizes *sizes = &ep->board->fw.sizes;
+	u32 longest = min(wanted, fw_x_frag_max(emx_board_x_frame(ep->board)));
+
+	ep->x_fragment = longest;
+	if (longest <= ep->slot_bytes)
+		return;
+	ep->long_bytes = ALIGN(longest, SMP_CACHE_BYTES);
+	/* Of the longest eager message. */
+	if (DIV_ROUND_UP(EMX_X_FRAG_MAX, longest) < DIV_ROUND_UP(EMX_X_FRAG_MAX, sizes->frag))
+		ep->long_slots = EMX_LONG_SLOTS;
+	else
+		ep->long_slots = LONG_SLOTS_FEW;
 }
 
 static void free_memory(struct emx_endpoint *ep)
@@ -146,7 +170,7 @@ static int watch(struct emx_endpoint *ep)
 }
 
 /* Takes over the caller's reference on the board. An ERR_PTR when it cannot. */
-static struct emx_endpoint *alloc_endpoint(struct emx_board *board)
+static struct emx_endpoint *alloc_endpoint(struct emx_board *board, u32 x_wanted)
 {
 	struct emx_endpoint *ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -165,6 +189,7 @@ static struct emx_endpoint *alloc_endpoint(struct emx_board *board)
 	emx_loose_init(ep);
 	emx_timer_setup(&ep->timer, emx_pull_timer);
 	shape_ring(ep);
+	shape_long(ep, x_wanted);
 	note_owner(ep);
 	err = alloc_memory(ep) ? watch(ep) : -ENOMEM;
 	if (err) {
@@ -187,6 +212,7 @@ static void init_firmware(struct emx_endpoint *ep, u8 number, u32 session)
 	fw->pull_limit_ms = PULL_LIMIT_MS;
 	fw->x_frame = emx_board_x_frame(ep->board);
 	fw->x_window = X_WINDOW;
+	fw->x_frag = ep->x_fragment;
 }
 
 /* A number to take: the one wanted, or the first that is free. Caller: board->lock. */
@@ -237,7 +263,7 @@ struct emx_endpoint *emx_endpoint_claim(struct net *net, struct emx_dev_claim *c
 
 	if (!board)
 		return ERR_PTR(-ENODEV);
-	ep = alloc_endpoint(board);
+	ep = alloc_endpoint(board, claim->x_wanted);
 	if (IS_ERR(ep))
 		return ep;
 	spin_lock_bh(&ep->lock);
@@ -252,6 +278,7 @@ struct emx_endpoint *emx_endpoint_claim(struct net *net, struct emx_dev_claim *c
 	claim->number = number;
 	claim->ring_entries = ep->ring_mask + 1;
 	claim->slot_bytes = ep->slot_bytes;
+	claim->x_fragment = ep->x_fragment;
 	claim->ring_bytes = ring_bytes(ep);
 	claim->slots_bytes = slots_bytes(ep);
 	claim->counters_bytes = PAGE_ALIGN(sizeof(*ep->page));

@@ -10,7 +10,7 @@
  *   endpoint->lock  the core's state of the endpoint, its regions, its side of the event ring
  *   board->lock     the board's peer table (its writer), name and counters, and ep_state, which
  *                   changes under both locks
- * Frames to send are built under a lock and leave after it was released.
+ * Frames to send are built under a lock, are summed up and leave after it was released.
  */
 #ifndef EMX_LINUX_ETHERMX_H
 #define EMX_LINUX_ETHERMX_H
@@ -31,6 +31,9 @@
 #include "fw.h"
 
 struct emx_endpoint;
+
+/* Places of an endpoint for payloads that are longer than its slots, at most. */
+#define EMX_LONG_SLOTS 64
 
 /* An attached interface. It is freed with its last endpoint, which may be long after. */
 struct emx_board {
@@ -121,9 +124,16 @@ struct emx_endpoint {
 	struct emx_counters *page;
 	u32 ring_mask;
 	u32 slot_bytes;
+	u32 x_fragment; /* bytes of data in an X MEDIUM that it sends and receives, at most */
 	u32 head; /* lock; ours: the mapped one is for the program */
 	u32 reserved; /* lock; entries kept free for events of running pulls */
 	wait_queue_head_t wait;
+	/* Longer payloads have places behind the slots, used in turn. */
+	u32 long_slots; /* how many; 0: no payload is longer */
+	u32 long_bytes; /* of each */
+	u32 long_first; /* lock; the oldest in use */
+	u32 long_used; /* lock */
+	u32 long_entry[EMX_LONG_SLOTS]; /* lock; number of the ring's entry that has it */
 	/* Busy polling. */
 	unsigned int napi; /* lock; that brought the last frame from the wire; 0: unknown */
 	const struct task_struct *poller; /* lock; who polls it now */
@@ -245,8 +255,25 @@ struct sk_buff *emx_tx_loose(const struct emx_board *board, const void *header, 
  * of a frame that is longer than the interface takes by now. Any context.
  */
 int emx_tx(struct emx_board *board, struct sk_buff *skb);
-/* Sends all frames of a list. */
+/* Sends all frames of a list, sums up those that emx_sum_later() has marked. */
 void emx_tx_all(struct emx_board *board, struct sk_buff_head *frames);
+
+/* sum.c: checksums of the EtherMX extension */
+
+/*
+ * Whether the checksum of an X MEDIUM or X DATA fits, or there is none; of X MEDIUM, the core need
+ * not look then. Other packets have none. Any context.
+ */
+bool emx_sum_fits(struct sk_buff *skb, struct fw_pkt *pkt);
+/* Has emx_tx_all() fill in the checksum of a frame of X DATA with so many bytes of data. */
+void emx_sum_later(struct sk_buff *skb, u32 bytes);
+/* Fills in the checksum of a frame so marked; others stay as they are. Any context. */
+void emx_sum_now(struct sk_buff *skb);
+/* Whether a run of replies is to have checksums. */
+static inline bool emx_sum_wanted(const struct fw_replies *run)
+{
+	return run->reply.msg.type == EMX_X_DATA && run->reply.x.sum;
+}
 
 /* endpoint.c */
 
@@ -408,6 +435,8 @@ bool emx_offload_copy(struct emx_endpoint *ep, struct emx_region *region, u64 po
 int emx_peer_add(struct emx_board *board, u64 mac);
 /* The same for a caller who holds board->lock. */
 int emx_peer_add_locked(struct emx_board *board, u64 mac);
+/* Whether the address is that of a board of the same host, both attached. Any context. */
+bool emx_peer_is_local(const struct emx_board *board, u64 mac);
 /* Work that asks peers for their names; and has it begin soon, but never too often. */
 void emx_names_work(struct work_struct *work);
 void emx_names_soon(struct emx_board *board);

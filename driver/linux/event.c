@@ -33,6 +33,29 @@ static void put(struct emx_endpoint *ep, const struct emx_msg *event)
 		wake_up_interruptible_poll(&ep->wait, EPOLLIN | EPOLLRDNORM);
 }
 
+/*
+ * Where in the slots a payload goes that is longer than one; false when there is no room. What the
+ * program has released is told by the tail, whose lies cost it its own payloads.
+ */
+static noinline bool place_long(struct emx_endpoint *ep, u32 bytes, size_t *place)
+{
+	const u32 tail = READ_ONCE(ep->ring->tail);
+	u32 n;
+
+	if (WARN_ON_ONCE(bytes > ep->long_bytes))
+		return false;
+	while (ep->long_used && ep->long_entry[ep->long_first] - tail >= ep->head - tail) {
+		ep->long_first = (ep->long_first + 1) % ep->long_slots;
+		ep->long_used--;
+	}
+	if (ep->long_used == ep->long_slots)
+		return false;
+	n = (ep->long_first + ep->long_used++) % ep->long_slots;
+	ep->long_entry[n] = ep->head;
+	*place = (size_t)(ep->ring_mask + 1) * ep->slot_bytes + (size_t)n * ep->long_bytes;
+	return true;
+}
+
 bool emx_event_frame(struct emx_endpoint *ep, const struct emx_msg *msg, const struct sk_buff *skb,
 		     u32 source)
 {
@@ -43,8 +66,10 @@ bool emx_event_frame(struct emx_endpoint *ep, const struct emx_msg *msg, const s
 		return false;
 	event.data = 0;
 	if (msg->data_len && msg->data) {
-		if (WARN_ON_ONCE(msg->data_len > ep->slot_bytes) ||
-		    skb_copy_bits(skb, source, ep->slots + slot, msg->data_len))
+		if (unlikely(msg->data_len > ep->slot_bytes) &&
+		    !place_long(ep, msg->data_len, &slot))
+			return false;
+		if (skb_copy_bits(skb, source, ep->slots + slot, msg->data_len))
 			return false;
 		event.data = slot;
 	}

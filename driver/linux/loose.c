@@ -225,8 +225,12 @@ static void send_run(struct emx_endpoint *ep, struct fw_replies *run,
 			return;
 		}
 		count(ep, IS_ERR(skb) ? EMX_CNT_TX_FAILED : emx_reply_counter(run));
-		if (!IS_ERR(skb))
-			emx_tx(board, skb);
+		if (IS_ERR(skb))
+			continue;
+		if (emx_sum_wanted(run))
+			emx_sum_later(skb, length);
+		emx_sum_now(skb);
+		emx_tx(board, skb);
 	}
 }
 

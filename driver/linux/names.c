@@ -57,7 +57,7 @@ int emx_peer_add(struct emx_board *board, u64 mac)
 	return index;
 }
 
-static bool is_local(const struct emx_board *board, u64 mac)
+bool emx_peer_is_local(const struct emx_board *board, u64 mac)
 {
 	bool local;
 
@@ -90,7 +90,7 @@ int emx_peer(struct emx_board *board, struct emx_dev_peer *peer)
 		return -ENOENT;
 	peer->index = index;
 	peer->mac = READ_ONCE(entry->mac);
-	peer->local = is_local(board, peer->mac);
+	peer->local = emx_peer_is_local(board, peer->mac);
 	peer->reserved = 0;
 	peer->speaks = READ_ONCE(entry->speaks);
 	memset(peer->name, 0, sizeof(peer->name));
@@ -158,7 +158,7 @@ void emx_names_work(struct work_struct *work)
 		due = board->questions.due;
 		spin_unlock_bh(&board->lock);
 		entry = i < 0 ? NULL : fw_peer(board->fw.peers, i);
-		if (entry && !is_local(board, entry->mac))
+		if (entry && !emx_peer_is_local(board, entry->mac))
 			query(board, i, entry);
 	} while (i >= 0);
 	queue_delayed_work(emx_workqueue, &board->name_work, wait_for(due));

@@ -195,14 +195,26 @@ enum hrtimer_restart emx_pull_timer(struct hrtimer *timer)
 
 /* ---- commands ---- */
 
-/* With frames no longer than the interface takes now, which may be less than was agreed on. */
+static bool is_local(const struct emx_board *board, u32 index)
+{
+	const struct fw_peer *peer = fw_peer(board->fw.peers, index);
+
+	return peer && emx_peer_is_local(board, READ_ONCE(peer->mac));
+}
+
+/*
+ * With frames no longer than the interface takes now, which may be less than was agreed on; and
+ * without checksums what never leaves the host.
+ */
 static struct emx_msg announced(const struct emx_endpoint *ep, const struct emx_msg *rndv)
 {
 	const u64 offer = rndv->data;
+	u16 features = emx_offer_features(offer);
 	struct emx_msg msg = *rndv;
 
-	msg.data = emx_offer(emx_offer_newest(offer), emx_offer_oldest(offer),
-			     emx_offer_features(offer),
+	if (features & EMX_X_SUMS && is_local(ep->board, rndv->peer))
+		features &= ~EMX_X_SUMS;
+	msg.data = emx_offer(emx_offer_newest(offer), emx_offer_oldest(offer), features,
 			     min_t(u32, emx_offer_frame(offer), emx_board_x_frame(ep->board)),
 			     emx_offer_frames(offer));
 	return msg;

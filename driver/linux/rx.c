@@ -117,11 +117,26 @@ static bool is_pulled(const struct fw_pkt *pkt)
 	return pkt->msg.type == EMX_PULL_REPLY || pkt->msg.type == EMX_X_DATA;
 }
 
+/*
+ * Of pulls and of the extension: 0, or the counter of the reason to drop the frame before the core
+ * sees it. Apart from the path of short messages. Caller: endpoint->lock.
+ */
+static noinline int judge(const struct emx_endpoint *ep, struct sk_buff *skb, struct fw_pkt *pkt)
+{
+	if (is_pulled(pkt) && emx_loose_full(ep))
+		return EMX_CNT_DROP_EVENT_FULL;
+	/* The core drops it for that. */
+	if (pkt->msg.type == EMX_X_MEDIUM && !ep->fw->x_frag)
+		return 0;
+	return emx_sum_fits(skb, pkt) ? 0 : EMX_CNT_DROP_CHECKSUM;
+}
+
 /* False when the frame is none of an open endpoint's. */
 static bool to_endpoint(struct emx_board *board, struct sk_buff *skb, struct fw_pkt *pkt)
 {
 	struct emx_endpoint *ep;
 	struct sk_buff_head out;
+	int drop = 0;
 	bool open;
 
 	if (pkt->msg.type <= EMX_HOST_REPLY)
@@ -133,8 +148,10 @@ static bool to_endpoint(struct emx_board *board, struct sk_buff *skb, struct fw_
 	spin_lock(&ep->lock);
 	open = ep->open;
 	emx_poll_note(ep, skb);
-	if (open && is_pulled(pkt) && emx_loose_full(ep))
-		emx_count(&ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
+	if (open && pkt->msg.type >= EMX_PULL)
+		drop = judge(ep, skb, pkt);
+	if (drop)
+		emx_count(&ep->counters, drop, 1);
 	else if (open)
 		give(ep, skb, pkt, &out);
 	spin_unlock(&ep->lock);

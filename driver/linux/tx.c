@@ -284,6 +284,8 @@ void emx_tx_all(struct emx_board *board, struct sk_buff_head *frames)
 {
 	struct sk_buff *skb;
 
-	while ((skb = __skb_dequeue(frames)))
+	while ((skb = __skb_dequeue(frames))) {
+		emx_sum_now(skb);
 		emx_tx(board, skb);
+	}
 }

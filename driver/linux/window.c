@@ -88,10 +88,14 @@ static struct sk_buff *next_reply(const struct emx_board *board, const struct em
 	u32 position;
 	u32 length = fw_replies_take(run, header, &position);
 	u64 from = (u64)run->window_offset + position;
+	struct sk_buff *skb;
 
 	if (WARN_ON_ONCE(from + length > region->length))
 		return NULL;
-	return emx_tx_region(board, header, fw_replies_header(run), region, from, length);
+	skb = emx_tx_region(board, header, fw_replies_header(run), region, from, length);
+	if (skb && emx_sum_wanted(run))
+		emx_sum_later(skb, length);
+	return skb;
 }
 
 bool emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk_buff_head *out)

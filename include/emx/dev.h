@@ -54,9 +54,9 @@ struct emx_dev_board {
 };
 
 /*
- * In: board, number, session. Out: the number, and the sizes of what can be mapped. Errors: ENODEV
- * (no such board), ECHRNG (number out of range), EBUSY (taken), EEXIST (this file is an endpoint
- * already), ENOMEM.
+ * In: board, number, session, x_wanted. Out: the number, x_fragment, and the sizes of what can be
+ * mapped. Errors: ENODEV (no such board), ECHRNG (number out of range), EBUSY (taken), EEXIST (this
+ * file is an endpoint already), ENOMEM.
  */
 struct emx_dev_claim {
 	__u32 board;
@@ -64,18 +64,19 @@ struct emx_dev_claim {
 	__u32 session;
 	__u32 ring_entries; /* a power of two */
 	__u32 slot_bytes;
-	__u32 reserved;
+	__u16 x_wanted; /* bytes of data in an X MEDIUM, at most; 0: none, as of older libraries */
+	__u16 x_fragment; /* of them, what it sends and receives; 0: none, as of older drivers */
 	__u64 ring_bytes; /* at EMX_DEV_MAP_RING: struct fw_ring of ring_entries */
-	__u64 slots_bytes; /* at EMX_DEV_MAP_SLOTS: a receive slot for each entry of the ring */
+	__u64 slots_bytes; /* at EMX_DEV_MAP_SLOTS: a receive slot for each entry, and long ones */
 	__u64 counters_bytes; /* at EMX_DEV_MAP_COUNTERS: struct emx_counters for the library */
 };
 
 /*
  * Offsets for mmap (MAP_SHARED, readable and writable, whole parts only). The event in entry i of
- * the ring has its payload in slot i, and msg.data is the offset of the payload in the slots. The
- * slot is free again when the library has moved the ring's tail beyond the entry. The library counts
- * in the counters; of what the driver counts they show how many requests and replies of pulls came
- * and replies went.
+ * the ring has its payload in slot i, or behind all slots when it is longer than one, as an X
+ * MEDIUM may be; msg.data is the offset of the payload in what is mapped. The place is free again
+ * when the library has moved the ring's tail beyond the entry. The library counts in the counters;
+ * of what the driver counts they show how many requests and replies of pulls came and replies went.
  */
 #define EMX_DEV_MAP_RING 0x00000000ull
 #define EMX_DEV_MAP_SLOTS 0x10000000ull

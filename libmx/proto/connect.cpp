@@ -221,7 +221,9 @@ uint64_t Endpoint::own_offer(const Partner *to, uint64_t theirs) const
     uint16_t features = EMX_X_REPORTS;
     if (board_.x_frame)
         features |= EMX_X_PULLS;
-    if (const uint32_t fragment = port_->x_fragment()) {
+    // A link that took shorter frames when the port was opened is offered none: partners would send longer
+    // ones.
+    if (const uint32_t fragment = port_->x_fragment(); fragment && fragment >= fw_x_frag_max(longest)) {
         if (summed || fragments_pay(to, fragment))
             features |= EMX_X_FRAGMENTS;
         if (context_.conf().checksum)
