@@ -16,7 +16,7 @@ kver=$2
 here=$(cd "$(dirname "$0")" && pwd)
 root=$dir/root
 
-need gcc cpio gzip ip setpriv dash
+need gcc cpio gzip ip tc setpriv dash
 [ -e /usr/include/liburing.h ] || skip "no liburing: apt-get install liburing-dev"
 [ -x /bin/busybox ] || skip "no busybox: apt-get install busybox-static"
 ldd /bin/busybox >/dev/null 2>&1 && skip "busybox is not static: apt-get install busybox-static"
@@ -82,6 +82,7 @@ for applet in $(/bin/busybox --list); do
 done
 rm -f "$root/bin/ip"
 add_program ip
+add_program tc
 rm -f "$root/bin/setpriv"
 add_program setpriv
 # Busybox's shell takes its own "ip", which knows no namespaces, whatever PATH says.
@@ -92,6 +93,10 @@ add_module drivers/net/dummy.ko
 add_module net/802/stp.ko
 add_module net/llc/llc.ko
 add_module net/bridge/bridge.ko
+# For frames that are altered on their way.
+for module in sch_ingress cls_u32 act_gact act_pedit; do
+	add_module net/sched/$module.ko
+done
 # For pair.sh.
 for file in net/ethernet/intel/e1000/e1000.ko virtio/virtio{,_ring,_pci_legacy_dev,_pci_modern_dev,_pci}.ko \
 	net/{net_failover,virtio_net}.ko; do

@@ -75,11 +75,29 @@ counted() { sed -n "s/^\([0-9]*\) $2\$/\1/p" "/sys/kernel/debug/ethermx/$(direct
 
 # pulls_by extension|dialect COMMAND...: meanwhile host b, of the module, pulls and serves by the one, and not by the other
 pulls_by() {
-	case $1 in
-	extension) way='x data frames' other_way='pull replies' ;;
-	dialect) way='pull replies' other_way='x data frames' ;;
-	esac
+	by=$1
 	shift
+	case $by in
+	extension) only_by 'x data frames' 'pull replies' "$@" ;;
+	dialect) only_by 'pull replies' 'x data frames' "$@" ;;
+	esac
+}
+
+# fragments_by extension|dialect COMMAND...: likewise of eager messages that are longer than SMALL
+fragments_by() {
+	by=$1
+	shift
+	case $by in
+	extension) only_by 'x medium fragments' 'medium fragments' "$@" ;;
+	dialect) only_by 'medium fragments' 'x medium fragments' "$@" ;;
+	esac
+}
+
+# only_by COUNTERS OTHER-COUNTERS COMMAND...: meanwhile host b sends and receives what counts as the one, nothing that counts
+# as the other
+only_by() {
+	way=$1 other_way=$2
+	shift 2
 	came=$(counted b "$way received") went=$(counted b "$way sent") others=$(by_other_way)
 	"$@" || return
 	[ "$(counted b "$way received")" -gt "$came" ] && [ "$(counted b "$way sent")" -gt "$went" ] &&
@@ -89,6 +107,26 @@ pulls_by() {
 	return 1
 }
 by_other_way() { echo $(($(counted b "$other_way received") + $(counted b "$other_way sent"))); }
+
+# ---- frames that are altered on their way
+
+may_alter() {
+	for module in sch_ingress cls_u32 act_gact act_pedit; do
+		insmod /$module.ko || return
+	done
+}
+
+# Of the X MEDIUM that come to a host, and of the X DATA, every so manyth has a byte of its data inverted. That byte is in the
+# shortest frame, too, perhaps as padding.
+alter() { # HOST EVERY
+	in_host "$1" tc qdisc add dev eth0 clsact || return
+	for type in 112 115; do
+		in_host "$1" tc filter add dev eth0 ingress protocol 0x86df u32 match u8 $type 0xff at 2 \
+			action pass random determ pipe "$2" action pedit munge offset 43 u8 invert || return
+	done
+}
+
+alter_no_more() { in_host "$1" tc qdisc del dev eth0 clsact; }
 
 # ---- what the hosts send is judged
 
@@ -116,9 +154,9 @@ planted_is_found() {
 	grep -q 'FORBIDDEN: frame 1, 60 bytes: .*4.13' /tmp/watch
 }
 
-# The agent serves host a; $agent is its process.
+# The agent serves host a, in dialect N or that of the specification given; $agent is its process.
 start_agent() {
-	/bin/ip netns exec a env EMX_DEVICE=engine /emx/tools/omxd/omxd --foreground --boards eth0:N=9000 >/tmp/agent 2>&1 &
+	/bin/ip netns exec a env EMX_DEVICE=engine /emx/tools/omxd/omxd --foreground --boards "${1:-eth0:N=9000}" >/tmp/agent 2>&1 &
 	agent=$!
 	until_ok 100 grep -q serving /tmp/agent && return
 	cat /tmp/agent

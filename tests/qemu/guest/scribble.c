@@ -128,6 +128,7 @@ static void begin(struct file *f)
 	f->claim.board = chance(8) ? draw() : below(boards);
 	f->claim.number = chance(8) ? draw() : EMX_DEV_ANY;
 	f->claim.session = 1 + below(2);
+	f->claim.x_wanted = chance(4) ? draw() : EMX_X_FRAG_MAX;
 	if (ioctl(f->fd, EMX_IOC_CLAIM, &f->claim))
 		return;
 	map(f, 0, EMX_DEV_MAP_RING, f->claim.ring_bytes);
@@ -139,8 +140,9 @@ static void begin(struct file *f)
 
 static void message(struct emx_msg *msg)
 {
-	static const uint8_t types[] = { EMX_CONNECT, EMX_TINY,	  EMX_SMALL, EMX_MEDIUM,
-					 EMX_RNDV,    EMX_NOTIFY, EMX_TRUC,  EMX_NACK_LIB };
+	static const uint8_t types[] = { EMX_CONNECT,  EMX_TINY,    EMX_SMALL, EMX_MEDIUM,
+					 EMX_RNDV,     EMX_NOTIFY,  EMX_TRUC,  EMX_NACK_LIB,
+					 EMX_X_MEDIUM, EMX_X_REPORT };
 
 	scramble(msg, sizeof(*msg));
 	if (!chance(8))
@@ -151,14 +153,16 @@ static void message(struct emx_msg *msg)
 		msg->remote_ep = below(6);
 		msg->session = 1 + below(2);
 	}
-	msg->data_len = msg->type == EMX_TINY	  ? below(40)
-			: msg->type == EMX_SMALL  ? below(140)
-			: msg->type == EMX_MEDIUM ? below(9000)
-						  : 0;
+	msg->data_len = msg->type == EMX_TINY	    ? below(40)
+			: msg->type == EMX_SMALL    ? below(140)
+			: msg->type == EMX_MEDIUM   ? below(9000)
+			: msg->type == EMX_X_MEDIUM ? 8000 + below(1000)
+						    : 0;
 	if (!chance(8)) {
 		msg->msg_len = msg->data_len;
 		msg->u.medium.position = 0;
 		msg->u.medium.frag = 0;
+		msg->u.medium.summed = chance(8);
 	}
 	msg->data = address();
 }
@@ -189,7 +193,8 @@ static void compose(struct emx_dev_command *c)
 	c->msg.u.window.tag = 0;
 	c->msg.u.window.offset = 0;
 	if (c->op == EMX_DEV_PULL_START && chance(2))
-		c->msg.data = emx_offer(1, 1, EMX_X_PULLS, chance(4) ? draw() : 9014, 32);
+		c->msg.data = emx_offer(1, 1, EMX_X_PULLS | (chance(2) ? EMX_X_SUMS : 0),
+					chance(4) ? draw() : 9014, 32);
 	c->segment_count = 1;
 	segments[0].address = (uintptr_t)arena + below(ARENA / 4);
 	segments[0].length = c->op == EMX_DEV_PULL_START ? 1 + below(20000) : below(ARENA / 2);

@@ -66,6 +66,61 @@ without_extension() {
 	return $status
 }
 
+# Messages that no longer fit a fragment of the wide dialect.
+several_fragments() { fragments_by extension "$@" -S 5000 -E 32769 -M 2 -T 300 -N 20 -W 2; }
+
+fragments_without_extension() {
+	export EMX_EXTENSION=0
+	fragments_by dialect perf -S 5000 -E 32769 -M 2 -T 300 -N 10 -W 2
+	status=$?
+	unset EMX_EXTENSION
+	return $status
+}
+
+wrong_sums() { counted "$1" 'drop: wrong checksum'; }
+
+# Messages of every class: no short one goes as such.
+summed() { # COMMAND...
+	export EMX_CHECKSUM=1
+	before=$(wrong_sums b)
+	only_by 'x medium fragments' 'tiny messages' "$@" -T 300 -N 10 -M 16 -W 2
+	status=$?
+	unset EMX_CHECKSUM
+	[ "$(wrong_sums b)" = "$before" ] && return $status
+	echo 'sums are wrong that nobody has altered'
+	return 1
+}
+
+# altered HOSTS COMMAND...: what comes to those of the module is altered now and then, and each of them drops and
+# counts some; messages arrive as they were.
+altered() {
+	hosts=$1
+	shift
+	for host in $hosts; do
+		alter "$host" 11 || return
+		wrong_sums "$host" >/tmp/wrong."$host"
+	done
+	export EMX_CHECKSUM=1
+	"$@" -S 500 -T 300 -N 30 -M 16 -W 2
+	status=$?
+	unset EMX_CHECKSUM
+	for host in $hosts; do
+		echo "host $host: $(cat /tmp/wrong."$host") wrong sums before, $(wrong_sums "$host") after"
+		alter_no_more "$host" && [ "$(wrong_sums "$host")" -gt "$(cat /tmp/wrong."$host")" ] || status=1
+	done
+	return $status
+}
+
+# What is altered arrives so where nobody sums up: the alteration is one.
+arrives_altered() {
+	alter b 11 || return
+	perf -S 5000 -E 32769 -M 2 -T 300 -N 30 -W 0 >/tmp/altered 2>&1
+	status=$?
+	alter_no_more b || return
+	cat /tmp/altered
+	[ $status != 0 ] && grep -q 'messages arrived altered' /tmp/altered
+}
+
 by_uring() { account 'commands by io_uring'; }
 
 # Messages of every class by that way; more than so many commands of io_uring, and not more than so many.
@@ -118,6 +173,7 @@ check "veth loads" insmod /veth.ko
 check "hosts" make_hosts
 check "what is sent is watched" watch --both /run/netns/a --dialect N=9000 --dialect W --spare 255
 check "module loads" insmod /ethermx.ko
+check "frames may be altered" may_alter
 [ $failed = 0 ] || exit 1
 
 export EMX_DEVICE=kernel
@@ -157,8 +213,23 @@ check "engine against module" pulls_by extension perf_between a engine b kernel 
 check "module against engine" pulls_by extension perf_between b kernel a engine -T 300 -N 10 -M 16 -W 2
 check "agent ends" stop_agent
 check "detach the other" in_host b /emx/tools/omx_attach -d eth0
+check "board agent, wide dialect" start_agent eth0:W
+check "module on the other host, wide dialect" in_host b /emx/tools/omx_attach eth0:W
+check "engine against module, fragments by the extension" several_fragments perf_between a engine b kernel
+check "module against engine, likewise" several_fragments perf_between b kernel a engine
+check "engine against module, with checksums" summed perf_between a engine b kernel
+check "module against engine, with checksums" summed perf_between b kernel a engine
+check "engine against module, frames altered" altered b perf_between a engine b kernel
+check "module against engine, frames altered" altered b perf_between b kernel a engine
+check "agent ends" stop_agent
+check "detach the other again" in_host b /emx/tools/omx_attach -d eth0
 check "attach, wide dialect" attach eth0:W
 check "messages, wide dialect" pulls_by extension perf -T 300 -N 10 -M 16 -W 2
+check "fragments by the extension" several_fragments perf
+check "fragments without the extension" fragments_without_extension
+check "with checksums" summed perf
+check "frames altered: repaired" altered 'a b' perf
+check "without checksums: seen by the program" arrives_altered
 check "detach again" detach
 check "two dialects" other_dialect
 check "detach once more" detach

@@ -525,6 +525,52 @@ static bool came(struct endpoint *own)
 	       !memcmp(own->slots + msg->data, "to the user", 11);
 }
 
+/* To itself, the longest payload there is, full of that byte. */
+static int send_long(const struct endpoint *own, uint8_t byte)
+{
+	static uint8_t payload[EMX_X_FRAG_MAX];
+	struct emx_dev_command c = message(EMX_X_MEDIUM, 0, 1, payload, own->claim.x_fragment);
+
+	memset(payload, byte, sizeof(payload));
+	return command(own, &c);
+}
+
+static bool long_came(struct endpoint *own, uint8_t byte)
+{
+	const uint64_t slots = (uint64_t)own->claim.ring_entries * own->claim.slot_bytes;
+	const struct emx_msg *msg = event(own, own->claim.ring_entries - 1);
+	uint32_t i = 0;
+
+	if (!msg || msg->type != EMX_X_MEDIUM || msg->data_len != own->claim.x_fragment ||
+	    msg->data < slots || msg->data + msg->data_len > own->claim.slots_bytes)
+		return false;
+	while (i < msg->data_len && own->slots[msg->data + i] == byte)
+		i++;
+	return i == msg->data_len;
+}
+
+/* There are fewer places for them than entries in the ring. */
+static void long_payloads(struct endpoint *own)
+{
+	const uint64_t before = count_of(own, EMX_CNT_DROP_EVENT_FULL);
+	struct emx_dev_command c = message(EMX_X_MEDIUM, 0, 1, NULL, own->claim.x_fragment + 1u);
+	const uint32_t n = 2 * EMX_FRAGS_MAX + 1;
+	uint32_t i, arrived, wrong = 0;
+
+	check(own->claim.x_fragment > own->claim.slot_bytes, "fragments are longer than slots");
+	check(command(own, &c) == EINVAL, "but no longer than agreed on");
+	for (i = 0; i < n; i++)
+		wrong += send_long(own, (uint8_t)i) != 0;
+	arrived = n - (uint32_t)(count_of(own, EMX_CNT_DROP_EVENT_FULL) - before);
+	for (i = 0; i < arrived; i++)
+		wrong += !long_came(own, (uint8_t)i);
+	check(arrived && arrived < n && !wrong, "as many come as there is room for, unaltered");
+	check(!ask(SEND_OVER) && came(own), "a short one after them has its slot");
+	for (i = 0; i < n; i++)
+		wrong += send_long(own, (uint8_t)i) || !long_came(own, (uint8_t)i);
+	check(!wrong, "whoever takes them gets all");
+}
+
 static void hostile_ring(struct endpoint *own)
 {
 	static const uint32_t tails[] = { 1u << 31, ~0u, 512, 513, 511, 0x7fffffff, 1 };
@@ -549,6 +595,7 @@ static void hostile_ring(struct endpoint *own)
 					 __ATOMIC_RELEASE);
 			memset(own->counters, 0xff, own->claim.counters_bytes);
 			ask(SEND_OVER);
+			send_long(own, 'l');
 		}
 	check(ask(FINGERPRINT) == before, "the neighbour's have not changed by all that");
 	check(ask(KEEP_SECRET) && ask(FINGERPRINT) != before, "but by a message to him they do");
@@ -569,6 +616,7 @@ static void case_memory(struct endpoint *own, int file)
 	check(count_of(own, EMX_CNT_RX_X_PULL) > x_pulls, "the same by the extension");
 	addresses_of_the_kernel(own);
 	changing_list(own);
+	long_payloads(own);
 	hostile_ring(own);
 }
 

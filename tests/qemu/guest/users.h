@@ -93,6 +93,7 @@ static inline int claim(struct endpoint *ep, uint32_t number)
 	need(ep->fd >= 0, EMX_DEV_PATH);
 	ep->claim.number = number;
 	ep->claim.session = SESSION + number;
+	ep->claim.x_wanted = EMX_X_FRAG_MAX;
 	if (ioctl(ep->fd, EMX_IOC_CLAIM, &ep->claim))
 		return errno;
 	ep->ring = map(ep->fd, EMX_DEV_MAP_RING, ep->claim.ring_bytes);
