@@ -82,6 +82,7 @@ for applet in $(/bin/busybox --list); do
 done
 rm -f "$root/bin/ip"
 add_program ip
+rm -f "$root/bin/tc"
 add_program tc
 rm -f "$root/bin/setpriv"
 add_program setpriv
