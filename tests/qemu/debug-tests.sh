@@ -19,7 +19,7 @@ kernel=$1
 mkdir -p "$2"
 dir=$(cd "$2" && pwd)
 shift 2
-[ $# -gt 0 ] || set -- smoke trespass stress faults links offload tools admin replay pair-e1000 pair-virtio-net-pci conform programs mpi
+[ $# -gt 0 ] || set -- smoke trespass stress faults links offload tools admin replay pair-e1000 pair-virtio-net-pci mutants conform programs mpi
 
 "$here/debug-kernel.sh" "$kernel"
 EMX_KDIR=$(cd "$kernel" && pwd)/build
@@ -30,6 +30,7 @@ run_one() { # TEST
 	mkdir -p "$out"
 	case $1 in
 	pair-*) "$here/pair.sh" "$out" "${1#pair-}" ;;
+	mutants) "$here/mutants.sh" "$kernel" "$out" 120 ;;
 	programs | mpi) "$here/$1.sh" "$out" ;;
 	conform) EMX_GUEST_ARGS="--config N9000/2hosts --patience 50" "$here/run.sh" "$out" conform ;;
 	*) "$here/run.sh" "$out" "$1" ;;

@@ -16,7 +16,7 @@ kver=$2
 here=$(cd "$(dirname "$0")" && pwd)
 root=$dir/root
 
-need gcc cpio gzip ip tc setpriv dash
+need gcc cpio gzip ip tc setpriv dash python3
 [ -e /usr/include/liburing.h ] || skip "no liburing: apt-get install liburing-dev"
 [ -x /bin/busybox ] || skip "no busybox: apt-get install busybox-static"
 ldd /bin/busybox >/dev/null 2>&1 && skip "busybox is not static: apt-get install busybox-static"
@@ -43,7 +43,7 @@ add_user_build() {
 	local build=$1 file
 	[ -e "$build/libmx/install/libmyriexpress.so" ] || fail "no library in EMX_USER_BUILD=$build"
 	for file in libmx/install/libmyriexpress.so tools/omxd/omxd tests/conform/conform_engine \
-		tests/bench/tcp_pingpong tests/watch/wirewatch \
+		tests/bench/tcp_pingpong tests/watch/wirewatch tests/qemu/sink \
 		tools/omx_{attach,check,counters,endpoint_info,hostname,info,init_peers,perf} tools/setup/omx_init; do
 		[ -e "$build/$file" ] || fail "no $file in EMX_USER_BUILD=$build"
 		mkdir -p "$root/emx/$(dirname "$file")"
@@ -98,7 +98,7 @@ add_module net/bridge/bridge.ko
 for module in sch_ingress cls_u32 act_gact act_pedit; do
 	add_module net/sched/$module.ko
 done
-# For pair.sh.
+# For two_guests.sh.
 for file in net/ethernet/intel/e1000/e1000.ko virtio/virtio{,_ring,_pci_legacy_dev,_pci_modern_dev,_pci}.ko \
 	net/{net_failover,virtio_net}.ko; do
 	add_card "drivers/$file"
@@ -113,7 +113,8 @@ fi
 cp "$dir/ethermx.ko" "$dir/softdma.ko" "$root/"
 cp "$here"/guest/*.sh "$root/"
 install -m 755 "$here/guest/init" "$root/init"
-for program in frames scribble trespass regions command_cost no_uring; do
+for program in frames mutants scribble trespass regions command_cost no_uring; do
 	gcc -O2 -g -Wall -Wextra -Werror -static -I"$TOP/include" -o "$root/$program" "$here/guest/$program.c" -luring
 done
+"$here/mutant_seeds.py" "$TOP" "$root/seeds"
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0 | gzip -1) >"$dir/initrd.gz"

@@ -1,38 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh
-# One of two hosts that are joined by real drivers of network cards:
-#
-#     a: eth0 02:00:00:00:00:0a 10.0.0.1 ======= b: eth0 02:00:00:00:00:0b 10.0.0.2
-#
-# Both run this with the same steps; arguments: a or b, the card, and "stock" for a distribution's kernel, which has
-# probes. Messages are verified; those that leave as
-# pages and those that have to be copied are told apart by the module's account of memory, and what the network
-# stack copies behind its back by a probe.
+# shellcheck disable=SC2154 # cards.sh sets $peer and $other
+# One of the two hosts of cards.sh. Both run this with the same steps; arguments: a or b, the card, and "stock" for a
+# distribution's kernel, which has probes. Messages are verified; those that leave as pages and those that have to be
+# copied are told apart by the module's account of memory, and what the network stack copies behind its back by a probe.
 failed=0
 . /check.sh
 . /hosts.sh
 me=$1
 card=$2
 kernel=$3
-case $me in
-a) other=b mine=10.0.0.1 others=10.0.0.2 ;;
-b) other=a mine=10.0.0.2 others=10.0.0.1 ;;
-esac
-peer=02:00:00:00:00:0$other
+. /cards.sh
 PATH=/emx/tools:$PATH
 tracing=/sys/kernel/debug/tracing
 
 # ---- both hosts together
-
-serves_tcp() { timeout 120 nc -l -p 7 </dev/null; }
-asks_tcp() { nc -w 2 $others 7 </dev/null 2>/dev/null; }
-
-meet() { # until the other has come so far; by TCP, which shares the card
-	case $me in
-	a) until_ok 1200 asks_tcp ;;
-	b) serves_tcp ;;
-	esac
-}
 
 waiting=
 # shellcheck disable=SC2086 # nothing, or an option
@@ -182,26 +164,6 @@ sleeps_on() {
 }
 
 # ---- the card
-
-load_card() {
-	case $card in
-	e1000) insmod /e1000.ko ;;
-	virtio-net-pci)
-		for module in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover \
-			net_failover virtio_net; do
-			insmod /$module.ko || return
-		done
-		;;
-	*) return 1 ;;
-	esac
-}
-
-carrier() { [ "$(cat /sys/class/net/eth0/carrier 2>/dev/null)" = 1 ]; }
-
-start_card() {
-	/bin/ip link set eth0 mtu 9000 && /bin/ip addr add $mine/24 dev eth0 && /bin/ip link set eth0 up &&
-		until_ok 100 carrier
-}
 
 gathers() { ethtool -k eth0 | grep -q '^scatter-gather: on'; }
 

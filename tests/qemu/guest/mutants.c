@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * A hostile network: mutated frames for endpoints that are open on a board of the other host, as
+ * fast as they go.
+ *
+ *   mutants IFNAME SEEDS MAC SECONDS SEED DIALECT ENDPOINT...
+ *
+ * SEEDS is what ../mutant_seeds.py makes of captures and golden frames; MAC the board's, DIALECT W
+ * or N; endpoints are held by sink.c. Four hosts that do not exist each connect to every endpoint,
+ * half of them by the EtherMX extension. They learn what a peer must know (sessions, numbers,
+ * windows, handles), fit the frames of SEEDS to it, and spoil them in none to four ways. They
+ * answer pulls, for else none would ever end. Each begins anew after a while, so that none is stuck
+ * behind a message that the board dropped. All choices follow from SEED; what the board says when
+ * does not.
+ *
+ * Prints what it sent and what it drew; exit status 1 when the board never sent one of the packets
+ * that show how far the frames came.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "frame_fields.h"
+
+#define KEY 0xabcd /* of sink.c */
+#define HOSTS 4
+#define PARTNERS_MAX 64
+#define SEEDS_MAX 4096
+#define HEAR_BYTES 256
+#define HOST_BYTE 4 /* of the address: 1 in those of the hosts that we play, 0 in real ones */
+
+struct seed {
+	char dialect; /* 0: both */
+	uint16_t length;
+	const uint8_t *bytes;
+};
+
+/* One of our endpoints and one of theirs. */
+struct partner {
+	uint8_t host, ours, theirs;
+	bool extension, connected;
+	uint32_t own, session; /* ours, theirs */
+	uint8_t number; /* of the connect */
+	uint16_t now, next, seen, acked;
+	uint32_t counter, echo;
+	uint32_t left; /* frames until it begins anew */
+	unsigned int cursor; /* in the seeds */
+	const struct seed *last; /* that had a number */
+	uint8_t window, window_tag;
+	uint32_t window_offset, total;
+	uint32_t handle, magic;
+	uint16_t request;
+};
+
+static struct seed seeds[SEEDS_MAX];
+static unsigned int seed_count;
+static unsigned int extension_seeds[SEEDS_MAX], extension_seed_count; /* of seeds */
+static struct partner partners[PARTNERS_MAX];
+static unsigned int partner_count;
+static uint8_t board_mac[6];
+static char dialect;
+static uint32_t host_magic;
+static int sock;
+static uint64_t sent, spoiled_frames, heard[256];
+static struct frame good, bad; /* what is being made */
+
+/* ---- the wire ---- */
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(2);
+}
+
+/* What is for the hosts that we play, its header. */
+static void hear_only_ours(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, HOST_BYTE),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, HEAR_BYTES),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	if (setsockopt(sock, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
+		fail("filter");
+}
+
+static void open_wire(const char *ifname)
+{
+	struct sockaddr_ll address = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(EMX_ETHERTYPE),
+		.sll_ifindex = (int)if_nametoindex(ifname),
+	};
+	struct packet_mreq all = { .mr_ifindex = address.sll_ifindex,
+				   .mr_type = PACKET_MR_PROMISC };
+
+	sock = socket(AF_PACKET, SOCK_RAW, 0);
+	if (!address.sll_ifindex || sock < 0)
+		fail(ifname);
+	hear_only_ours();
+	if (bind(sock, (struct sockaddr *)&address, sizeof(address)) ||
+	    setsockopt(sock, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)))
+		fail(ifname);
+}
+
+static void transmit(struct frame *f)
+{
+	/* The real host's address is not ours to use: what it says must hold. */
+	if (f->b[6 + HOST_BYTE] == 0 && memcmp(f->b + 6, board_mac, 6))
+		f->b[6 + HOST_BYTE] = 1;
+	if (f->length < FRAME_LEAST)
+		f->length = FRAME_LEAST;
+	while (send(sock, f->b, f->length, 0) < 0)
+		if (errno != ENOBUFS && errno != EINTR)
+			fail("send");
+	sent++;
+}
+
+/* ---- frames that a peer could send ---- */
+
+static uint64_t value_of(const struct partner *p, const struct frame *f, enum use use, uint64_t old)
+{
+	bool reply = f->b[EMX_OUTER_LEN + offsetof(struct emx_w_connect, is_reply)];
+
+	switch (use) {
+	case THEIRS:
+		return p->theirs;
+	case OURS:
+		return p->ours;
+	case SESSION:
+		return p->session;
+	case NUMBER:
+		return p->now;
+	case NEXT:
+		return p->next;
+	case SEEN:
+		return p->seen;
+	case LAST:
+		return (p->seen & 0xc000) | ((p->seen - 1) & 0x3fff);
+	case COUNTER:
+		return p->counter;
+	case ECHO:
+		return p->echo;
+	case WINDOW:
+		return p->window;
+	case WINDOW_TAG:
+		return p->window_tag;
+	case WINDOW_OFFSET:
+		return p->window_offset;
+	case TOTAL:
+		return p->total ? p->total : old;
+	case HANDLE:
+		return p->handle;
+	case MAGIC:
+		return p->magic;
+	case REQUEST:
+		return p->request;
+	case HOST_MAGIC:
+		return host_magic;
+	case ADVERT:
+		return p->host;
+	case REQUESTER:
+		return reply ? p->session : p->own;
+	case KEY_OR_SESSION:
+		return reply ? p->own : KEY;
+	case CONNECT_NUMBER:
+		return p->number;
+	default:
+		return old;
+	}
+}
+
+static uint64_t fnv(uint64_t hash, const uint8_t *bytes, unsigned int n)
+{
+	while (n-- > 0)
+		hash = (hash ^ *bytes++) * 0x100000001b3ull;
+	return hash;
+}
+
+/* Behind a CONNECT that is complete but for its offer. */
+static void offer(struct frame *f)
+{
+	uint8_t *body = f->b + EMX_OUTER_LEN;
+	uint64_t hash = 0xcbf29ce484222325ull;
+	unsigned int at = EMX_OUTER_LEN + sizeof(struct emx_w_connect);
+
+	f->length = at + sizeof(struct emx_w_offer);
+	put(f, at, 1, EMX_X_VERSION);
+	put(f, at + 1, 1, EMX_X_VERSION);
+	put(f, at + 2, 2, EMX_X_REPORTS | EMX_X_FRAGMENTS | EMX_X_PULLS);
+	put(f, at + 4, 2, FRAME_MAX);
+	put(f, at + 6, 2, 32);
+	hash = fnv(hash, f->b, 12);
+	hash = fnv(hash, body, 3);
+	hash = fnv(hash, body + 16, 12);
+	put(f, at + 8, 8, fnv(hash, body + 32, 8));
+}
+
+static bool has_number(uint8_t type)
+{
+	return (type >= EMX_TINY && type <= EMX_RNDV) || type == EMX_NOTIFY || type == EMX_X_MEDIUM;
+}
+
+/* The fragments of a captured message have one number. */
+static bool goes_on(const struct partner *p, const struct seed *s)
+{
+	unsigned int at = EMX_OUTER_LEN + offsetof(struct emx_w_eager, seq);
+	uint8_t type = s->bytes[EMX_OUTER_LEN];
+
+	return p->last && (type == EMX_MEDIUM || type == EMX_X_MEDIUM) &&
+	       p->last->bytes[EMX_OUTER_LEN] == type &&
+	       !memcmp(p->last->bytes + at, s->bytes + at, 2);
+}
+
+static uint16_t after(uint16_t number)
+{
+	return (number & 0xc000) | ((number + 1) & 0x3fff);
+}
+
+static void take_number(struct partner *p, const struct seed *s)
+{
+	if (!has_number(s->bytes[EMX_OUTER_LEN]) || goes_on(p, s))
+		return;
+	p->last = s;
+	p->now = p->next;
+	p->next = after(p->next);
+}
+
+static void address(const struct partner *p, struct frame *f)
+{
+	memcpy(f->b, board_mac, 6);
+	memcpy(f->b + 6, board_mac, 6);
+	f->b[6 + HOST_BYTE] = 1;
+	f->b[11] = 0x80 | p->host;
+	if (f->b[EMX_OUTER_LEN] == EMX_RAW) {
+		memset(f->b, 0xff, 6);
+		memcpy(f->b + EMX_OUTER_LEN + offsetof(struct emx_w_beacon, board) + 2, f->b + 6,
+		       6);
+	}
+}
+
+/* What the seed is, as this partner could send it now. */
+static void fit(struct partner *p, const struct seed *s, struct frame *f)
+{
+	uint8_t type = s->bytes[EMX_OUTER_LEN];
+	const struct field *x;
+	unsigned int i;
+
+	memcpy(f->b, s->bytes, s->length);
+	f->length = s->length;
+	address(p, f);
+	p->counter++;
+	take_number(p, s);
+	for (i = 0; i < FIELDS; i++) {
+		x = &fields[i];
+		if (has(x, type, dialect) && x->use != ANY && x->at + x->size <= f->length)
+			put(f, x->at, x->size, value_of(p, f, x->use, get(f, x->at, x->size)));
+	}
+	if (type == EMX_CONNECT && p->extension)
+		offer(f);
+}
+
+/* The frame, or often what chance makes of it; which a number's packet follows unspoiled, as a
+ * repeat would. */
+static void say(const struct frame *f)
+{
+	memcpy(bad.b, f->b, f->length);
+	bad.length = f->length;
+	if (spoil(&bad, dialect)) {
+		spoiled_frames++;
+		transmit(&bad);
+		if (!has_number(f->b[EMX_OUTER_LEN]) || !below(8))
+			return;
+		memcpy(bad.b, f->b, f->length);
+		bad.length = f->length;
+	}
+	transmit(&bad);
+}
+
+static void say_mostly_well(struct frame *f)
+{
+	if (below(8))
+		transmit(f);
+	else
+		say(f);
+}
+
+static const struct seed *seed_of(uint8_t type, char of_dialect, bool reply)
+{
+	const struct seed *s;
+
+	for (s = seeds; s < seeds + seed_count; s++)
+		if (s->bytes[EMX_OUTER_LEN] == type && (!s->dialect || s->dialect == of_dialect) &&
+		    (type != EMX_CONNECT ||
+		     reply == s->bytes[EMX_OUTER_LEN + offsetof(struct emx_w_connect, is_reply)]))
+			return s;
+	fprintf(stderr, "no seed of type %u\n", type);
+	exit(2);
+}
+
+static void connect_by(struct partner *p, bool reply)
+{
+	fit(p, seed_of(EMX_CONNECT, dialect, reply), &good);
+	say_mostly_well(&good);
+}
+
+static void begin(struct partner *p)
+{
+	p->own = (uint32_t)chance() | 1;
+	p->number++;
+	p->connected = false;
+	p->next = p->now = p->seen = p->acked = 1;
+	p->last = NULL;
+	p->left = 200 + below(800);
+	connect_by(p, false);
+}
+
+/* ---- what is heard ---- */
+
+/* A pull of theirs by the dialect: wire specification, section 10.2. */
+static void serve_pull(struct partner *p, const struct frame *f)
+{
+	bool w = dialect == 'W';
+	uint32_t unit = w ? 4096 : N_MTU - 32;
+	uint32_t body = EMX_OUTER_LEN;
+	uint32_t skip = (uint32_t)get(f, body + (w ? 24 : 32), w ? 2 : 4);
+	uint32_t rest = (uint32_t)get(f, body + (w ? 26 : 36), w ? 2 : 4);
+	uint32_t index = (uint32_t)get(f, body + (w ? 28 : 40), 4);
+	uint32_t offset = (uint32_t)get(f, body + (w ? 14 : 20), w ? 2 : 4);
+	uint32_t position = index * unit - offset % unit + skip, bytes = unit - skip;
+
+	p->handle = (uint32_t)get(f, body + (w ? 16 : 24), 4);
+	p->magic = (uint32_t)get(f, body + (w ? 20 : 28), 4);
+	for (; rest > 0 && skip < unit && rest <= 40 * unit; index++) {
+		if (bytes > rest)
+			bytes = rest;
+		fit(p, seed_of(EMX_PULL_REPLY, dialect, false), &good);
+		put(&good, body + 1, 1, index);
+		put(&good, body + 2, 2, bytes);
+		put(&good, body + 4, 4, position);
+		good.length = EMX_OUTER_LEN + sizeof(struct emx_w_pull_reply) + bytes;
+		say_mostly_well(&good);
+		position += bytes;
+		rest -= bytes;
+		bytes = unit;
+	}
+}
+
+static void serve_x_pull(struct partner *p, const struct frame *f)
+{
+	const struct emx_w_x_pull *w = (const void *)(f->b + EMX_OUTER_LEN);
+	uint32_t unit = emx_get16(w->unit), first = emx_get32(w->first),
+		 total = emx_get32(w->total);
+	struct emx_w_x_data *data = (void *)(good.b + EMX_OUTER_LEN);
+	uint64_t at;
+	uint32_t i;
+
+	p->handle = emx_get32(w->handle);
+	p->magic = emx_get32(w->magic);
+	p->request = emx_get16(w->request);
+	for (i = 0; i < 8 * EMX_X_WANT_LEN; i++) {
+		at = (uint64_t)(first + i) * unit;
+		if (!(w->want[i / 8] >> i % 8 & 1) || at >= total)
+			continue;
+		if (unit > total - at)
+			unit = (uint32_t)(total - at);
+		fit(p, seed_of(EMX_X_DATA, dialect, false), &good);
+		data->frame = emx_put32(first + i);
+		data->length = emx_put16((uint16_t)unit);
+		data->checksum = emx_put32(0);
+		good.length = EMX_OUTER_LEN + sizeof(*data) + unit;
+		say_mostly_well(&good);
+		unit = emx_get16(w->unit);
+	}
+}
+
+static void hear_connect(struct partner *p, const struct frame *f)
+{
+	const struct emx_w_connect *w = (const void *)(f->b + EMX_OUTER_LEN);
+
+	if (!w->is_reply) {
+		uint8_t own = p->number;
+
+		p->session = emx_get32(w->requester_session);
+		p->number = w->number;
+		connect_by(p, true);
+		p->number = own;
+		return;
+	}
+	if (w->status || emx_get32(w->requester_session) != p->own)
+		return;
+	p->session = emx_get32(w->key_or_session);
+	if (!p->connected)
+		p->next = p->acked = emx_get16(w->start);
+	p->connected = true;
+}
+
+/* A numbered packet of theirs, which may be a repeat. */
+static void hear_number(struct partner *p, const struct frame *f, unsigned int number,
+			unsigned int ack)
+{
+	uint16_t following = after((uint16_t)get(f, EMX_OUTER_LEN + number, 2));
+
+	if (((following - p->seen) & 0x3fff) < 0x2000)
+		p->seen = following;
+	p->acked = (uint16_t)get(f, EMX_OUTER_LEN + ack, 2);
+}
+
+static void hear_rndv(struct partner *p, const struct frame *f)
+{
+	const struct emx_w_rndv *w = (const void *)(f->b + EMX_OUTER_LEN);
+
+	p->window = w->window;
+	p->window_tag = w->window_tag;
+	p->window_offset = emx_get16(w->window_offset);
+	p->total = emx_get32(w->length);
+}
+
+static void hear_of(struct partner *p, const struct frame *f)
+{
+	uint8_t type = f->b[EMX_OUTER_LEN];
+
+	switch (type) {
+	case EMX_CONNECT:
+		hear_connect(p, f);
+		break;
+	case EMX_RNDV:
+		hear_rndv(p, f);
+		hear_number(p, f, 8, 10);
+		break;
+	case EMX_TINY:
+	case EMX_SMALL:
+	case EMX_MEDIUM:
+	case EMX_X_MEDIUM:
+		hear_number(p, f, 8, 10);
+		break;
+	case EMX_NOTIFY:
+		hear_number(p, f, 18, 20);
+		break;
+	case EMX_TRUC:
+		p->acked = (uint16_t)get(f, EMX_OUTER_LEN + 14, 2);
+		break;
+	case EMX_X_REPORT:
+		p->acked = (uint16_t)get(f, EMX_OUTER_LEN + 8, 2);
+		p->echo = (uint32_t)get(f, EMX_OUTER_LEN + 12, 4);
+		break;
+	case EMX_PULL:
+		serve_pull(p, f);
+		break;
+	case EMX_X_PULL:
+		serve_x_pull(p, f);
+		break;
+	}
+}
+
+static struct partner *partner_of(const struct frame *f)
+{
+	uint8_t type = f->b[EMX_OUTER_LEN];
+	uint8_t ours = f->b[EMX_OUTER_LEN + 1], theirs = f->b[EMX_OUTER_LEN + 2];
+	struct partner *p;
+
+	for (p = partners; p < partners + partner_count; p++)
+		if (f->b[5] == (0x80 | p->host) &&
+		    (type == EMX_HOST_QUERY || (ours == p->ours && theirs == p->theirs)))
+			return p;
+	return NULL;
+}
+
+static void hear_all(void)
+{
+	struct frame f;
+	struct partner *p;
+	ssize_t n;
+	int i;
+
+	for (i = 0; i < 256; i++) {
+		n = recv(sock, f.b, HEAR_BYTES, MSG_DONTWAIT);
+		if (n <= EMX_OUTER_LEN)
+			return;
+		f.length = (size_t)n;
+		heard[f.b[EMX_OUTER_LEN]]++;
+		p = partner_of(&f);
+		if (p && f.b[EMX_OUTER_LEN] == EMX_HOST_QUERY) {
+			host_magic = (uint32_t)get(&f, EMX_OUTER_LEN + 8, 4);
+			fit(p, seed_of(EMX_HOST_REPLY, dialect, false), &good);
+			say_mostly_well(&good);
+		} else if (p) {
+			hear_of(p, &f);
+		}
+	}
+}
+
+/* ---- all of it ---- */
+
+/* Whether the partner plays that seed: seldom what it can be sure to be refused for. */
+static bool plays(const struct partner *p, const struct seed *s)
+{
+	uint8_t type = s->bytes[EMX_OUTER_LEN];
+
+	if (s->dialect && s->dialect != dialect)
+		return !below(16);
+	if (type == EMX_NACK_LIB || type == EMX_NACK_MCP || (!p->extension && type >= EMX_X_MEDIUM))
+		return !below(8);
+	return true;
+}
+
+static void play(struct partner *p)
+{
+	const struct seed *s;
+
+	/* The captures are of hosts without the extension. */
+	if (p->extension && !below(4)) {
+		s = &seeds[extension_seeds[below(extension_seed_count)]];
+	} else {
+		do {
+			p->cursor = below(8) ? (p->cursor + 1) % seed_count : below(seed_count);
+			s = &seeds[p->cursor];
+		} while (!plays(p, s));
+	}
+	fit(p, s, &good);
+	say(&good);
+}
+
+static void turn(struct partner *p)
+{
+	if (p->left == 0 || ((p->next - p->acked) & 0x3fff) > 100)
+		begin(p);
+	else if (!p->connected && !below(50))
+		connect_by(p, false);
+	else if (p->connected || !below(8))
+		play(p);
+	else
+		return;
+	if (p->left > 0)
+		p->left--;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool report(double seconds)
+{
+	static const struct {
+		uint8_t type;
+		const char *name;
+	} wanted[] = {
+		{ EMX_HOST_QUERY, "host queries" },
+		{ EMX_HOST_REPLY, "host replies" },
+		{ EMX_CONNECT, "connects" },
+		{ EMX_TINY, "tiny" },
+		{ EMX_MEDIUM, "medium" },
+		{ EMX_RNDV, "rendezvous" },
+		{ EMX_PULL, "pulls" },
+		{ EMX_PULL_REPLY, "pull replies" },
+		{ EMX_NOTIFY, "notifies" },
+		{ EMX_TRUC, "acks" },
+		{ EMX_NACK_LIB, "lib nacks" },
+		{ EMX_NACK_MCP, "mcp nacks" },
+		{ EMX_X_REPORT, "x reports" },
+		{ EMX_X_PULL, "x pulls" },
+		{ EMX_X_DATA, "x data" },
+	};
+	bool all = true;
+	size_t i;
+
+	printf("%llu frames sent in %.0f s, %llu of them mutated; drawn:", (unsigned long long)sent,
+	       seconds, (unsigned long long)spoiled_frames);
+	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		printf(" %llu %s%s", (unsigned long long)heard[wanted[i].type], wanted[i].name,
+		       i + 1 < sizeof(wanted) / sizeof(wanted[0]) ? "," : "\n");
+		all = all && heard[wanted[i].type];
+	}
+	return all;
+}
+
+static void read_seeds(const char *path)
+{
+	static uint8_t bytes[4u << 20];
+	FILE *file = fopen(path, "rb");
+	size_t end = file ? fread(bytes, 1, sizeof(bytes), file) : 0, at = 0;
+	struct seed *s;
+
+	if (!file)
+		fail(path);
+	fclose(file);
+	for (; at + 3 <= end && seed_count < SEEDS_MAX; at += s->length) {
+		s = &seeds[seed_count++];
+		s->dialect = (char)bytes[at];
+		s->length = (uint16_t)(bytes[at + 1] << 8 | bytes[at + 2]);
+		at += 3;
+		s->bytes = bytes + at;
+		if (s->bytes[EMX_OUTER_LEN] >= EMX_X_MEDIUM)
+			extension_seeds[extension_seed_count++] = seed_count - 1;
+	}
+	if (at != end || extension_seed_count == 0 || seeds[seed_count - 1].length > FRAME_MAX) {
+		fprintf(stderr, "%s: no seeds\n", path);
+		exit(2);
+	}
+}
+
+static void add_partners(uint8_t theirs)
+{
+	unsigned int host;
+
+	for (host = 0; host < HOSTS && partner_count < PARTNERS_MAX; host++)
+		partners[partner_count++] = (struct partner){
+			.host = (uint8_t)host,
+			.ours = (uint8_t)(2 + host),
+			.theirs = theirs,
+			.extension = host % 2,
+			.cursor = below(seed_count),
+		};
+}
+
+int main(int argc, char **argv)
+{
+	double began, seconds;
+	unsigned int i;
+
+	if (argc < 8 ||
+	    sscanf(argv[3], "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &board_mac[0], &board_mac[1],
+		   &board_mac[2], &board_mac[3], &board_mac[4], &board_mac[5]) != 6) {
+		fprintf(stderr, "usage: mutants IFNAME SEEDS MAC SECONDS SEED W|N ENDPOINT...\n");
+		return 2;
+	}
+	seconds = atof(argv[4]);
+	chance_state = strtoull(argv[5], NULL, 0);
+	dialect = argv[6][0];
+	read_seeds(argv[2]);
+	for (i = 7; i < (unsigned int)argc; i++)
+		add_partners((uint8_t)atoi(argv[i]));
+	open_wire(argv[1]);
+	printf("%u seeds, seed of chance %s\n", seed_count, argv[5]);
+	fflush(stdout);
+	began = now();
+	while (now() - began < seconds) {
+		for (i = 0; i < 16; i++)
+			turn(&partners[below(partner_count)]);
+		hear_all();
+	}
+	return report(now() - began) ? 0 : 1;
+}
