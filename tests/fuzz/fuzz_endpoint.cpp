@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Fuzzes a working endpoint of the library: golden frames, fitted to the live exchange and then altered
-// field by field, while receives, sends and pulls are under way.
-// Input: steps of an opcode byte and its operands.
+// Fuzzes a working endpoint of the library: golden frames, those of the extension among them, fitted to the
+// live exchange and then altered field by field, while receives, sends and pulls are under way. Input: steps
+// of an opcode byte and its operands.
 #include "input.hpp"
 
 #include <tests/interop/fields.hpp>
@@ -11,6 +11,8 @@
 #include <myriexpress.h>
 
 #include <emx/wire.h>
+
+#include <driver/core/fw.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -61,6 +63,67 @@ const std::vector<Frame> &golden()
         return all;
     }();
     return frames;
+}
+
+constexpr uint8_t B = EMX_OUTER_LEN;
+
+/// What fields_of leaves out, because no capture has it: the EtherMX extension (docs/protocol.md).
+const Field extension[] = {
+    {EMX_CONNECT, "versions", B + 32, 2},
+    {EMX_CONNECT, "features", B + 34, 2},
+    {EMX_CONNECT, "longest frame", B + 36, 2},
+    {EMX_CONNECT, "frames held", B + 38, 2},
+    {EMX_CONNECT, "check value", B + 40, 8},
+
+    {EMX_X_MEDIUM, "length", B + 4, 4},
+    {EMX_X_MEDIUM, "sequence number", B + 8, 2},
+    {EMX_X_MEDIUM, "ack", B + 10, 2},
+    {EMX_X_MEDIUM, "session", B + 20, 4, Use::session},
+    {EMX_X_MEDIUM, "position", B + 24, 4},
+    {EMX_X_MEDIUM, "fragment length", B + 28, 2},
+    {EMX_X_MEDIUM, "fragment number", B + 30, 1},
+    {EMX_X_MEDIUM, "checksum", B + 32, 4},
+
+    {EMX_X_REPORT, "flags", B + 3, 1},
+    {EMX_X_REPORT, "session", B + 4, 4, Use::session},
+    {EMX_X_REPORT, "ack", B + 8, 2},
+    {EMX_X_REPORT, "next number", B + 10, 2},
+    {EMX_X_REPORT, "counter", B + 12, 4, Use::counter},
+    {EMX_X_REPORT, "echo", B + 16, 4},
+    {EMX_X_REPORT, "room", B + 20, 2},
+    {EMX_X_REPORT, "state length", B + 22, 2},
+    {EMX_X_REPORT, "numbers here", B + 24, 8},
+    {EMX_X_REPORT, "fragments here", B + 40, 4},
+
+    {EMX_X_PULL, "flags", B + 3, 1},
+    {EMX_X_PULL, "session", B + 4, 4, Use::session},
+    {EMX_X_PULL, "total length", B + 8, 4},
+    {EMX_X_PULL, "window", B + 12, 2, Use::window},
+    {EMX_X_PULL, "window offset", B + 14, 2},
+    {EMX_X_PULL, "handle and magic", B + 16, 8},
+    {EMX_X_PULL, "unit", B + 24, 2},
+    {EMX_X_PULL, "request", B + 26, 2},
+    {EMX_X_PULL, "first", B + 28, 4},
+    {EMX_X_PULL, "wanted", B + 32, 8},
+
+    {EMX_X_DATA, "handle and magic", B + 4, 8, Use::handle},
+    {EMX_X_DATA, "frame", B + 12, 4},
+    {EMX_X_DATA, "request", B + 16, 2},
+    {EMX_X_DATA, "data length", B + 18, 2},
+    {EMX_X_DATA, "checksum", B + 20, 4},
+};
+
+std::vector<Field> all_fields_of(uint8_t type)
+{
+    std::vector<Field> all = fields_of(type);
+    if (type >= EMX_X_MEDIUM) {
+        all.push_back({0, "destination endpoint", B + 1, 1});
+        all.push_back({0, "source endpoint", B + 2, 1});
+    }
+    for (const Field &f : extension)
+        if (f.type == type)
+            all.push_back(f);
+    return all;
 }
 
 class Bench {
@@ -151,7 +214,7 @@ private:
     /// Remembers what a peer would have to echo.
     void note(const Frame &f)
     {
-        for (const Field &field : fields_of(f.at(EMX_OUTER_LEN)))
+        for (const Field &field : all_fields_of(f.at(EMX_OUTER_LEN)))
             if (field.use != Use::same)
                 told_[field.use] = get(f, field);
         if (f[EMX_OUTER_LEN] == EMX_CONNECT)
@@ -167,7 +230,7 @@ private:
             if (g[EMX_OUTER_LEN] == type && (type != EMX_CONNECT || (get(g, "is reply") != 0) == is_reply))
                 f = g;
         must(!f.empty());
-        for (const Field &field : fields_of(type)) {
+        for (const Field &field : all_fields_of(type)) {
             std::string name = field.name;
             if (name == "destination MAC")
                 put(f, field, board().fw().mac);
@@ -179,6 +242,8 @@ private:
                 put(f, field, 5);
             else if (name == "source endpoint")
                 put(f, field, 2);
+            else if (name == "checksum")
+                put(f, field, 0); // none
             else if (name == "key or session")
                 put(f, field, is_reply ? peer_session : key);
             else if (name == "requester's session")
@@ -191,7 +256,27 @@ private:
             else if (name == "sequence number" && type != EMX_CONNECT)
                 put(f, field, type == EMX_NACK_LIB ? 1 : next_);
         }
+        if (type == EMX_CONNECT)
+            offer(f);
         return f;
+    }
+    /// A good one, of a peer that has some features of the extension or all.
+    void offer(Frame &f)
+    {
+        f.resize(EMX_OUTER_LEN + sizeof(emx_w_connect) + sizeof(emx_w_offer));
+        for (const Field &field : extension) {
+            const std::string name = field.name;
+            if (name == "versions")
+                put(f, field, EMX_X_VERSION << 8 | EMX_X_VERSION);
+            else if (name == "features")
+                put(f, field, in_.take(1) % 16);
+            else if (name == "longest frame")
+                put(f, field, 4200);
+            else if (name == "frames held")
+                put(f, field, 32);
+            else if (name == "check value")
+                put(f, field, fw_offer_check(f.data()));
+        }
     }
     void connect_reply() { inject(fitted(EMX_CONNECT, true)); }
 
@@ -199,19 +284,19 @@ private:
     {
         uint8_t type = golden()[in_.take(1) % golden().size()][EMX_OUTER_LEN];
         Frame f = fitted(type, false);
-        auto fields = fields_of(type);
+        auto fields = all_fields_of(type);
         for (uint32_t n = in_.take(1) % 5; n > 0; n--)
             alter(f, fields[in_.take(1) % fields.size()]);
         uint32_t how = in_.take(1);
         if (how == 255)
             f.resize(1 + in_.take(2) % 4200);
-        if (how < 200 && type >= EMX_TINY && type <= EMX_RNDV)
+        if (how < 200 && ((type >= EMX_TINY && type <= EMX_RNDV) || type == EMX_X_MEDIUM))
             next_ = (next_ & 0xc000) | ((next_ + 1) & 0x3fff);
         inject(f);
     }
     void alter(Frame &f, const Field &field)
     {
-        uint64_t v = get(f, field);
+        uint64_t v = field.at + field.size <= f.size() ? get(f, field) : 0;
         switch (in_.take(1) % 5) {
         case 0: v = in_.take(1); break;
         case 1: v = uint64_t{in_.take(4)} << 32 | in_.take(4); break;
@@ -219,7 +304,7 @@ private:
         case 3: v -= in_.take(1) % 16; break;
         case 4: v ^= 1ull << in_.take(1) % 64; break;
         }
-        if (field.at >= 6 || in_.take(1) % 8 == 0) // mostly for us
+        if ((field.at >= 6 || in_.take(1) % 8 == 0) && field.at + field.size <= f.size()) // mostly for us
             put(f, field, v);
     }
     void inject(Frame f) { board().arrive(std::move(f)); }
