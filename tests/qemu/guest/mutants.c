@@ -368,6 +368,8 @@ static void serve_x_pull(struct partner *p, const struct frame *f)
 	p->handle = emx_get32(w->handle);
 	p->magic = emx_get32(w->magic);
 	p->request = emx_get16(w->request);
+	if (unit > FRAME_MAX - EMX_OUTER_LEN - sizeof(*data))
+		return; /* longer than we offered */
 	for (i = 0; i < 8 * EMX_X_WANT_LEN; i++) {
 		at = (uint64_t)(first + i) * unit;
 		if (!(w->want[i / 8] >> i % 8 & 1) || at >= total)
@@ -405,6 +407,15 @@ static void hear_connect(struct partner *p, const struct frame *f)
 	p->connected = true;
 }
 
+/* Those of an earlier life come late. */
+static void hear_ack(struct partner *p, const struct frame *f, unsigned int at)
+{
+	uint16_t ack = (uint16_t)get(f, EMX_OUTER_LEN + at, 2);
+
+	if (((p->next - ack) & 0x3fff) < 256)
+		p->acked = ack;
+}
+
 /* A numbered packet of theirs, which may be a repeat. */
 static void hear_number(struct partner *p, const struct frame *f, unsigned int number,
 			unsigned int ack)
@@ -413,7 +424,7 @@ static void hear_number(struct partner *p, const struct frame *f, unsigned int n
 
 	if (((following - p->seen) & 0x3fff) < 0x2000)
 		p->seen = following;
-	p->acked = (uint16_t)get(f, EMX_OUTER_LEN + ack, 2);
+	hear_ack(p, f, ack);
 }
 
 static void hear_rndv(struct partner *p, const struct frame *f)
@@ -448,10 +459,10 @@ static void hear_of(struct partner *p, const struct frame *f)
 		hear_number(p, f, 18, 20);
 		break;
 	case EMX_TRUC:
-		p->acked = (uint16_t)get(f, EMX_OUTER_LEN + 14, 2);
+		hear_ack(p, f, 14);
 		break;
 	case EMX_X_REPORT:
-		p->acked = (uint16_t)get(f, EMX_OUTER_LEN + 8, 2);
+		hear_ack(p, f, 8);
 		p->echo = (uint32_t)get(f, EMX_OUTER_LEN + 12, 4);
 		break;
 	case EMX_PULL:

@@ -62,10 +62,11 @@ traffic() {
 
 frames() { cat /sys/class/net/eth0/statistics/rx_packets; }
 
+have_come() { [ $(($(frames) - before)) -ge $least ]; }
+
 enough_came() {
-	came=$(($(frames) - before))
-	echo "$came frames came, $least do"
-	[ $came -ge $least ]
+	echo "$(($(frames) - before)) frames came, $least are enough"
+	have_come
 }
 
 ended_well() { # NAME PID ROUNDS-BEFORE
@@ -118,7 +119,7 @@ leave_under_mutants() {
 	check "dialect N" omx_attach eth0:N=9000
 	before=$(frames)
 	check "mutants begin once more" meet
-	check "they come" until_ok 100 enough_came
+	check "they come" until_ok 200 have_come
 	check "detach meanwhile" omx_attach -d eth0
 	check "unload" rmmod ethermx
 	check "mutants end" meet
