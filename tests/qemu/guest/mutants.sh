@@ -24,7 +24,6 @@ export OMX_DISABLE_SHARED=1
 
 # Messages of all classes with that board, over and over.
 rounds() { # NAME MAC
-	: >"/tmp/$1.rounds"
 	until [ -e /tmp/enough ]; do
 		timeout 400 omx_perf -d "$2" -r 8 --patience 100 -w -V -P 0 -W 1 -T 0 -N 2 -S 2 -E 300000 -M 7 \
 			>"/tmp/$1.log" 2>&1 || return
@@ -44,6 +43,8 @@ restless() { # ENDPOINT: its program never lives long
 # shellcheck disable=SC2154 # eval sets them
 traffic() {
 	rm -f /tmp/enough
+	: >/tmp/within.rounds
+	: >/tmp/between.rounds
 	for endpoint in 20 21; do
 		sink $endpoint >/tmp/sink$endpoint 2>&1 &
 		eval "sink$endpoint=$!"
