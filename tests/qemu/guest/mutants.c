@@ -427,6 +427,20 @@ static void hear_number(struct partner *p, const struct frame *f, unsigned int n
 	hear_ack(p, f, ack);
 }
 
+/* The beginning of a message that was announced. */
+static void pull(struct partner *p)
+{
+	struct emx_w_x_pull *w = (void *)(good.b + EMX_OUTER_LEN);
+
+	fit(p, seed_of(p->extension ? EMX_X_PULL : EMX_PULL, dialect, false), &good);
+	if (p->extension) {
+		w->first = emx_put32(0);
+		memset(w->want, 0, sizeof(w->want));
+		w->want[0] = 1;
+	}
+	say_mostly_well(&good);
+}
+
 static void hear_rndv(struct partner *p, const struct frame *f)
 {
 	const struct emx_w_rndv *w = (const void *)(f->b + EMX_OUTER_LEN);
@@ -448,6 +462,7 @@ static void hear_of(struct partner *p, const struct frame *f)
 	case EMX_RNDV:
 		hear_rndv(p, f);
 		hear_number(p, f, 8, 10);
+		pull(p);
 		break;
 	case EMX_TINY:
 	case EMX_SMALL:
