@@ -207,7 +207,8 @@ check "both are here" meet
 check "detach" omx_attach -d eth0
 check "attach, wide dialect" omx_attach eth0:W
 check "both are back" meet
-check "messages, wide dialect" fragments perf -T 300 -N 6 -M 16 -W 1
+check "messages, wide dialect" perf -T 300 -N 6 -M 16 -W 1
+check "in several fragments, by the extension" fragments perf -S 5000 -E 32769 -M 2 -T 300 -N 6 -W 1
 check "with checksums" summed perf -T 300 -N 6 -M 16 -W 1
 check "nothing pinned" nothing_pinned
 check "both have finished" meet
