@@ -133,6 +133,7 @@ alter_no_more() { in_host "$1" tc qdisc del dev eth0 clsact; }
 # watch OPTION...: by wirewatch, from now on. A host whose namespace the test deletes must not be watched itself, which
 # would keep it: "--both" of the other one hears it as well. The watcher is no job: no "wait" waits for it.
 watch() {
+	: >/tmp/watch # what it said the last time must not be taken for an answer
 	(/emx/tests/watch/wirewatch --while $$ --ring 32768 "$@" >/tmp/watch 2>&1 </dev/null & echo $! >/tmp/watch.pid)
 	until_ok 100 grep -qE '^(watching|wirewatch:)' /tmp/watch
 	grep -q '^watching' /tmp/watch && return
@@ -156,6 +157,7 @@ planted_is_found() {
 
 # The agent serves host a, in dialect N or that of the specification given; $agent is its process.
 start_agent() {
+	: >/tmp/agent
 	/bin/ip netns exec a env EMX_DEVICE=engine /emx/tools/omxd/omxd --foreground --boards "${1:-eth0:N=9000}" >/tmp/agent 2>&1 &
 	agent=$!
 	until_ok 100 grep -q serving /tmp/agent && return
