@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Fuzzes fw_check and fw_encode: one byte chooses the sizes, the rest is a frame. What fw_check
 // accepts keeps the promises of the wire specification, section 13, and survives the round trip.
+#include "input.hpp"
+
 #include <driver/core/fw.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
 namespace {
 
-void must(bool promise)
-{
-    if (!promise)
-        std::abort();
-}
+using emx::fuzz::must;
 
 fw_sizes choose_sizes(uint8_t byte)
 {
@@ -89,6 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, std::size_t size)
 {
     if (size < 1)
         return 0;
+    emx::fuzz::count_frame();
     fw_sizes s = choose_sizes(data[0]);
     uint64_t self = data[0] & 0x80 ? 0x02000000000b : 0;
     fw_pkt p, back;

@@ -307,7 +307,11 @@ private:
         if ((field.at >= 6 || in_.take(1) % 8 == 0) && field.at + field.size <= f.size()) // mostly for us
             put(f, field, v);
     }
-    void inject(Frame f) { board().arrive(std::move(f)); }
+    void inject(Frame f)
+    {
+        emx::fuzz::count_frame();
+        board().arrive(std::move(f));
+    }
 
     Input &in_;
     sim::World world_;

@@ -269,6 +269,7 @@ private:
 
     void give(const std::vector<uint8_t> &bytes)
     {
+        emx::fuzz::count_frame();
         std::unique_ptr<uint8_t[]> frame(new uint8_t[bytes.size()]);
         std::memcpy(frame.get(), bytes.data(), bytes.size());
         fw_pkt pkt;

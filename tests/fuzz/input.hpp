@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Reader of a fuzzer's input, for fuzzers whose input is a program of steps.
+// What the fuzzers share: a reader of an input that is a program of steps, promises, and a count of frames.
 #pragma once
 
+#include <cinttypes>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 
 namespace emx::fuzz {
@@ -33,6 +35,17 @@ inline void must(bool promise)
 {
     if (!promise)
         std::abort();
+}
+
+/// One more frame is given to what is fuzzed; their number is said at the end, to tests/fuzz/run.
+inline void count_frame()
+{
+    struct Sum {
+        uint64_t frames = 0;
+        ~Sum() { std::fprintf(stderr, "frames: %" PRIu64 "\n", frames); }
+    };
+    static Sum sum;
+    sum.frames++;
 }
 
 } // namespace emx::fuzz
