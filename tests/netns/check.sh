@@ -6,51 +6,29 @@ cd "$(dirname "$0")/../.." || exit 1
 netlab_begin "$PWD/tests/netns/check.sh" "$@"
 tools=${EMX_BUILD:-$PWD/build}/plain/tools
 export EMX_OMXD=$tools/omxd/omxd
-passed=0 failed=0 AGENTS=()
+. tests/support/expect.sh
 
 # checks STATUS PATTERN NAME [OPTION...]: host 1 tests the path to host 2, or to what -- is followed by. Each
 # line of PATTERN must be in the output.
 checks() {
-    local want=$1 patterns=$2 name=$3 status good=1 pattern
-    shift 3
+    local name=$3
+    set -- "$1" "$2" "${@:4}"
     [[ " $* " = *' -- '* ]] || set -- "$@" -- "$(netlab_mac 2)"
+    expect "$name" gives "$@"
+}
+gives() { # gives STATUS PATTERN OPTION...
+    local want=$1 patterns=$2 status missing=0 pattern
+    shift 2
     netlab_in 1 timeout 60 "${AS[@]}" "$tools/omx_check" "$@" >"$NETLAB_TMP/out" 2>&1
     status=$?
-    [ $status = "$want" ] || good=0
+    cat "$NETLAB_TMP/out"
+    [ $status = "$want" ] || echo "status $status, wanted $want"
     while read -r pattern; do
-        grep -qE -- "$pattern" "$NETLAB_TMP/out" || { good=0 && echo "no /$pattern/"; }
+        grep -qE -- "$pattern" "$NETLAB_TMP/out" || { missing=1 && echo "no /$pattern/"; }
     done <<<"$patterns"
-    if [ $good = 1 ]; then
-        passed=$((passed + 1))
-        return
-    fi
-    failed=$((failed + 1))
-    echo "FAILED: $name: status $status, wanted $want"
-    sed 's/^/    /' "$NETLAB_TMP/out"
+    [ $status = "$want" ] && [ $missing = 0 ]
 }
 AS=()
-
-stop_agents() {
-    local pid
-    for pid in "${AGENTS[@]}"; do
-        netlab_stop "$pid"
-    done
-    AGENTS=()
-}
-
-agents() { # agents BOARD...: host I serves the I-th, which may have options of omxd behind it; none for "-"
-    local i board
-    stop_agents
-    for ((i = 1; i <= $#; i++)); do
-        [ "${!i}" = - ] && continue
-        read -r -a board <<<"${!i}"
-        netlab_bg $i "$NETLAB_TMP/omxd$i" "$EMX_OMXD" --foreground --boards "${board[@]}" --group "${GROUP:-root}"
-        AGENTS+=("$NETLAB_PID")
-        until grep -qs ' serving ' "$NETLAB_TMP/omxd$i"; do
-            kill -0 "$NETLAB_PID" || { cat "$NETLAB_TMP/omxd$i"; return 1; }
-        done
-    done
-}
 
 partner() { # on host 2, as its last agent's user; ends with the next agents
     : >"$NETLAB_TMP/partner"

@@ -7,19 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 netlab_begin "$PWD/tests/netns/diagnose.sh" "$@"
 tools=${EMX_BUILD:-$PWD/build}/plain/tools
 export EMX_OMXD=$tools/omxd/omxd
-passed=0 failed=0
-
-expect() { # expect NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$NETLAB_TMP/out" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        sed 's/^/    /' "$NETLAB_TMP/out"
-    fi
-}
+. tests/support/expect.sh
 
 says() { # says HOST PATTERN: omx_counters there, with a diagnosis of that beginning and shape
     netlab_in "$1" "$tools/omx_counters" >"$NETLAB_TMP/counters" 2>&1 || return
@@ -32,23 +20,6 @@ silent() { # silent HOST [WORD]: no diagnosis there, or none of that kind
     cat "$NETLAB_TMP/counters"
     ! grep -q -- "^diagnosis: ${2:-}" "$NETLAB_TMP/counters"
 }
-
-agents() { # agents BOARD...: host I serves the I-th, with a table of its own; BOARD may have options of omxd behind it
-    local i board
-    for pid in "${AGENTS[@]}"; do
-        netlab_stop "$pid"
-    done
-    AGENTS=()
-    for ((i = 1; i <= $#; i++)); do
-        read -r -a board <<<"${!i}"
-        netlab_bg $i "$NETLAB_TMP/omxd$i" "$EMX_OMXD" --foreground --boards "${board[@]}"
-        AGENTS+=("$NETLAB_PID")
-        until grep -qs ' serving ' "$NETLAB_TMP/omxd$i"; do
-            kill -0 "$NETLAB_PID" || { cat "$NETLAB_TMP/omxd$i"; return 1; }
-        done
-    done
-}
-AGENTS=()
 
 # perf SECONDS CLIENT-OPTION...: from host 1 to a server on host 2, however it ends.
 perf() {

@@ -15,31 +15,20 @@ everybody=$build/tests/netns/everybody exchange=$build/tests/netns/exchange
 export EMX_OMXD=$build/tools/omxd/omxd
 # shellcheck disable=SC2034 # read by netlab_make
 NETLAB_WATCH=$build/tests/watch/wirewatch
-passed=0 failed=0 pattern=. seed=1 PIDS=()
+seed=1 PIDS=()
 while getopts k:s: option; do
     case $option in
-    k) pattern=$OPTARG ;;
+    k) EXPECT_ONLY=$OPTARG ;;
     s) seed=$OPTARG ;;
     *) sed -n '3,9s/^# \{0,1\}//p' tests/netns/fabric.sh >&2; exit 2 ;;
     esac
 done
+# shellcheck disable=SC2034 # read by expect.sh
+EXPECT_TELLS=1
+. tests/support/expect.sh
 planter=02:00:00:00:00:99
 # All that a stranger may do and we had better not mind. Frames without padding are not among it: no wire delivers them.
 rude=garbage,trailing,windows,offsets,odd
-
-expect() { # expect NAME COMMAND...
-    local name=$1 began=$SECONDS
-    shift
-    grep -qE -- "$pattern" <<<"$name" || return
-    if "$@" >"$NETLAB_TMP/out" 2>&1; then
-        passed=$((passed + 1))
-        echo "ok $name ($((SECONDS - began)) s): $(tr '\n' ';' <"$NETLAB_TMP/out")"
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        sed 's/^/    /' "$NETLAB_TMP/out"
-    fi
-}
 
 # rank HOST KIND MANNER COMMAND...: starts it in the background, on our stack (KIND is its boards) or, with
 # "model BOARD", on the model.

@@ -32,7 +32,9 @@ while getopts n:s:c:r:l:e: option; do
 done
 [ ${#configs[@]} -gt 0 ] || configs=(9000:N=9000 1500:N=1500 9000:W)
 [ ${#rates[@]} -gt 0 ] || rates=(10 50)
-passed=0 failed=0
+# shellcheck disable=SC2034 # read by expect.sh
+EXPECT_TELLS=1
+. tests/support/expect.sh
 
 # both SEED SEED: the two ranks; each ends well only if all it was to get arrived as it should.
 both() {
@@ -77,19 +79,6 @@ another_plan() {
     local said
     said=$(both 1 2) && return 1
     grep -E 'instead of|got message' <<<"$said"
-}
-
-expect() { # expect NAME COMMAND...
-    local name=$1 began=$SECONDS
-    shift
-    if "$@" >"$NETLAB_TMP/out" 2>&1; then
-        passed=$((passed + 1))
-        echo "ok $name ($((SECONDS - began)) s): $(tr '\n' ';' <"$NETLAB_TMP/out")"
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        sed 's/^/    /' "$NETLAB_TMP/out"
-    fi
 }
 
 for config in "${configs[@]}"; do
