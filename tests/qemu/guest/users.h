@@ -427,7 +427,10 @@ static inline void become(uid_t user)
 
 /* ---- the wire ---- */
 
-/* The endpoint that the next message of a board's programs comes from, and its text; -1: none. */
+/*
+ * The endpoint that the next message of a board's programs comes from, and its text; -1: none.
+ * Boards ask for names and send beacons whenever they like.
+ */
 static inline int source_on_wire(char *text, size_t size)
 {
 	struct pollfd p = { .fd = wire, .events = POLLIN };
@@ -438,7 +441,8 @@ static inline int source_on_wire(char *text, size_t size)
 		if (poll(&p, 1, WAIT_MS) <= 0)
 			return -1;
 		n = recv(wire, frame, sizeof(frame), 0);
-	} while (n < 60 || frame[EMX_OUTER_LEN] == EMX_HOST_QUERY);
+	} while (n < 60 || frame[EMX_OUTER_LEN] == EMX_HOST_QUERY ||
+		 frame[EMX_OUTER_LEN] == EMX_RAW);
 	snprintf(text, size, "%.*s", (int)n - EMX_OUTER_LEN - 24,
 		 (const char *)frame + EMX_OUTER_LEN + 24);
 	return ((const struct emx_w_eager *)(frame + EMX_OUTER_LEN))->src_ep;
