@@ -21,9 +21,24 @@ TROUBLE="$TROUBLE"'|KASAN|suspected memory leak|unregister_netdevice: waiting|bl
 # What a test wants on the kernel's command line: its line "# kernel: WORDS".
 words_of() { sed -n 's/^# kernel: //p' "$(dirname "${BASH_SOURCE[0]}")/guest/$1.sh"; }
 
-# boot ACCEL SECONDS LOGS TEST ARGS [OPTION OF QEMU]...: runs guest/TEST.sh, ARGS separated by blanks
+# Until the guest's init runs or QEMU has ended; false when the console says nothing for long before that.
+reaches_init() { # LOGS PROCESS
+	local since=$SECONDS said=-1 now
+	until grep -qsa 'as init process' "$1/console.log"; do
+		kill -0 "$2" 2>/dev/null || return 0
+		now=$(stat -c %s "$1/console.log" 2>/dev/null || echo 0)
+		[ "$now" = "$said" ] || { said=$now since=$SECONDS; }
+		[ $((SECONDS - since)) -lt 90 ] || return 1
+		# tidy-allow(sleep): between two looks at the console
+		sleep 0.2
+	done
+}
+
+# boot ACCEL SECONDS LOGS TEST ARGS [OPTION OF QEMU]...: runs guest/TEST.sh, ARGS separated by blanks. On few and busy
+# processors an emulated kernel may miss its first timers and wait for ever: it is booted again, twice at most.
 boot() {
 	local accel=$1 seconds=$2 logs=$3 test=$4 args=$5 cpu=${EMX_QEMU_CPU:-max} processors=2 clock=()
+	local process attempt began=$SECONDS
 	shift 5
 	if [ -n "${EMX_QEMU_ICOUNT:-}" ]; then
 		accel=tcg,thread=single processors=1 clock=(-icount "shift=0,sleep=off")
@@ -31,8 +46,25 @@ boot() {
 		accel=tcg,thread=multi
 	fi
 	[ "$accel" = kvm ] && cpu=host
-	rm -f "$logs/console.log" "$logs/result.log"
-	timeout --kill-after=5 "$seconds" qemu-system-x86_64 -accel "$accel" "${clock[@]}" -cpu "$cpu" -smp "$processors" -m 1024 \
+	for attempt in 1 2 3; do
+		rm -f "$logs/console.log" "$logs/result.log"
+		start_qemu "$@" &
+		process=$!
+		reaches_init "$logs" $process || {
+			kill $process || true
+			wait $process || true
+			echo "the guest hung before its init ran, boot $attempt of 3: $(tail -n 1 "$logs/console.log")"
+			continue
+		}
+		wait $process
+		return
+	done
+	return 1
+}
+
+# For boot, whose variables it reads.
+start_qemu() {
+	exec timeout --kill-after=5 "$((seconds - (SECONDS - began)))" qemu-system-x86_64 -accel "$accel" "${clock[@]}" -cpu "$cpu" -smp "$processors" -m 1024 \
 		-nodefaults -no-user-config -no-reboot -display none -net none \
 		-kernel "$(kernel_image "$EMX_KVER")" -initrd "$dir/initrd.gz" \
 		-append "console=ttyS0 loglevel=7 panic=-1 oops=panic emx.test=$test emx.args=${args// /,} ${EMX_GUEST_ENV:-} $(words_of "$test")" \
