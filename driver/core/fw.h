@@ -179,6 +179,21 @@ struct fw_pkt {
 #define FW_X_DATA_HEADER (EMX_OUTER_LEN + 24)
 #define FW_X_MEDIUM_HEADER (EMX_OUTER_LEN + 40)
 
+/*
+ * Longest frame of the extension that a board sends and receives: as long as its interface takes.
+ * But who configures dialect N with frames shorter than that says what the network takes, which may
+ * be less, with a switch between that drops the others in silence.
+ */
+static inline __u32 fw_x_frame_max(const struct fw_sizes *s, __u32 interface_mtu)
+{
+	__u32 frame = interface_mtu + 14;
+
+	if (s->mtu && s->mtu < interface_mtu)
+		frame = s->mtu;
+	return frame < FW_X_DATA_HEADER + EMX_X_UNIT_MAX ? frame
+							 : FW_X_DATA_HEADER + EMX_X_UNIT_MAX;
+}
+
 /* Bytes of data in an X MEDIUM between hosts whose longest frame has that many, at most. */
 static inline __u32 fw_x_frag_max(__u32 frame)
 {

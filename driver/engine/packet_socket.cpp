@@ -36,9 +36,9 @@ uint32_t dialect_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
                     std::max(interface_mtu + ethernet_header, uint32_t{EMX_FRAME_MIN}));
 }
 
-uint32_t x_medium_frame_max(uint32_t interface_mtu)
+uint32_t x_medium_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
 {
-    return FW_X_MEDIUM_HEADER + fw_x_frag_max(x_frame_max(interface_mtu));
+    return FW_X_MEDIUM_HEADER + fw_x_frag_max(fw_x_frame_max(&sizes, interface_mtu));
 }
 
 bool add_ring(int fd, const RingShape &shape)
@@ -68,7 +68,7 @@ RingShape shape_ring(uint32_t frame_max, uint32_t slots)
 
 uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
 {
-    return std::max(dialect_frame_max(sizes, interface_mtu), x_medium_frame_max(interface_mtu));
+    return std::max(dialect_frame_max(sizes, interface_mtu), x_medium_frame_max(sizes, interface_mtu));
 }
 
 uint32_t ring_fragment(const RingShape &shape, uint32_t x_frame)
@@ -77,15 +77,10 @@ uint32_t ring_fragment(const RingShape &shape, uint32_t x_frame)
     return shape.slot >= slot_overhead + FW_X_MEDIUM_HEADER + fragment ? fragment : 0;
 }
 
-uint32_t x_frame_max(uint32_t interface_mtu)
-{
-    return std::min<uint32_t>(interface_mtu + ethernet_header, FW_X_DATA_HEADER + EMX_X_UNIT_MAX);
-}
-
 FullFrames full_frames(const fw_sizes &sizes, uint32_t interface_mtu)
 {
-    const uint32_t reply = reply_header + sizes.reply, x_data = x_frame_max(interface_mtu);
-    const uint32_t others = std::max(medium_frame_max(sizes), x_medium_frame_max(interface_mtu));
+    const uint32_t reply = reply_header + sizes.reply, x_data = fw_x_frame_max(&sizes, interface_mtu);
+    const uint32_t others = std::max(medium_frame_max(sizes), x_medium_frame_max(sizes, interface_mtu));
     return {reply > others ? reply : 0, x_data > others ? x_data : 0};
 }
 

@@ -36,8 +36,6 @@ RingShape shape_ring(uint32_t frame_max, uint32_t slots);
 
 /// Longest frame that an interface's ring must hold: everything but pull replies.
 uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
-/// Longest frame of X DATA on an interface: all that it carries.
-uint32_t x_frame_max(uint32_t interface_mtu);
 /// Bytes of data of an X MEDIUM, at most, of a board whose longest X DATA is x_frame: 0 when a ring has no
 /// room for them.
 uint32_t ring_fragment(const RingShape &shape, uint32_t x_frame);

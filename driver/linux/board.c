@@ -99,8 +99,7 @@ u32 emx_board_x_frame(const struct emx_board *board)
 	rcu_read_lock();
 	dev = rcu_dereference(board->dev);
 	if (dev)
-		frame = min_t(u32, READ_ONCE(dev->mtu) + ETH_HLEN,
-			      FW_X_DATA_HEADER + EMX_X_UNIT_MAX);
+		frame = fw_x_frame_max(&board->fw.sizes, READ_ONCE(dev->mtu));
 	rcu_read_unlock();
 	return frame;
 }

@@ -88,6 +88,39 @@ loss +0 of' "a bridge with a smaller MTU"
     ip -n "$NETLAB_SWITCH" link set p2 mtu 9000
 }
 
+# What the dialect needs passes, but not what both interfaces would take.
+narrow_for_interfaces() {
+    agents eth0:W eth0:W
+    ip -n "$NETLAB_SWITCH" link set p2 mtu 5000
+    checks 0 'largest frames +arrive there .MTU 4130' "a bridge with an MTU that dialect W needs" -N 100
+    partner
+    checks 1 'largest frames +of [0-9]+ bytes vanish; at most 501[48] bytes arrive there
+^WRONG: MTU mismatch on the way: nothing arrives above 501[48] bytes .*, and both interfaces have an MTU of 9000\. .*lower it' \
+        "but less than both interfaces" -N 100
+    ip -n "$NETLAB_SWITCH" link set p2 mtu 9000
+}
+
+# The remedy of narrow_bridge: frames of the extension are not longer either.
+narrow_by_dialect() {
+    agents eth0:N=1514 eth0:N=1514
+    ip -n "$NETLAB_SWITCH" link set p2 mtu 1500
+    partner
+    checks 0 'largest frames +arrive there .MTU 1500
+bandwidth +[1-9][0-9]* MB/s there, [1-9][0-9]* MB/s back
+^OK$' "a bridge with a smaller MTU, and a dialect that says so" -N 100
+    expect "eager messages, too" eager
+    ip -n "$NETLAB_SWITCH" link set p2 mtu 9000
+}
+eager() {
+    local server status
+    netlab_bg 2 "$NETLAB_TMP/server" timeout 60 "$tools/omx_perf" -y
+    server=$NETLAB_PID
+    netlab_in 1 timeout 30 "$tools/omx_perf" -d "$(netlab_mac 2)" -y -V -P 0 -S 1000 -E 32769 -M 2 -N 50
+    status=$?
+    netlab_stop "$server"
+    return $status
+}
+
 # Long frames are lost on their way to host 1 only.
 narrow_way_back() {
     agents eth0:N=9000 eth0:N=9000
@@ -171,12 +204,14 @@ nonsense() {
 
 # shellcheck disable=SC2034 # read by netlab_make
 NETLAB_NAMES="node1 node2 node3" NETLAB_WATCH=${tools%/*}/tests/watch/wirewatch \
-    NETLAB_DIALECTS="W N=9000 N=1500 N=8999" NETLAB_WATCH_OPTIONS="--spare 255"
+    NETLAB_DIALECTS="W N=9000 N=1500 N=8999 N=1514" NETLAB_WATCH_OPTIONS="--spare 255"
 netlab_make 3 9000 || exit 1
 good_paths
 nonsense
 other_settings
 narrow_bridge
+narrow_for_interfaces
+narrow_by_dialect
 narrow_way_back
 narrow_interface
 losses

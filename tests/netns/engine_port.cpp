@@ -86,11 +86,13 @@ TEST_CASE("engine__fragments_of_the_extension_and_checksums_cross_the_wire", "[n
     INFO(spec << (summed ? ", with checksums" : ""));
     TwoHosts hosts;
     Pair pair(hosts, spec);
-    REQUIRE(pair.port(0).x_fragment() == 8942); // MTU 9000
-    for (uint32_t bytes : {0u, 1u, 3u, 4u, 128u, 129u, 4097u, 8941u, 8942u})
+    // As long as an MTU of 9000 takes, but for who says that the network takes less.
+    const uint32_t longest = spec == "eth0:N=1500" ? 1428 : 8942;
+    REQUIRE(pair.port(0).x_fragment() == longest);
+    for (uint32_t bytes : {0u, 1u, 3u, 4u, 128u, 129u, longest / 2, longest - 1, longest})
         round_trip(pair, EMX_X_MEDIUM, bytes, summed);
-    emx_msg longer = pair.message(0, EMX_X_MEDIUM, 8943);
-    Payload payload(pattern(8943, 1));
+    emx_msg longer = pair.message(0, EMX_X_MEDIUM, longest + 1);
+    Payload payload(pattern(longest + 1, 1));
     CHECK_FALSE(pair.port(0).send(longer, payload.data()));
     pair.x_pulls = true;
     pair.x_sums = summed;

@@ -32,6 +32,8 @@ private:
     void test_frames();
     bool test_dialect(Prober &prober);
     void test_sizes(Prober &prober);
+    void test_longer(Prober &prober);
+    void vanish(Prober &prober, uint32_t longest, const std::string &who, const std::string &remedy);
     void test_losses(Prober &prober);
     void test_latency(Prober &prober);
     void test_messages();
@@ -54,6 +56,7 @@ private:
     bool served_ = false;
     bool comparable_ = true; ///< dialect and sizes agree, as far as known
     uint32_t passes_ = 0; ///< longest frame that passes, as far as known
+    uint32_t shared_mtu_ = 0; ///< what both interfaces take, when known
     std::vector<std::string> wrong_;
     std::vector<std::string> untested_;
 };
@@ -174,26 +177,43 @@ void Path::compare(const Settings &theirs)
           ": raise it there with ip link set INTERFACE mtu " + std::to_string(board_.sizes.payload_min));
 }
 
-void Path::test_sizes(Prober &prober)
+/// Frames of `longest` bytes do not arrive, some of passes_ do: which, and what is wrong.
+void Path::vanish(Prober &prober, uint32_t longest, const std::string &who, const std::string &remedy)
 {
-    const uint32_t full = passes_;
-    if (prober.round_trip(full)) {
-        tell("largest frames", "arrive there (MTU %u)", board_.sizes.payload_min);
-        return;
-    }
-    uint32_t lost = full;
-    for (passes_ = EMX_FRAME_MIN; lost - passes_ > 1;) {
+    for (uint32_t lost = longest; lost - passes_ > 1;) {
         const uint32_t middle = passes_ + (lost - passes_) / 2;
         (prober.round_trip(middle) ? passes_ : lost) = middle;
     }
-    tell("largest frames", "of %u bytes vanish; at most %u bytes arrive there", full + short_of_reply,
-         passes_);
+    tell("largest frames", "of %u bytes vanish; at most %u bytes arrive there", longest, passes_);
     wrong((prober.too_long_here() ? "MTU mismatch: " + board_.interface + " here refuses frames above "
                                   : "MTU mismatch on the way: nothing arrives above ") +
           std::to_string(passes_) + " bytes (MTU " + std::to_string(passes_ - ethernet_header) + "), and " +
-          own_.text() + " needs an MTU of " + std::to_string(board_.sizes.payload_min) +
-          ". Raise it on every switch, bridge and interface between the hosts, or give all hosts N=" +
+          who + ". Raise it on every switch, bridge and interface between the hosts, or " + remedy +
           std::to_string(passes_));
+}
+
+void Path::test_sizes(Prober &prober)
+{
+    const uint32_t full = passes_;
+    if (prober.round_trip(full))
+        return test_longer(prober);
+    passes_ = EMX_FRAME_MIN;
+    vanish(prober, full + short_of_reply,
+           own_.text() + " needs an MTU of " + std::to_string(board_.sizes.payload_min), "give all hosts N=");
+}
+
+/// The extension's frames, which both hosts speak, are as long as both interfaces take.
+void Path::test_longer(Prober &prober)
+{
+    // The longest that are not X DATA, which receivers tell by its length, whatever the type.
+    const uint32_t longest = FW_X_MEDIUM_HEADER + fw_x_frag_max(fw_x_frame_max(&board_.sizes, shared_mtu_));
+    if (shared_mtu_ == 0 || longest <= passes_)
+        tell("largest frames", "arrive there (MTU %u)", board_.sizes.payload_min);
+    else if (prober.round_trip(longest))
+        tell("largest frames", "arrive there (MTU %u)", shared_mtu_);
+    else
+        vanish(prober, longest, "both interfaces have an MTU of " + std::to_string(shared_mtu_),
+               "lower it on both interfaces to fit frames of ");
 }
 
 void Path::test_losses(Prober &prober)
@@ -256,9 +276,11 @@ void Path::test_messages()
         untested("bandwidth, and long frames from there to here (start omx_check -s there)");
         return;
     }
-    if (const auto theirs = partner_.exchange_settings(own_))
+    if (const auto theirs = partner_.exchange_settings(own_)) {
         compare(*theirs);
-    else
+        if (comparable_)
+            shared_mtu_ = std::min(board_.mtu, theirs->mtu);
+    } else
         throw cli::Failure("the omx_check -s there does not answer: use the same version on both hosts");
 }
 

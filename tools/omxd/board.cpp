@@ -67,7 +67,7 @@ void AgentBoard::fill_record()
     r.mtu = plan_.facts.mtu;
     r.numa_node = plan_.facts.numa_node;
     r.sizes = plan_.sizes;
-    r.x_frame = x_frame_max(plan_.facts.mtu);
+    r.x_frame = fw_x_frame_max(&plan_.sizes, plan_.facts.mtu);
     copy_text(r.interface, sizeof(r.interface), plan_.spec.interface);
     copy_text(r.driver, sizeof(r.driver), plan_.facts.driver);
     board_.mac = r.mac;
