@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Two guests back to back: one sends mutated frames as fast as it can to the module of the other, where messages
+# Two guests back to back: one sends mutated frames to the module of the other, as fast as it takes them, where messages
 # under way must arrive unaltered and the kernel has to stay silent. See guest/mutants.sh.
 #
 #   mutants.sh KERNEL|- DIR [SECONDS [CARD]]

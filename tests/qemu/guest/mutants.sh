@@ -173,7 +173,7 @@ case $me in
 a)
 	under_mutants N=9000
 	under_mutants W
-	least=1000
+	least=300
 	leave_under_mutants
 	;;
 b)
