@@ -63,7 +63,7 @@ losses() {
     agents eth0:N=9000 eth0:N=9000 && netlab_loss 1 50 || return
     perf 20 -S 1000000 -E 1000001 -N 20
     netlab_loss_off 1
-    grep -q '^ *length' "$NETLAB_TMP/client" && silent 1 large && silent 2 large &&
+    grep -q '^ *length' "$NETLAB_TMP/client" && silent 2 large && silent 1 large &&
         grep -qE '^031: +[0-9]{2,} pull requests repeated' "$NETLAB_TMP/counters"
 }
 

@@ -9,13 +9,13 @@ expect() { # expect NAME COMMAND...: a test; when it fails, the end of what it p
     local name=$1 began=$SECONDS
     shift
     grep -qE -- "$EXPECT_ONLY" <<<"$name" || return
-    if "$@" >"$NETLAB_TMP/said" 2>&1; then
+    if "$@" >"$NETLAB_TMP/expect.out" 2>&1; then
         passed=$((passed + 1))
-        [ "$EXPECT_TELLS" = 0 ] || echo "ok $name ($((SECONDS - began)) s): $(tr '\n' ';' <"$NETLAB_TMP/said")"
+        [ "$EXPECT_TELLS" = 0 ] || echo "ok $name ($((SECONDS - began)) s): $(tr '\n' ';' <"$NETLAB_TMP/expect.out")"
     else
         failed=$((failed + 1))
         echo "FAILED: $name"
-        tail -n 40 "$NETLAB_TMP/said" | sed 's/^/    /'
+        tail -n 40 "$NETLAB_TMP/expect.out" | sed 's/^/    /'
     fi
 }
 

@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 SUMMARY = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
 CATCH_ALL = re.compile(r"^All tests passed \(\d+ assertions? in (\d+) test cases?\)$", re.M)
@@ -64,6 +65,7 @@ def run(test, build):
     """One test, started where `meson test` starts it: its counts, and what to say of its failure."""
     env = dict(os.environ, **test["env"])
     print(f"== {test['name']}: {' '.join(test['cmd'])}", flush=True)
+    began = time.monotonic()
     try:
         done = subprocess.run(test["cmd"], env=env, cwd=test["workdir"] or build, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
@@ -74,7 +76,8 @@ def run(test, build):
         status = 1
     print(output, end="" if output.endswith("\n") else "\n")
     result = count(output, status)
-    print(f"-- {test['name']}: exit status {status}; {result[0]} / {result[1]} / {result[2]}", flush=True)
+    print(f"-- {test['name']}: exit status {status}; {result[0]} / {result[1]} / {result[2]}; "
+          f"{time.monotonic() - began:.0f} s", flush=True)
     return result, say_again(test["name"], output) if result[1] else []
 
 
