@@ -33,7 +33,7 @@ private:
     bool test_dialect(Prober &prober);
     void test_sizes(Prober &prober);
     void test_longer(Prober &prober);
-    void vanish(Prober &prober, uint32_t longest, const std::string &who, const std::string &remedy);
+    void vanish(Prober &prober, uint32_t longest, const std::string &why, const std::string &remedy);
     void test_losses(Prober &prober);
     void test_latency(Prober &prober);
     void test_messages();
@@ -56,7 +56,9 @@ private:
     bool served_ = false;
     bool comparable_ = true; ///< dialect and sizes agree, as far as known
     uint32_t passes_ = 0; ///< longest frame that passes, as far as known
+    const uint32_t own_longest_; ///< frame of the extension, by what this board itself speaks
     uint32_t shared_mtu_ = 0; ///< what both interfaces take, when known
+    uint32_t shared_longest_ = 0; ///< frame of the extension that both send, when known
     std::vector<std::string> wrong_;
     std::vector<std::string> untested_;
 };
@@ -72,7 +74,8 @@ std::string join(const std::vector<std::string> &parts, const char *between)
 Path::Path(const Options &options, const std::string &host)
     : options_(options), host_(host), board_(BoardView::open()->board(options.board)),
       own_(settings_of(board_)), partner_(options.board, MX_ANY_ENDPOINT),
-      peer_(Partner::resolve(host, options.patience_s * 1000))
+      peer_(Partner::resolve(host, options.patience_s * 1000)),
+      own_longest_(fw_x_frame_max(&board_.sizes, board_.mtu))
 {
     if (peer_ == board_.mac)
         throw cli::Failure("\"" + host + "\" is this board itself: name a board of another host");
@@ -178,7 +181,7 @@ void Path::compare(const Settings &theirs)
 }
 
 /// Frames of `longest` bytes do not arrive, some of passes_ do: which, and what is wrong.
-void Path::vanish(Prober &prober, uint32_t longest, const std::string &who, const std::string &remedy)
+void Path::vanish(Prober &prober, uint32_t longest, const std::string &why, const std::string &remedy)
 {
     for (uint32_t lost = longest; lost - passes_ > 1;) {
         const uint32_t middle = passes_ + (lost - passes_) / 2;
@@ -188,7 +191,7 @@ void Path::vanish(Prober &prober, uint32_t longest, const std::string &who, cons
     wrong((prober.too_long_here() ? "MTU mismatch: " + board_.interface + " here refuses frames above "
                                   : "MTU mismatch on the way: nothing arrives above ") +
           std::to_string(passes_) + " bytes (MTU " + std::to_string(passes_ - ethernet_header) + "), and " +
-          who + ". Raise it on every switch, bridge and interface between the hosts, or " + remedy +
+          why + ". Raise it on every switch, bridge and interface between the hosts, or " + remedy +
           std::to_string(passes_));
 }
 
@@ -206,8 +209,8 @@ void Path::test_sizes(Prober &prober)
 void Path::test_longer(Prober &prober)
 {
     // The longest that are not X DATA, which receivers tell by its length, whatever the type.
-    const uint32_t longest = FW_X_MEDIUM_HEADER + fw_x_frag_max(fw_x_frame_max(&board_.sizes, shared_mtu_));
-    if (shared_mtu_ == 0 || longest <= passes_)
+    const uint32_t longest = FW_X_MEDIUM_HEADER + fw_x_frag_max(shared_longest_);
+    if (longest <= passes_)
         tell("largest frames", "arrive there (MTU %u)", board_.sizes.payload_min);
     else if (prober.round_trip(longest))
         tell("largest frames", "arrive there (MTU %u)", shared_mtu_);
@@ -278,8 +281,10 @@ void Path::test_messages()
     }
     if (const auto theirs = partner_.exchange_settings(own_)) {
         compare(*theirs);
-        if (comparable_)
+        if (comparable_) {
             shared_mtu_ = std::min(board_.mtu, theirs->mtu);
+            shared_longest_ = std::min(own_longest_, fw_x_frame_max(&board_.sizes, theirs->mtu));
+        }
     } else
         throw cli::Failure("the omx_check -s there does not answer: use the same version on both hosts");
 }
