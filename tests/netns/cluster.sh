@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 unset "${!OMPI_MCA_@}"
-as=() pid=''
+as=() pid='' watched=0
 
 expect() { # expect NAME COMMAND...: the command succeeds and leaves nothing
     local name=$1
@@ -30,7 +30,7 @@ expect() { # expect NAME COMMAND...: the command succeeds and leaves nothing
 start() { # start WORD...: netlab in a process group of its own, as a terminal would have it
     : >"$work/out" # the child opens it later; who looks before must not find what another printed
     setsid "${as[@]}" env --default-signal=INT,TERM "MARK=$mark" TMPDIR="$work/tmp" HOME="$work/tmp" \
-        PATH=/usr/local/bin:/usr/bin:/bin tools/netlab "$@" >"$work/out" 2>&1 <"${input:-/dev/null}" &
+        EMX_WATCH="$plain/tests/watch/wirewatch" PATH=/usr/local/bin:/usr/bin:/bin tools/netlab "$@" >"$work/out" 2>&1 <"${input:-/dev/null}" &
     pid=$!
 }
 
@@ -43,6 +43,16 @@ ends() {
     status=$?
     cat "$work/out"
     [ $status = "$wanted" ] || { echo "status $status, not $wanted"; return 1; }
+    nothing_forbidden
+}
+
+# What the watcher of frames says comes last; the tests look at the rest of the output.
+nothing_forbidden() {
+    local frames
+    frames=$(sed -n 's/^wirewatch: \([0-9]*\) frames judged, .*, 0 violations$/\1/p' "$work/out")
+    watched=$((watched + ${frames:-0}))
+    sed -i '/^wirewatch: .*, 0 violations$/d' "$work/out"
+    ! grep wirewatch: "$work/out"
 }
 
 refuses() { # refuses TEXT WORD...
@@ -101,12 +111,14 @@ stopped() {
     status=$?
     cat "$work/out"
     [ $try -lt 400 ] && [ $status = "$wanted" ] || { echo "status $status, not $wanted"; return 1; }
+    nothing_forbidden
 }
 
 on_any_machine() {
     expect "hosts, names, a shell with its status" shell
     expect "the command's input" input_passes
     expect "mpirun puts ranks on all hosts" spread 3 2 3 -b "$plain" -- mpirun -n 6 hostname
+    expect "messages between the hosts" ends 0 2 -b "$plain" -- mpirun -n 2 "$plain/tests/mpi/mpi_modes"
     expect "slots are ranks per host" spread 2 3 2 -s 3 -b "$plain" -- mpirun hostname
     expect "MTU and dialect" prints 'MTU 1500.*dialect N=1500' 2 -m 1500 -b "$plain" -- on node2 omx_info
     expect "a dialect asked for" prints 'MTU 9000.*dialect W' 2 -d W -b "$plain" -- omx_info
@@ -114,6 +126,8 @@ on_any_machine() {
     expect "a command that is not there" ends 127 2 -b "$plain" -- no-such-command
     expect "SIGTERM while ranks run" stopped 143 TERM script
     expect "Ctrl-C while ranks run" stopped 130 INT group
+    expect "frames of the hosts were judged" [ $watched -gt 0 ]
+    watched=0
 }
 
 command -v mpirun >/dev/null || { echo "no mpirun: apt-get install openmpi-bin"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
@@ -141,7 +155,7 @@ if [ "$(id -u)" = 0 ]; then
         expect "an ordinary user: the remedy is named" ends 1 2 -b "$plain"
     elif ! "${as[@]}" test -x "$plain/tools/omxd/omxd"; then
         echo "skipped: an ordinary user cannot reach $plain"
-        skipped=10
+        skipped=12
     else
         echo "As an ordinary user:"
         on_any_machine

@@ -46,17 +46,18 @@ make_user() {
 # begin WHO OPTION...: the quickstart in a process group of its own, as a terminal would have it.
 begin() {
     who=$1
-    local as=() build=$work/root/build repository=$top path=$PATH
+    local as=() build=$work/root/build repository=$top path=$PATH watch=$plain/tests/watch/wirewatch
     shift
     if [ "$who" != root ]; then
         as=(setpriv "--reuid=$user" "--regid=$user" --clear-groups)
         repository=$work/home/ethermx build=$work/home/ethermx/build path=/usr/local/bin:/usr/bin:/bin
+        watch=$build/plain/tests/watch/wirewatch
     fi
     [ -n "$fresh" ] && build=$work/$who-fresh && install -d -o "$who" "$build"
     rm -rf "$work/tmp" && install -d -m 1777 "$work/tmp"
     : >"$out" # here, or the words of the run before would be found in it
     setsid "${as[@]}" env --default-signal=INT,TERM HOME="$work/home" "MARK=$mark" TMPDIR="$work/tmp" \
-        EMX_BUILD="$build" PATH="${shims:+$shims:}$path" "$repository/tools/quickstart" "$@" >"$out" 2>&1 </dev/null &
+        EMX_BUILD="$build" EMX_WATCH="$watch" PATH="${shims:+$shims:}$path" "$repository/tools/quickstart" "$@" >"$out" 2>&1 </dev/null &
     pid=$!
 }
 
@@ -71,7 +72,7 @@ ended() {
     wait "$pid"
     status=$?
     [ $status = "$wanted" ] || { echo "status $status instead of $wanted; its last lines:"; tail -n 20 "$out"; }
-    nothing_left && [ $status = "$wanted" ]
+    ! grep -A 20 FORBIDDEN "$out" && nothing_left && [ $status = "$wanted" ]
 }
 
 nothing_left() {
@@ -99,6 +100,7 @@ complete() { # complete WHO: runs to the end, with a table and a picture
     begin "$1" -q
     ended 0 || return
     grep -q 'EtherMX spoke dialect N=9000 at an interface MTU of 9000' "$out" &&
+        grep -qE '^wirewatch: [1-9][0-9]* frames judged, .*, 0 violations$' "$out" &&
         grep -q 'node2:0 (board #0 name eth0' "$out" && grep -qE '^ *65536( +[0-9.]+){11}$' "$out" || { cat "$out"; return 1; }
     python3 - "$results/run.svg" <<'END'
 import sys

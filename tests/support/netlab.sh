@@ -34,7 +34,7 @@
 # address $(netlab_ip I)/16 on eth0. Every run has a prefix of its own, so runs do not meet.
 # NETLAB_NAMES="a b c" before netlab_make sets the host names; they default to the namespaces'.
 # NETLAB_WATCH=PROGRAM before netlab_make has that program, tests/watch/wirewatch of a build, judge every frame that
-# hosts send; with NETLAB_DIALECTS="W N=9000" those are the dialects of their boards, and NETLAB_WATCH_OPTIONS are
+# hosts send; EMX_WATCH=PROGRAM in the environment does so to scripts that do not set it. With NETLAB_DIALECTS="W N=9000" those are the dialects of their boards, and NETLAB_WATCH_OPTIONS are
 # further options of it, as "--not 02:00:00:00:00:01" for a sender that does wrong on purpose.
 
 PATH=$PATH:/usr/sbin:/sbin # an ordinary user's lacks ethtool and others
@@ -44,7 +44,7 @@ NETLAB_NS=()
 NETLAB_NAME=()
 NETLAB_SWITCH=
 NETLAB_TMP=
-NETLAB_WATCH=
+NETLAB_WATCH=${EMX_WATCH:-}
 NETLAB_WATCHERS=() # their processes
 NETLAB_FORBIDDEN=
 
@@ -164,8 +164,18 @@ netlab_unwatch() {
             echo "FAILED: what the hosts have sent"
             cat "$report"
         fi
+        netlab_gone "$(cat "$report.pid")"
     done
     NETLAB_WATCHERS=()
+}
+
+# Processes that were told to end take a moment to close their sockets; nobody shall find them after us.
+netlab_gone() { # PID...
+    local try
+    for ((try = 0; try < 200 && $# > 0; try++)); do
+        ps -o stat= -p "$*" | grep -q '^[^ZX]' || break
+        sleep 0.01 # tidy-allow(sleep): polls the end of processes, at most 2 s
+    done
 }
 
 # The links come up a moment after their interfaces.
@@ -371,7 +381,7 @@ netlab_end() {
 }
 
 netlab_remove() {
-    local pid pids=() ns try
+    local pid pids=() ns
     for pid in $(jobs -rp); do
         kill "$pid"
     done
@@ -383,11 +393,7 @@ netlab_remove() {
         done
         ip netns del "$ns"
     done
-    # They take a moment to close their sockets; nobody shall find them after us.
-    for ((try = 0; try < 200 && ${#pids[@]} > 0; try++)); do
-        ps -o stat= -p "${pids[*]}" | grep -q '^[^ZX]' || break
-        sleep 0.01 # tidy-allow(sleep): polls the end of killed processes, at most 2 s
-    done
+    netlab_gone "${pids[@]}"
     netlab_unwatch
     wait
     NETLAB_NS=() NETLAB_NAME=() NETLAB_SWITCH=''

@@ -8,6 +8,7 @@
 # Lines with a "node1#" are transcripts, which the documentation quotes.
 failed=0
 . /check.sh
+. /watch.sh
 PATH=/emx/tools:/emx/tools/setup:$PATH
 debug=/sys/kernel/debug/ethermx
 
@@ -151,6 +152,7 @@ export EMX_OMXD=/no/omxd
 client='-V -P 0 -T 300 -N 20 -M 16'
 check "veth loads" insmod /veth.ko
 check "hosts" make_hosts
+check "what they send is watched" watch --dialect N=9000 --dialect N=1500 /run/netns/node1 /run/netns/node2
 configure 'boards = eth1:N=9000'
 check "no module" ends 255 'modprobe ethermx failed. Built for this kernel, .*: dkms install ethermx/' on node1 omx_init start
 check "module is installed" install_module
@@ -216,4 +218,5 @@ check "restart of the only one, with peers" says '^kernel module ethermx loaded$
 check "its status" says '2 peers, others are refused' shown node1 omx_init status
 check "stop again" says 'unloaded' on node1 omx_init stop
 check "stop once more" says '^not running' on node1 omx_init stop
+check "nothing forbidden was sent" nothing_forbidden
 exit $failed

@@ -3,6 +3,7 @@
 # For the tests of this folder: two hosts made of network namespaces, and how to wait for what happens.
 #
 #     a: eth0 02:00:00:00:00:0a ======= b: eth0 02:00:00:00:00:0b
+. /watch.sh
 
 in_host() { # HOST COMMAND...
 	host=$1
@@ -128,25 +129,7 @@ alter() { # HOST EVERY
 
 alter_no_more() { in_host "$1" tc qdisc del dev eth0 clsact; }
 
-# ---- what the hosts send is judged
-
-# watch OPTION...: by wirewatch, from now on. A host whose namespace the test deletes must not be watched itself, which
-# would keep it: "--both" of the other one hears it as well. The watcher is no job: no "wait" waits for it.
-watch() {
-	: >/tmp/watch # what it said the last time must not be taken for an answer
-	(/emx/tests/watch/wirewatch --while $$ --ring 32768 "$@" >/tmp/watch 2>&1 </dev/null & echo $! >/tmp/watch.pid)
-	until_ok 100 grep -qE '^(watching|wirewatch:)' /tmp/watch
-	grep -q '^watching' /tmp/watch && return
-	cat /tmp/watch
-	return 1
-}
-
-nothing_forbidden() { # and from now on nothing is judged
-	kill "$(cat /tmp/watch.pid)"
-	until_ok 600 grep -q '^wirewatch:' /tmp/watch
-	cat /tmp/watch
-	grep -qE '^wirewatch: [1-9][0-9]* frames judged, .*, 0 violations$' /tmp/watch
-}
+# ---- what the hosts send is judged (watch.sh)
 
 # Of what is found so the test's verdict is made: it must be possible.
 planted_is_found() {
@@ -169,17 +152,6 @@ stop_agent() {
 	kill "$agent" || return 1
 	wait "$agent"
 	return 0
-}
-
-until_ok() { # TENTHS-OF-A-SECOND COMMAND...: until it succeeds, so long at most
-	tries=$1
-	shift
-	until "$@"; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || return 1
-		# tidy-allow(sleep): between two looks at what another process does
-		usleep 100000
-	done
 }
 
 memory=/sys/kernel/debug/ethermx/memory

@@ -10,6 +10,7 @@
 
 failed=0
 . /check.sh
+. /watch.sh
 
 refuses() { # PATTERN INSMOD-ARGUMENTS...: loading fails and the log tells why
 	pattern=$1
@@ -54,6 +55,7 @@ unload_under_traffic() {
 hostname emxguest
 check "veth loads" insmod /veth.ko
 check "pair" make_pair
+check "what is sent is watched" watch --not 02:00:00:00:00:0a --dialect W --dialect N=1500 /proc/self/ns/net
 [ $failed = 0 ] || exit 1
 
 for round in 1 2 3; do
@@ -85,4 +87,5 @@ wait
 
 check "attach nothing" insmod /ethermx.ko
 check "unload last" rmmod ethermx
+check "nothing forbidden was sent" nothing_forbidden
 exit $failed
