@@ -13,9 +13,12 @@ failed=0
 
 # Pages pinned, areas of virtual memory and objects on the heap that functions of the module asked for, its users. The
 # heap's objects are told apart by who asked, since the kernel was started with the words above. What a board needs
-# may be here or there, as memory happens to be.
+# may be here or there, as memory happens to be. KASAN keeps for a while what was freed, unless its cache is to shrink.
 held() {
 	echo 1 >/proc/sys/vm/stat_refresh
+	for cache in /sys/kernel/slab/kmalloc-*/shrink; do
+		echo 1 >"$cache"
+	done
 	awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n, "pages pinned" }' /proc/vmstat
 	echo "$(grep '\[ethermx\]' /proc/vmallocinfo | grep -vcE 'attach|board') areas"
 	cat /sys/kernel/debug/slab/kmalloc-*/alloc_traces | awk '
@@ -25,9 +28,19 @@ held() {
 	echo "$(cat /sys/module/ethermx/refcnt) users"
 }
 
+# What was given back before may be freed a moment later.
 remember() {
 	held >/tmp/held
+	until_ok 100 settled
 	cat /tmp/held
+}
+
+settled() {
+	mv /tmp/held /tmp/earlier
+	# tidy-allow(sleep): how long nothing more may be freed
+	sleep 2
+	held >/tmp/held
+	cmp -s /tmp/earlier /tmp/held
 }
 
 as_before() {
