@@ -25,11 +25,12 @@ need qemu-system-x86_64 timeout
 EMX_KVER=$(stock_kernel /boot/vmlinuz-%V /lib/modules/%V/build /lib/modules/%V/kernel)
 export EMX_KVER
 
-# A test that includes root.sh sees the files of this machine, and has memory for what it reads of them.
+# A test that includes root.sh sees the files of this machine, and has memory for what it reads of them. Its machine is
+# that of two_guests.sh, for the same reason.
 EMX_GUEST_ROOT=0 outside=()
 if grep -qx '\. /root\.sh' "$here/guest/$test.sh" 2>/dev/null; then
 	EMX_GUEST_ROOT=1
-	outside=(-m 2048 -virtfs "local,path=/,mount_tag=outside,security_model=none,readonly=on,multidevs=remap")
+	outside=(-m 2048 -machine q35 -virtfs "local,path=/,mount_tag=outside,security_model=none,readonly=on,multidevs=remap")
 fi
 export EMX_GUEST_ROOT
 
