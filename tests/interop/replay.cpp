@@ -274,7 +274,9 @@ void Replay::on_sent(const Frame &frame)
 void Replay::on_extra(const Frame &frame)
 {
     uint8_t type = frame[EMX_OUTER_LEN];
-    if (type == EMX_CONNECT && !get(frame, "is reply")) {
+    const auto first = sent_.find(identity(frame));
+    if (type == EMX_CONNECT && !get(frame, "is reply") &&
+        (first == sent_.end() || get(first->second, "connect number") != get(frame, "connect number"))) {
         designs_.insert(Design::connect_back);
         answer_connect(frame);
     } else if (type == EMX_TRUC) {
@@ -285,9 +287,9 @@ void Replay::on_extra(const Frame &frame)
             differences_.push_back(text(frame) + ": not what the peer has sent so far");
         if (get(frame, "session") != peer_session_ || get(frame, "copy of the session") != peer_session_)
             differences_.push_back(text(frame) + ": not the peer's session");
-    } else if (sent_.count(identity(frame))) {
+    } else if (first != sent_.end()) {
         designs_.insert(Design::repeats);
-        compare_repeat(frame, sent_.at(identity(frame)));
+        compare_repeat(frame, first->second);
     } else {
         differences_.push_back(text(frame) + ": the real peer sent no such frame here");
     }
