@@ -106,11 +106,9 @@ latency() { # MICROSECONDS of a busy poll
 }
 microseconds() { sed -n 's/.*length .*: *\([0-9.]*\) us .*/\1/p' /tmp/latency; }
 
-# On a kernel that watches itself a look takes so long that the card's interrupt comes first, mostly.
 spinning_polls() {
-	before=$(found) often=100
-	[ ! -e /sys/kernel/debug/kmemleak ] || often=5
-	latency 10 && [ "$(found)" -gt $((before + often)) ] && with=$(microseconds) && return
+	before=$(found)
+	latency 10 && [ "$(found)" -gt $((before + 100)) ] && with=$(microseconds) && return
 	omx_counters
 	return 1
 }
