@@ -95,11 +95,7 @@ own_dialect() {
 dialect_while_open() {
 	/bin/ip netns exec node1 omx_perf >/tmp/server 2>&1 & # no shell function, whose shell alone would be ended
 	server=$!
-	tries=0
-	until says 'omx_perf' on node1 omx_endpoint_info || [ $tries = 100 ]; do
-		tries=$((tries + 1))
-		sleep 0.1 # tidy-allow(sleep): polls for the endpoint of the server, at most 10 s
-	done
+	until_ok 100 says 'omx_perf' on node1 omx_endpoint_info
 	ends 255 'endpoints are open, and dialects of peers change only while none is' on node1 omx_init_peers 02:00:00:00:00:0b second:0 N=9000
 	status=$?
 	kill $server
@@ -107,20 +103,12 @@ dialect_while_open() {
 	return $status
 }
 
-until_open() { # the endpoint of node2
-	tries=0
-	until on node2 omx_endpoint_info | grep -q '0 *open by'; do
-		tries=$((tries + 1))
-		[ $tries -lt 100 ] || return 1
-		# tidy-allow(sleep): between two looks at what another process does
-		usleep 100000
-	done
-}
+is_open() { on node2 omx_endpoint_info | grep -q '0 *open by'; } # endpoint 0 of node2
 
 stop_while_open() {
 	/bin/ip netns exec node2 omx_perf >/tmp/server 2>&1 &
 	server=$!
-	until_open || return 1
+	until_ok 100 is_open || return 1
 	ends 255 "eth1: endpoint 0 is open by process $server \(omx_perf\): end it first" on node2 omx_init stop || return 1
 	says '^board #0: .* 1 of 32 endpoints open' on node2 omx_init status || return 1
 	kill "$server"
