@@ -23,7 +23,7 @@ Options parse_options(int argc, char **argv)
         else if (a == "--device" && i + 1 < argc)
             o.device = argv[++i];
         else if (a == "--patience" && i + 1 < argc)
-            o.patience = static_cast<unsigned>(std::max(1, std::atoi(argv[++i])));
+            o.patience = static_cast<unsigned>(std::clamp(std::atoi(argv[++i]), 1, 1000));
         else if (a == "--big")
             o.big = true;
         else if (a == "--list")

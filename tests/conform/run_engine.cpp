@@ -2,6 +2,7 @@
 // Conformance over the engine, or over the kernel module: every rank is a process, hosts are network
 // namespaces. Linked with the shared library only, as any MX program. In the columns that say so one rank
 // is the model peer of tests/model: that process is this program again, with the model's library before ours.
+#include "kit.hpp"
 #include "module.hpp"
 #include "netns.hpp"
 #include "report.hpp"
@@ -71,6 +72,7 @@ struct Shared {
     std::atomic<uint64_t> epoch[ranks_max]; ///< barriers it has reached
     std::atomic<uint64_t> value[ranks_max];
     std::atomic<bool> abandoned;
+    unsigned patience; ///< Options::patience
     std::atomic<int> cut_wanted; ///< 1 off, 2 on, 0 done; the runner does it
     char failures[ranks_max][4096];
 };
@@ -216,6 +218,7 @@ void become_model(const Case &c, const Config &config, int id)
 
 [[noreturn]] void be_rank(const Case &c, const Config &config, int id)
 {
+    conform::patience *= shared->patience;
     ProcessRank rank(c, config);
     rank.id = id;
     rank.n = c.ranks;
@@ -291,6 +294,7 @@ int reap(int ranks, std::string &failures)
 std::string run_case(const Case &c, const Config &config, Lab &lab, unsigned patience)
 {
     new (shared) Shared{};
+    shared->patience = patience;
     std::string failures;
     std::fflush(nullptr);
     for (int i = 0; i < c.ranks; i++) {
