@@ -9,6 +9,18 @@
 
 namespace emx::conform {
 
+namespace {
+
+/// 0: not a factor of 1 to 1000.
+unsigned factor(const char *text)
+{
+    char *end = nullptr;
+    const long value = std::strtol(text, &end, 10);
+    return end == text || *end || value < 1 || value > 1000 ? 0 : static_cast<unsigned>(value);
+}
+
+} // namespace
+
 Options parse_options(int argc, char **argv)
 {
     Options o;
@@ -22,8 +34,8 @@ Options parse_options(int argc, char **argv)
             o.config = argv[++i];
         else if (a == "--device" && i + 1 < argc)
             o.device = argv[++i];
-        else if (a == "--patience" && i + 1 < argc)
-            o.patience = static_cast<unsigned>(std::clamp(std::atoi(argv[++i]), 1, 1000));
+        else if (a == "--patience" && i + 1 < argc && factor(argv[i + 1]))
+            o.patience = factor(argv[++i]);
         else if (a == "--big")
             o.big = true;
         else if (a == "--list")
@@ -33,7 +45,7 @@ Options parse_options(int argc, char **argv)
         else {
             std::fprintf(stderr,
                          "usage: %s [--filter TEXT]... [--config TEXT] [--device engine|kernel] [--patience "
-                         "FACTOR] [--big] [--list] [--verbose]\n",
+                         "FACTOR] [--big] [--list] [--verbose]\nFACTOR is 1 to 1000\n",
                          argv[0]);
             std::exit(2);
         }
