@@ -35,7 +35,8 @@
 # NETLAB_NAMES="a b c" before netlab_make sets the host names; they default to the namespaces'.
 # NETLAB_WATCH=PROGRAM before netlab_make has that program, tests/watch/wirewatch of a build, judge every frame that
 # hosts send; EMX_WATCH=PROGRAM in the environment does so to scripts that do not set it. With
-# NETLAB_DIALECTS="W N=9000" those are the dialects of their boards, and NETLAB_WATCH_OPTIONS are further options of it, as "--not 02:00:00:00:00:01" for a sender that does wrong on purpose.
+# NETLAB_DIALECTS="W N=9000" those are the dialects of their boards, and NETLAB_WATCH_OPTIONS are further options of it,
+# as "--not 02:00:00:00:00:01" for a sender that does wrong on purpose.
 
 PATH=$PATH:/usr/sbin:/sbin # an ordinary user's lacks ethtool and others
 NETLAB_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -106,13 +106,13 @@ latency() { # MICROSECONDS of a busy poll
 }
 microseconds() { sed -n 's/.*length .*: *\([0-9.]*\) us .*/\1/p' /tmp/latency; }
 
-# Interrupts win some of the races: where all is emulated, and slow, most. A kernel that polled none would count none.
+# Interrupts win some of the races: where all is emulated, and slow, most. A module that polled none would count none.
 spinning_polls() {
 	before=$(found) came=$(counter 'tiny messages received')
 	latency 10 || return 1
 	with=$(microseconds)
 	polled=$(($(found) - before)) came=$(($(counter 'tiny messages received') - came))
-	echo "$came messages, $polled found by busy polls"
+	echo "$came messages came, $polled busy polls found frames"
 	[ $((polled * 10)) -gt "$came" ] && return
 	omx_counters
 	return 1
