@@ -181,7 +181,7 @@ private:
     void fail_partner(Partner *partner, int code, bool drop_messages);
     void tell_death(const Partner *partner) const;
     void fail_sends(Partner *partner, int code);
-    void fail_incoming(Partner *partner, int code, bool drop_messages);
+    bool fail_incoming(Partner *partner, int code, bool drop_messages);
     void fail_connects(Partner *partner, int code);
     void end_life(Partner *partner, int code);
 

@@ -120,6 +120,7 @@ struct Partner {
     bool ack_listed = false; ///< ack_seen is to be acted upon
     bool stamp_listed = false; ///< in the endpoint's list of acks without a time
     bool heard = false; ///< anything came since the last probe timer
+    bool cut_short = false; ///< it waited to hear how messages of its end when it was given up
     int dead_code = 0; ///< status of sends to a dead partner
 
     uint16_t tx_next = 1, tx_oldest = 1;

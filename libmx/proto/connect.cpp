@@ -70,8 +70,9 @@ Partner *Endpoint::renew_partner(Partner *old)
     // When only the peer restarted we go on counting, since it adopts whatever we advertise (7.6). After
     // giving up or disconnecting, other session bits tell a peer of ours to count anew. A stranger that has
     // not given up, too, keeps its numbers and drops all that bears other bits (8.1, 8.6): it gets what it
-    // counts with, unless it may hold messages of the old life, whose numbers new ones would get.
-    const bool settled = !old->offer && old->tx_oldest == old->tx_next;
+    // counts with, unless it may hold messages of the old life, whose numbers new ones would get, or waits
+    // for the end of some that we threw away, which only other bits tell it of.
+    const bool settled = !old->offer && old->tx_oldest == old->tx_next && !old->cut_short;
     const bool anew = old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE && !settled;
     partner->rx_match = anew ? seq::next_session(old->rx_match) : old->rx_match;
     partner->rx_done = partner->rx_acked = partner->rx_match;

@@ -19,7 +19,7 @@ void Endpoint::fail_partner(Partner *partner, int code, bool drop_messages)
     partner->ack_owed = partner->ack_now = partner->answer_owed = false;
     fail_sends(partner, code);
     fail_connects(partner, code);
-    fail_incoming(partner, code, drop_messages);
+    partner->cut_short = fail_incoming(partner, code, drop_messages);
     drop_early(partner);
 }
 
@@ -57,8 +57,10 @@ void Endpoint::fail_connects(Partner *partner, int code)
         complete_connect(partner, partner->connects, code);
 }
 
-void Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
+/// Tells whether messages ended whose sender still waits for their end.
+bool Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
 {
+    bool cut_short = false;
     // Receives in transfer.
     requests_.each([&](Request *recv) {
         Incoming *in = recv->incoming;
@@ -67,6 +69,7 @@ void Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
         if (in->pulling)
             cancel_pull(in);
         finish_receive(in, code);
+        cut_short = true;
     });
     // Messages nobody took yet: what is complete was delivered, and stays; the rest can never be.
     auto doomed = [&](const Incoming *in) {
@@ -76,6 +79,7 @@ void Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
         next = unexpected_.next(in);
         if (!doomed(in))
             continue;
+        cut_short |= in->rendezvous || !in->complete;
         unexpected_.remove(in);
         free_incoming(in);
     }
@@ -84,6 +88,7 @@ void Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
         next = in->next;
         in->next = nullptr;
         if (doomed(in)) {
+            cut_short |= in->rendezvous || !in->complete;
             free_incoming(in);
             continue;
         }
@@ -94,6 +99,7 @@ void Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
     accepted_tail_ = kept_tail;
     // A partial message that is left is being discarded, or looked at by the handler.
     if (Incoming *in = partner->partial) {
+        cut_short = true;
         unlink_partial(in);
         if (in->busy)
             in->orphan = true;
@@ -102,6 +108,7 @@ void Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
     }
     if (pulls_waiting_)
         retry_pulls(); // those of others have their turn now
+    return cut_short;
 }
 
 void Endpoint::give_up(Partner *partner) { fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false); }

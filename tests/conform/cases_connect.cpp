@@ -277,6 +277,46 @@ CONFORM(disconnect_keeps_posted_receives_and_drops_unexpected, 2, any)
     r.barrier();
 }
 
+/// What its peer threw away by disconnecting ends at the sender when the peer is back; both know how the
+/// other counts then.
+void ends_at_the_sender(Rank &r)
+{
+    Net net = open_net(r);
+    std::vector<uint8_t> data = pattern(5, 100000), room(100000);
+    if (r.id == 0) {
+        mx_request_t large = isend(r, net.ep, data.data(), 100000, net.to[1], 1);
+        mx_request_t sync = issend(r, net.ep, data.data(), 10, net.to[1], 2);
+        CHECK_EQ(finish(r, net.ep, large).code, MX_STATUS_ENDPOINT_UNREACHABLE);
+        CHECK_EQ(finish(r, net.ep, sync).code, MX_STATUS_ENDPOINT_UNREACHABLE);
+    } else {
+        await_unexpected(r, net.ep, 1);
+        await_unexpected(r, net.ep, 2);
+        REQUIRE_OK(mx_disconnect(net.ep, net.to[0]));
+        net.to[0] = connect_to(r, net.ep, net.nic[0], net.eid[0]);
+    }
+    r.barrier();
+    if (r.id == 0)
+        net.to[1] = connect_to(r, net.ep, net.nic[1], net.eid[1]);
+    for (int turn = 0; turn < 2; turn++) {
+        if (turn == r.id) {
+            send(r, net.ep, data.data(), 100000, net.to[1 - r.id], 3);
+        } else {
+            recv(r, net.ep, room.data(), 100000, 3);
+            CHECK_PATTERN(room, 5, 100000);
+        }
+    }
+    r.barrier();
+}
+
+CONFORM(disconnect_ends_sends_that_wait_here, 2, any) { ends_at_the_sender(r); }
+
+CONFORM(disconnect_ends_sends_without_extension, 2, bare)
+{
+    r.env("EMX_EXTENSION", "0");
+    Session session(r);
+    ends_at_the_sender(r);
+}
+
 CONFORM(reply_without_connecting_back, 2, foreign)
 {
     Net net = open_net(r, false);

@@ -12,16 +12,6 @@
 namespace emx::conform {
 namespace {
 
-/// init under some variables; ends the library again.
-struct Session {
-    explicit Session(Rank &r)
-    {
-        mx_set_error_handler(MX_ERRORS_RETURN);
-        REQUIRE_OK(mx_init());
-    }
-    ~Session() { mx_finalize(); }
-};
-
 void exchange_all_sizes(Rank &r)
 {
     Net net = open_net(r);

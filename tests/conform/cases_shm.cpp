@@ -15,16 +15,6 @@ namespace {
 
 constexpr uint32_t sizes[] = {0, 1, 32, 33, 128, 129, 5000, 8192, 32768, 32769, 300000, 4 << 20};
 
-/// The library under other tunables than the frame's; nullptr value: unset.
-struct Session {
-    explicit Session(Rank &r)
-    {
-        mx_set_error_handler(MX_ERRORS_RETURN);
-        REQUIRE_OK(mx_init());
-    }
-    ~Session() { mx_finalize(); }
-};
-
 /// A counter of board 0 of this host by its label: all processes of the host together.
 uint64_t counter(Rank &r, const char *label)
 {

@@ -45,6 +45,16 @@ struct Net {
     std::vector<mx_endpoint_addr_t> to;
 };
 
+/// The library in a bare case, under the variables set before; ends it again.
+struct Session {
+    explicit Session(Rank &r)
+    {
+        mx_set_error_handler(MX_ERRORS_RETURN);
+        REQUIRE_OK(mx_init());
+    }
+    ~Session() { mx_finalize(); }
+};
+
 /// Opens and connects with everybody; all ranks call it. `connect` false: only opens and tells.
 Net open_net(Rank &r, bool connect = true, mx_param_t *params = nullptr, uint32_t count = 0);
 mx_endpoint_addr_t connect_to(Rank &r, mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t k = key);
