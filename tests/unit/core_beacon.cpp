@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -378,28 +379,28 @@ TEST_CASE("questions__a_storm_of_newcomers_draws_a_bounded_number")
         Host &a = cable.add(mac_a, "a:0", 1 + count);
         cable.run(sec);
         a.asked.clear();
-        const auto asked_since = [&](uint64_t time) {
-            return std::count_if(a.asked.begin(), a.asked.end(), [&](uint64_t at) { return at >= time; });
+        const auto asked_since = [&](uint64_t time) -> size_t {
+            return std::ranges::count_if(a.asked, [&](uint64_t at) { return at >= time; });
         };
         for (uint64_t i = 0; i < count; i++) { // within a second
             cable.give(a, beacon_of(0x020000010000 + i, static_cast<uint32_t>(i)));
             cable.now += sec / count;
         }
-        CHECK(a.asked.size() <= 11 * FW_QUESTIONS_AT_ONCE);
+        CHECK(a.asked.size() <= 11ul * FW_QUESTIONS_AT_ONCE);
         const uint64_t storm_end = cable.now;
         cable.run(sec);
-        CHECK(asked_since(storm_end) <= 11 * FW_QUESTIONS_ROUND);
+        CHECK(asked_since(storm_end) <= 11ul * FW_QUESTIONS_ROUND);
         cable.run(19 * sec);
         if (answered) {
             // Once each; again those out of turn, who answer here before their first beacon is judged.
-            CHECK((a.asked.size() >= count && a.asked.size() <= count + 11 * FW_QUESTIONS_AT_ONCE));
+            CHECK((a.asked.size() >= count && a.asked.size() <= count + 11ul * FW_QUESTIONS_AT_ONCE));
             CHECK(fw_peer_to_ask(a.fw.peers, 1) == -1);
             CHECK(a.find("ghost10000") == 0x020000010000 + count - 1);
         } else { // nobody is there: 64 in five seconds
             const uint64_t before = cable.now;
             cable.run(100 * sec);
-            CHECK(asked_since(before) >= 19 * FW_QUESTIONS_ROUND);
-            CHECK(asked_since(before) <= 21 * FW_QUESTIONS_ROUND);
+            CHECK(asked_since(before) >= 19ul * FW_QUESTIONS_ROUND);
+            CHECK(asked_since(before) <= 21ul * FW_QUESTIONS_ROUND);
         }
     }
 }
