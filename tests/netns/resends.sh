@@ -3,7 +3,7 @@
 # A one-way stream without loss causes no repeat, of messages or of pulls, in each dialect, with a
 # receiver that is always there and with one that computes between its calls.
 #
-#   tests/netns/resends.sh [-t MS PER LENGTH] [-c MTU:DIALECT]...
+#   tests/netns/resends.sh [-t MS] [-n MEASUREMENTS OF MS PER LENGTH] [-c MTU:DIALECT]...
 #
 # That repeats are counted is checked too, on a link that loses frames.
 cd "$(dirname "$0")/../.." || exit 1
@@ -13,11 +13,12 @@ BENCH_BUILD=${EMX_BUILD:-$PWD/build}/plain
 # shellcheck disable=SC2034 # read by netlab_make
 NETLAB_WATCH=$BENCH_BUILD/tests/watch/wirewatch
 . tests/bench/rounds.sh
-sizes=0,64,1K,4K,8K,16K,32K,100K time=150 configs=() passed=0 failed=0
-[ -n "${EMX_FULL:-}" ] && time=2000
-while getopts t:c: option; do
+sizes=0,64,1K,4K,8K,16K,32K,100K time=150 rounds=1 configs=() passed=0 failed=0
+[ -n "${EMX_FULL:-}" ] && rounds=14
+while getopts t:n:c: option; do
     case $option in
     t) time=$OPTARG ;;
+    n) rounds=$OPTARG ;;
     c) configs+=("$OPTARG") ;;
     *) sed -n '3,8s/^# \{0,1\}//p' tests/netns/resends.sh >&2; exit 2 ;;
     esac
@@ -27,7 +28,7 @@ done
 stream() { # stream OPTION...: what both ranks print, a line per length; 0 when nothing was repeated
     local meeting=$NETLAB_TMP/meeting other status
     rm -f "$meeting" && touch "$meeting"
-    local arguments=(--meeting "$meeting" --time "$time" "$@")
+    local arguments=(--meeting "$meeting" --time "$time" --rounds "$rounds" "$@")
     netlab_bg 2 "$NETLAB_TMP/rank1" timeout 100 "$BENCH_BUILD/tests/netns/stream" --rank 1 \
         --peer "$(netlab_mac 1)" "${arguments[@]}"
     other=$NETLAB_PID
@@ -63,7 +64,7 @@ for config in "${configs[@]}"; do
     streams "MTU $config, receiver present" "$sizes"
     streams "MTU $config, receiver computes" "$sizes" --compute 30
     streams "MTU $config, now and then a message, receiver computes for long" 64,4K,100K \
-        --compute 250 --pause 90 --time 400
+        --compute 250 --pause 90 --time 400 --rounds 1
     if counts_repeats; then
         passed=$((passed + 1))
     else

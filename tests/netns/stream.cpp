@@ -3,12 +3,14 @@
 // count what was repeated meanwhile. Without loss nothing may be.
 //
 //   stream --rank 0|1 --meeting FILE --peer MAC [--lengths LIST] [--compute MS] [--pause MS] [--time MS]
+//          [--rounds N]
 //
 // With --compute the receiver looks for messages, then computes for that long, and so on. With --pause
 // the sender waits for that long after each message.
 //
 // A process that got no processor for tens of milliseconds acknowledges late, and its peer rightly
-// repeats: such a measurement is void and made again, a few times.
+// repeats: such a measurement is void and made again, a few times. Many short ones (--rounds) are longer
+// undisturbed than a long one.
 #include "../../tools/cli.hpp"
 #include "meeting.hpp"
 
@@ -37,12 +39,12 @@ constexpr uint64_t data_match = 1, end_match = 2, kind_mask = 0xff;
 constexpr unsigned count_shift = 8; ///< the end tells how many messages there were
 constexpr uint32_t in_flight = 64;
 constexpr uint32_t wait_ms = 20000;
-/// ms without a processor, of either, that void a measurement: pulls repeat after 3.
-constexpr uint64_t gap_max = 2;
+/// us without a processor, of both together, that void a measurement: pulls repeat after 3 ms.
+constexpr uint64_t late_max_us = 2000;
 constexpr int attempts_max = 12;
 
 struct Options {
-    uint32_t rank = 0, compute = 0, pause = 0, time = 400;
+    uint32_t rank = 0, compute = 0, pause = 0, time = 400, rounds = 1;
     std::string meeting, peer;
     std::vector<uint32_t> lengths = {0, 64, 1024, 4096, 8192, 16384, 32768};
 };
@@ -75,14 +77,36 @@ uint32_t repeats(const Counters &before, const Counters &now)
     return sum;
 }
 
-/// Milliseconds that the threads of this process but the first were ready and had no processor.
-uint64_t helpers_delay()
+/// Microseconds that a thread was ready and had no processor.
+uint64_t delay_of(const std::filesystem::path &task)
 {
-    uint64_t sum = 0, ran = 0, delayed = 0;
+    uint64_t ran = 0, delayed = 0;
+    return std::ifstream(task / "schedstat") >> ran >> delayed ? delayed / 1000 : 0;
+}
+
+/// The kernel's threads that carry frames when there are many: who has a processor hears nothing while
+/// they wait for one.
+std::vector<std::filesystem::path> carriers()
+{
+    std::vector<std::filesystem::path> found;
+    for (auto &process : std::filesystem::directory_iterator("/proc")) {
+        std::string name;
+        if (std::ifstream(process.path() / "comm") >> name && name.starts_with("ksoftirqd/"))
+            found.push_back(process.path());
+    }
+    return found;
+}
+
+/// The same of the threads of this process but the first, and of the carriers.
+uint64_t others_delay()
+{
+    static const std::vector<std::filesystem::path> kernel = carriers();
+    uint64_t sum = 0;
+    for (auto &task : kernel)
+        sum += delay_of(task);
     for (auto &task : std::filesystem::directory_iterator("/proc/self/task"))
         if (task.path().filename() != std::to_string(::getpid()))
-            if (std::ifstream(task.path() / "schedstat") >> ran >> delayed)
-                sum += delayed / 1000000;
+            sum += delay_of(task.path());
     return sum;
 }
 
@@ -97,9 +121,9 @@ public:
     }
     /// This time was meant to pass.
     void skip(Clock::time_point until = Clock::now()) { last_ = until; }
-    uint64_t longest_ms() const
+    uint64_t longest_us() const
     {
-        return static_cast<uint64_t>(std::chrono::duration_cast<milliseconds>(longest_).count());
+        return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(longest_).count());
     }
 
 private:
@@ -132,28 +156,44 @@ public:
     }
 
 private:
+    struct Result {
+        uint64_t messages = 0, repeats = 0;
+        bool disturbed = false; ///< by want of a processor, on either side
+    };
+
     bool step(uint32_t length)
     {
-        uint64_t repeated = 0, disturbed = 0;
-        int attempt = 0;
-        do {
-            meet(); // both sides' acks are through
-            const Counters before = counters();
-            const uint64_t delay = helpers_delay();
-            gaps_ = Gaps();
-            count_ = 0;
-            options_.rank == 0 ? send_all(length) : receive_all(length);
-            settle();
-            const uint64_t own = repeats(before, counters());
-            repeated = own + meeting_.exchange(own, [this] { progress(); });
-            const uint64_t late = std::max(gaps_.longest_ms(), helpers_delay() - delay);
-            disturbed = std::max(late, meeting_.exchange(late, [this] { progress(); }));
-        } while (repeated && disturbed > gap_max && ++attempt < attempts_max);
+        uint64_t messages = 0;
+        Result result;
+        for (uint32_t round = 0; round < options_.rounds && !result.repeats; round++) {
+            for (int attempt = 0; attempt < attempts_max; attempt++) {
+                result = measure(length);
+                if (!result.repeats || !result.disturbed)
+                    break;
+            }
+            messages += result.messages;
+        }
         std::printf("%u bytes, receiver %s: %llu messages, %llu repeats%s\n", length,
-                    options_.compute ? "computing" : "present", static_cast<unsigned long long>(count_),
-                    static_cast<unsigned long long>(repeated),
-                    repeated && disturbed > gap_max ? ", and never enough processor to judge" : "");
-        return repeated == 0;
+                    options_.compute ? "computing" : "present", static_cast<unsigned long long>(messages),
+                    static_cast<unsigned long long>(result.repeats),
+                    result.repeats && result.disturbed ? ", and never enough processor to judge" : "");
+        return result.repeats == 0;
+    }
+
+    Result measure(uint32_t length)
+    {
+        meet(); // both sides' acks are through
+        const Counters before = counters();
+        const uint64_t delay = others_delay();
+        gaps_ = Gaps();
+        count_ = 0;
+        options_.rank == 0 ? send_all(length) : receive_all(length);
+        settle();
+        const uint64_t own = repeats(before, counters());
+        const uint64_t all = own + meeting_.exchange(own, [this] { progress(); });
+        const uint64_t late = std::max(gaps_.longest_us(), others_delay() - delay);
+        const uint64_t both = late + meeting_.exchange(late, [this] { progress(); });
+        return {count_, all, both > late_max_us};
     }
 
     /// Time for an ack that is still due, and for a repeat of what it did not acknowledge.
@@ -268,7 +308,7 @@ private:
     std::vector<std::byte> buffer_;
     std::array<mx_request_t, in_flight + 1> receives_{};
     Gaps gaps_;
-    uint64_t count_ = 0; ///< messages of this step
+    uint64_t count_ = 0; ///< messages of this measurement
 };
 
 std::vector<uint32_t> parse_lengths(std::string_view list)
@@ -293,7 +333,8 @@ int body(int argc, char **argv)
     parser.text('p', "peer", "MAC of the other's board 0", o.peer);
     parser.number('c', "compute", "ms between the receiver's looks for messages (0)", o.compute);
     parser.number('P', "pause", "ms of the sender after each message (0)", o.pause);
-    parser.number('t', "time", "ms per length (400)", o.time);
+    parser.number('t', "time", "ms per measurement (400)", o.time);
+    parser.number('n', "rounds", "measurements per length (1)", o.rounds);
     parser.option('l', "lengths", "LIST", "separated by commas (0,64,1K,4K,8K,16K,32K)",
                   [&](std::string_view list) { o.lengths = parse_lengths(list); });
     parser.parse(argc, argv);
