@@ -72,14 +72,15 @@ bool Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
         cut_short = true;
     });
     // Messages nobody took yet: what is complete was delivered, and stays; the rest can never be.
+    auto unfinished = [](const Incoming *in) { return in->rendezvous || !in->complete; };
     auto doomed = [&](const Incoming *in) {
-        return in->partner == partner && (drop_messages || in->rendezvous || !in->complete);
+        return in->partner == partner && (drop_messages || unfinished(in));
     };
     for (Incoming *in = unexpected_.front(), *next; in; in = next) {
         next = unexpected_.next(in);
         if (!doomed(in))
             continue;
-        cut_short |= in->rendezvous || !in->complete;
+        cut_short |= unfinished(in);
         unexpected_.remove(in);
         free_incoming(in);
     }
@@ -88,7 +89,7 @@ bool Endpoint::fail_incoming(Partner *partner, int code, bool drop_messages)
         next = in->next;
         in->next = nullptr;
         if (doomed(in)) {
-            cut_short |= in->rendezvous || !in->complete;
+            cut_short |= unfinished(in);
             free_incoming(in);
             continue;
         }

@@ -8,7 +8,7 @@
 // With --compute the receiver looks for messages, then computes for that long, and so on. With --pause
 // the sender waits for that long after each message.
 //
-// A process that got no processor for tens of milliseconds acknowledges late, and its peer rightly
+// A process that got no processor for some milliseconds answers late, and its peer rightly
 // repeats: such a measurement is void and made again, a few times. Many short ones (--rounds) are longer
 // undisturbed than a long one.
 #include "../../tools/cli.hpp"

@@ -137,7 +137,7 @@ netlab_watch() {
     for ns in "${NETLAB_NS[@]}"; do
         arguments+=("/run/netns/$ns")
     done
-    (chrt -i 0 nice -n 19 "$NETLAB_WATCH" "${arguments[@]}" >"$report" 2>&1 </dev/null & echo $! >"$report.pid")
+    (chrt -i 0 "$NETLAB_WATCH" "${arguments[@]}" >"$report" 2>&1 </dev/null & echo $! >"$report.pid")
     NETLAB_WATCHERS+=("$report")
     netlab_watcher_says "$report" 'watching|wirewatch:'
     grep -q '^watching' "$report" || netlab_fail "nobody watches the frames: $(cat "$report")"
