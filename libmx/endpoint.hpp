@@ -310,6 +310,7 @@ private:
 
     // progress
     [[gnu::noinline]] bool busy_poll();
+    [[gnu::cold, gnu::noinline]] bool is_behind(bool found);
     [[gnu::hot]] bool poll_device(unsigned spins);
     [[gnu::noinline]] void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);
@@ -367,6 +368,7 @@ private:
     uint64_t frames_seen_ = 0; ///< frames_served() when a yield was considered last
     uint32_t posts_ = 0;
     uint32_t passes_ = 0; ///< weighted, since the clock was read
+    uint32_t passes_behind_ = 0; ///< for which a timer that ran out has waited
     uint32_t zombies_ = 0;
     uint32_t incoming_alive_ = 0;
     uint32_t timed_requests_ = 0; ///< requests with a deadline of their own

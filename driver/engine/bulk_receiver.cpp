@@ -99,6 +99,7 @@ int BulkReceiver::receive(const fw_endpoint &ep, int slot, const PieceList *targ
     do {
         count = ::recvmmsg(socket_.get(), messages_.data(), batch_, MSG_DONTWAIT, nullptr);
     } while (count < 0 && errno == EINTR);
+    full_ = count == static_cast<int>(batch_);
     for (int n = 0; n < count; n++) {
         const auto i = static_cast<uint32_t>(n);
         frames_[i] = {headers_[i].data(), messages_[i].msg_len, scratch(i)};

@@ -51,6 +51,8 @@ public:
     /// target, or -1 when the replies may belong to several. Returns the number of frames, or -1 with
     /// errno (EAGAIN: nothing there; EFAULT: the target cannot be written).
     int receive(const fw_endpoint &ep, int slot, const PieceList *target);
+    /// The last batch was full, so that more may wait.
+    bool more_likely() const { return full_; }
     const Frame &frame(uint32_t i) const { return frames_[i]; }
     /// CRC-32C of the first bytes of its payload, wherever that lies; target as for receive().
     uint32_t payload_sum(uint32_t i, uint32_t bytes, const PieceList *target) const;
@@ -82,6 +84,7 @@ private:
     std::array<Frame, batch_max> frames_{};
 
     uint32_t batch_ = batch_max; ///< frames to ask for
+    bool full_ = false; ///< the last batch
     bool armed_ = false; ///< all of them have a predicted place, and nothing has come since
 
     // How the replies of the current pull have come so far.

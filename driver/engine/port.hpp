@@ -102,6 +102,7 @@ private:
     void take_bulk(uint32_t i, const PieceList *target);
     int only_pull();
     [[gnu::noinline]] void check_time();
+    bool is_behind() const;
     const emx_msg *next_queued();
 
     // Frames out (port_send.cpp)
@@ -137,6 +138,7 @@ private:
     int more_ = 0; ///< effects of that frame still wait in the core
     uint32_t empty_polls_ = 0;
     uint32_t busy_polls_ = 0;
+    uint32_t rounds_behind_ = 0; ///< for which a timer that ran out has waited
     PacketRing ring_;
     PacketRing lo_;
     uint64_t now_ = 0; ///< last reading of the clock

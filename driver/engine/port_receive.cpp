@@ -19,6 +19,8 @@ constexpr int frames_per_peek = 16;
 constexpr uint32_t polls_per_clock = 64;
 // Frames taken between two rounds of the other duties, when frames never cease.
 constexpr uint32_t frames_per_round = 32;
+// Rounds for which timers wait while frames do, at most: more frames than can be under way.
+constexpr uint32_t rounds_behind_max = 512;
 
 /// Whether what the core does with a frame of that type may depend on the time.
 bool timed(uint8_t type) { return type >= EMX_PULL; }
@@ -228,6 +230,9 @@ const emx_msg *EnginePort::next_queued()
     return current_ = &queue_.front();
 }
 
+/// Whether frames wait that may be what a timer waits for.
+bool EnginePort::is_behind() const { return bulk_.more_likely() || ring_.ready() || lo_.ready(); }
+
 void EnginePort::check_time()
 {
     check_link();
@@ -236,8 +241,17 @@ void EnginePort::check_time()
     if (endpoint_.pulls_active == 0)
         return;
     now_ = monotonic_ns();
-    if (now_ < fw_deadline(&endpoint_))
+    if (now_ < fw_deadline(&endpoint_)) {
+        rounds_behind_ = 0;
         return;
+    }
+    // Who was away finds the answers before he misses them; a flood stops no timer for good.
+    if ((rounds_behind_ == 0 || is_behind()) && rounds_behind_ < rounds_behind_max) {
+        rounds_behind_++;
+        empty_polls_ = polls_per_clock; // again after the next round
+        return;
+    }
+    rounds_behind_ = 0;
     fw_tick(&endpoint_, now_);
     more_ = 1;
     drain({});

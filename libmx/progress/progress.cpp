@@ -12,6 +12,9 @@ namespace {
 constexpr unsigned events_per_pass = 16;
 constexpr unsigned passes_without_clock = 16;
 constexpr unsigned empty_passes_per_clock = 4;
+constexpr unsigned passes_per_clock = empty_passes_per_clock * passes_without_clock;
+// Passes that find something for which timers wait, at most: more events than a ring holds.
+constexpr unsigned passes_behind_max = 512;
 // Before a pass counts as empty it looks again, which is cheaper than to leave and come back, and the shorter
 // the loop the sooner a frame is seen.
 constexpr unsigned spins_per_pass = 8;
@@ -44,19 +47,32 @@ bool Endpoint::progress(Driver driver)
         send_due_acks();
     // The clock is read when nothing came, or now and then in a stream that never pauses.
     // Not each time: programs poll far more often than timers need. The helper does not.
-    constexpr unsigned enough = empty_passes_per_clock * passes_without_clock;
-    passes_ += driver == Driver::helper ? enough : found ? empty_passes_per_clock : passes_without_clock;
-    if (acked_ && (!found || passes_ >= enough))
+    passes_ += driver == Driver::helper ? passes_per_clock
+               : found                  ? empty_passes_per_clock
+                                        : passes_without_clock;
+    if (acked_ && (!found || passes_ >= passes_per_clock))
         take_acks();
-    if (passes_ >= enough && driver != Driver::posting) {
+    if (passes_ >= passes_per_clock && driver != Driver::posting) {
         passes_ = 0;
         uint64_t time = now();
         if (unstamped_)
             stamp_acks(time);
-        if (time >= timer_ns_)
+        if (time >= timer_ns_ && !is_behind(found))
             serve_timers(time);
     }
     return found;
+}
+
+/// Timers are for later: who was away finds the answers before he misses them. A flood stops none for good.
+bool Endpoint::is_behind(bool found)
+{
+    if (!found || passes_behind_ == passes_behind_max) {
+        passes_behind_ = 0;
+        return false;
+    }
+    passes_behind_++;
+    passes_ = passes_per_clock; // again after the next pass
+    return true;
 }
 
 bool Endpoint::poll_device(unsigned spins)

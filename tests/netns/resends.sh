@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # A one-way stream without loss causes no repeat, of messages or of pulls, in each dialect, with a
-# receiver that is always there and with one that computes between its calls.
+# receiver that is always there and with one that computes between its calls, helped or alone.
 #
 #   tests/netns/resends.sh [-t MS] [-n MEASUREMENTS OF MS PER LENGTH] [-c MTU:DIALECT]...
 #
@@ -63,6 +63,8 @@ for config in "${configs[@]}"; do
     bench_config "$config" || exit 1
     streams "MTU $config, receiver present" "$sizes"
     streams "MTU $config, receiver computes" "$sizes" --compute 30
+    # Pulls are overdue each time it comes back, and their answers there.
+    EMX_HELPER_MS=0 streams "MTU $config, receiver computes without help" 32K,100K --compute 5 --rounds 2
     streams "MTU $config, now and then a message, receiver computes for long" 64,4K,100K \
         --compute 250 --pause 90 --time 400 --rounds 1
     if counts_repeats; then

@@ -149,6 +149,31 @@ TEST_CASE("the last message is asked for by whoever polls, and by the helper of 
     CHECK(p.count(p.one, EMX_CNT_RESEND_MESSAGE) == 2);
 }
 
+TEST_CASE("who was stopped for long finds the answer among what came meanwhile, and repeats nothing")
+{
+    for (const char *extension : {"0", "1"}) {
+        CAPTURE(extension);
+        Pair p(extension);
+        std::vector<char> word(8, 'x');
+        p.bench.tell(p.two, [&] {
+            for (int i = 0; i < 60; i++) // before it knows of the message: their acks say nothing of it
+                Pair::send(p.two, p.to_one, word);
+        });
+        bool back = false;
+        p.one.task = [&] {
+            Pair::send(p.one, p.to_two, word);
+            p.one.process->freeze();
+            p.one.process->sleep(11 * sec); // its helper takes what came
+            back = true;
+        };
+        p.bench.pass(10 * sec);
+        p.one.process->thaw();
+        p.bench.until([&] { return back; });
+        CHECK(p.count(p.one, EMX_CNT_RESEND_MESSAGE) == 0);
+        CHECK(p.one.partner(p.to_two)->unacked == nullptr);
+    }
+}
+
 TEST_CASE("questions are few: one for a message alone, none for those that are answered or followed")
 {
     Pair p("1");

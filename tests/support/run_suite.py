@@ -22,7 +22,7 @@ CATCH_SOME = re.compile(r"^test cases:\s*(\d+) \|(.*)$", re.M)
 CATCH_NONE = re.compile(r"^(No tests ran|test cases: 0)", re.M)
 FAILURE = re.compile(r"^\s*(FAIL|NOT OK\b|not ok\b|.*(\bFAILED\b|\berror:|Sanitizer:|over its limit))")
 EXIT_SKIP = 77
-LINES_AGAIN, LINES_BEFORE = 30, 4
+LINES_AGAIN, LINES_BEFORE, LINES_AFTER = 40, 4, 4
 
 
 def catch_counts(line):
@@ -53,11 +53,11 @@ def count(output, status):
 
 
 def say_again(name, output):
-    """What a failed test said: the lines that name a failure and a few before each, else its last ones."""
+    """What a failed test said: the lines that name a failure and a few around each, else its last ones."""
     lines = [line for line in output.splitlines() if line.strip()]
     named = [n for n, line in enumerate(lines) if FAILURE.match(line)]
-    kept = sorted({k for n in named for k in range(max(0, n - LINES_BEFORE), n + 1)})
-    shown = [lines[k] for k in kept][:LINES_AGAIN] or lines[-LINES_AGAIN:]
+    kept = sorted({k for n in named for k in range(n - LINES_BEFORE, n + LINES_AFTER + 1)})
+    shown = [lines[k] for k in kept if 0 <= k < len(lines)][:LINES_AGAIN] or lines[-LINES_AGAIN:]
     return [f"failed: {name}"] + ["  " + line for line in shown]
 
 
