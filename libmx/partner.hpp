@@ -122,6 +122,10 @@ struct Partner {
     bool heard = false; ///< anything came since the last probe timer
     bool cut_short = false; ///< it waited to hear how messages of its end when it was given up
     int dead_code = 0; ///< status of sends to a dead partner
+    /// Of the old life, while it is not known whether the peer has taken all of it: its session, else
+    /// EMX_SESSION_NONE, and the number behind its last.
+    uint32_t doubt_session = EMX_SESSION_NONE;
+    uint16_t doubt_next = 0;
 
     uint16_t tx_next = 1, tx_oldest = 1;
     uint16_t ack_seen = 1; ///< latest ack a message carried; tx_oldest follows it, Endpoint::take_acks

@@ -64,24 +64,44 @@ Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep
     return partners_.back().get();
 }
 
+namespace {
+
+void count_from(Partner *partner, uint16_t number)
+{
+    partner->rx_match = partner->rx_done = partner->rx_acked = number;
+}
+
+} // namespace
+
 Partner *Endpoint::renew_partner(Partner *old)
 {
     Partner *partner = add_partner(old->peer, old->nic_id, old->remote_ep);
     // When only the peer restarted we go on counting, since it adopts whatever we advertise (7.6). After
     // giving up or disconnecting, other session bits tell a peer of ours to count anew. A stranger that has
     // not given up, too, keeps its numbers and drops all that bears other bits (8.1, 8.6): it gets what it
-    // counts with, unless it may hold messages of the old life, whose numbers new ones would get, or waits
-    // for the end of some that we threw away, which only other bits tell it of.
-    const bool settled = !old->offer && old->tx_oldest == old->tx_next && !old->cut_short;
-    const bool anew = old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE && !settled;
-    partner->rx_match = anew ? seq::next_session(old->rx_match) : old->rx_match;
-    partner->rx_done = partner->rx_acked = partner->rx_match;
+    // counts with, unless it waits for the end of messages that we threw away, which only other bits tell it
+    // of, or may hold messages of the old life, whose numbers new ones would get: see leaves_doubt().
+    const bool stranger = !old->offer && !old->cut_short;
+    const bool anew = old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE && !stranger;
+    count_from(partner, anew ? seq::next_session(old->rx_match) : old->rx_match);
+    if (old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE && stranger && old->tx_oldest != old->tx_next) {
+        partner->doubt_session = old->session;
+        partner->doubt_next = old->tx_next;
+    }
     partner->connect_number = old->connect_number;
     partner->ack_counter_tx = old->ack_counter_tx;
     partner->report_tx = old->report_tx;
     current_[partner_key(partner->peer, partner->remote_ep)] = partner;
     last_partner_ = partner;
     return partner;
+}
+
+/// Whether a stranger that answers may hold messages of the old life beyond a gap: it counts as then, and has
+/// not taken all of them. Then only other session bits keep new messages apart from those.
+bool Endpoint::leaves_doubt(Partner *partner, uint32_t session, uint16_t start)
+{
+    const bool same_life = partner->doubt_session == session && seq::same_session(start, partner->doubt_next);
+    return same_life && start != partner->doubt_next;
 }
 
 /// Another life of that endpoint showed itself. What went to the old one fails with `code`; the connects
@@ -92,7 +112,7 @@ Partner *Endpoint::replace_partner(Partner *old, int code)
     fail_partner(old, code, false);
     Partner *partner = renew_partner(old);
     // They named these numbers, which the new life takes for its own.
-    partner->rx_match = partner->rx_done = partner->rx_acked = old->rx_match;
+    count_from(partner, old->rx_match);
     partner->connects = connects;
     for (PendingConnect *connect = connects; connect; connect = connect->next)
         if (connect->request)
@@ -301,6 +321,13 @@ void Endpoint::on_connect_reply(const emx_msg &msg)
     }
     if (partner->session != EMX_SESSION_NONE && partner->session != msg.u.connect.session)
         partner = replace_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE);
+    const bool doubt = leaves_doubt(partner, msg.u.connect.session, msg.u.connect.start);
+    partner->doubt_session = EMX_SESSION_NONE;
+    if (doubt) {
+        count_from(partner, seq::next_session(partner->rx_match));
+        connect->number = partner->connect_number++; // answers to what was asked before do not count
+        return send_connect(partner, *connect);
+    }
     take_session(partner, msg.u.connect.session, msg.u.connect.start, true);
     agree(partner, msg.match);
     partner->answered = true;

@@ -317,6 +317,68 @@ CONFORM(disconnect_ends_sends_without_extension, 2, bare)
     ends_at_the_sender(r);
 }
 
+/// Sends, which nobody takes for now, that end with a disconnect, and a message over a new connection.
+void disconnect_and_return(Rank &r, Net &net, const std::function<void()> &before_connect)
+{
+    std::vector<uint8_t> data = pattern(6, 100000);
+    mx_request_t large = isend(r, net.ep, data.data(), 100000, net.to[1], 1);
+    mx_request_t sync = issend(r, net.ep, data.data(), 10, net.to[1], 2);
+    progress_for(r, net.ep, 10);
+    REQUIRE_OK(mx_disconnect(net.ep, net.to[1]));
+    mx_status_t s{};
+    CHECK(completes(r, net.ep, large, 0, &s));
+    CHECK_EQ(s.code, MX_STATUS_ENDPOINT_UNREACHABLE);
+    CHECK(completes(r, net.ep, sync, 0, &s));
+    CHECK_EQ(s.code, MX_STATUS_ENDPOINT_UNREACHABLE);
+    before_connect();
+    net.to[1] = connect_to(r, net.ep, net.nic[1], net.eid[1]);
+    mx_request_t last = issend(r, net.ep, data.data(), 5, net.to[1], 4);
+    finish_ok(r, net.ep, last);
+}
+
+/// The peer finds all of the old life in its queue, and the new connect behind it.
+CONFORM(disconnect_before_the_peer_has_looked, 2, foreign_second)
+{
+    Net net = open_net(r);
+    for (int turn = 0; turn < 3; turn++) {
+        r.barrier();
+        if (r.id == 0) {
+            r.freeze(1);
+            disconnect_and_return(r, net, [&] { r.thaw(1); });
+        } else {
+            std::vector<uint8_t> data(5);
+            recv(r, net.ep, data.data(), 5, 4);
+            CHECK_PATTERN(data, 6, 5);
+        }
+    }
+    r.barrier();
+}
+
+/// The peer never gets them, and counts as before until it is told otherwise.
+void disconnect_behind_a_cut(Rank &r)
+{
+    Net net = open_net(r);
+    r.barrier();
+    if (r.id == 0) {
+        r.cut(true);
+        disconnect_and_return(r, net, [&] { r.cut(false); });
+    } else {
+        std::vector<uint8_t> data(5);
+        recv(r, net.ep, data.data(), 5, 4);
+        CHECK_PATTERN(data, 6, 5);
+    }
+    r.barrier();
+}
+
+CONFORM(disconnect_while_the_link_is_cut, 2, apart) { disconnect_behind_a_cut(r); }
+
+CONFORM(disconnect_while_the_link_is_cut_without_extension, 2, bare | apart)
+{
+    r.env("EMX_EXTENSION", "0");
+    Session session(r);
+    disconnect_behind_a_cut(r);
+}
+
 CONFORM(reply_without_connecting_back, 2, foreign)
 {
     Net net = open_net(r, false);

@@ -137,7 +137,8 @@ CONFORM(omx_endpoint_parameters, 1, any)
 
 CONFORM(omx_error_handlers, 1, any)
 {
-    CHECK(omx_set_error_handler(nullptr, watch) == OMX_ERRORS_RETURN); // set by the frame, as mx_
+    mx_set_error_handler(MX_ERRORS_RETURN);
+    CHECK(omx_set_error_handler(nullptr, watch) == OMX_ERRORS_RETURN); // set as mx_
     CHECK_EQ(omx_progress(nullptr), OMX_BAD_ENDPOINT);
     CHECK_EQ(seen_code, OMX_BAD_ENDPOINT);
     CHECK(omx_set_error_handler(nullptr, rename) == watch);

@@ -5,6 +5,8 @@
 // the engine. A case uses the C API and what Rank offers, and nothing else.
 #pragma once
 
+#include "clients/reason.h"
+
 #include <mx_extensions.h>
 #include <myriexpress.h>
 
@@ -116,6 +118,15 @@ bool check_eq(Rank &r, const A &a, const B &b, const char *text, const char *fil
     return false;
 }
 
+/// Records a call that failed, with what the library said of it.
+inline bool check_ok(Rank &r, mx_return_t code, const char *call, const char *file, int line)
+{
+    if (code == MX_SUCCESS)
+        return true;
+    r.fail(file, line, std::string(call) + ": " + mx_strerror(code) + " (" + client_reason() + ")");
+    return false;
+}
+
 } // namespace emx::conform
 
 #define CONFORM(name, ranks, tags)                                                                           \
@@ -143,4 +154,8 @@ bool check_eq(Rank &r, const A &a, const B &b, const char *text, const char *fil
         if (!emx::conform::check_eq(r, (a), (b), #a, __FILE__, __LINE__))                                    \
             throw emx::conform::Abandon();                                                                   \
     } while (0)
-#define REQUIRE_OK(call) REQUIRE_EQ(call, MX_SUCCESS)
+#define REQUIRE_OK(call)                                                                                     \
+    do {                                                                                                     \
+        if (!emx::conform::check_ok(r, (call), #call, __FILE__, __LINE__))                                   \
+            throw emx::conform::Abandon();                                                                   \
+    } while (0)

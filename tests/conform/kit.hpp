@@ -49,7 +49,7 @@ struct Net {
 struct Session {
     explicit Session(Rank &r)
     {
-        mx_set_error_handler(MX_ERRORS_RETURN);
+        mx_set_error_handler(client_errors_return);
         REQUIRE_OK(mx_init());
     }
     ~Session() { mx_finalize(); }

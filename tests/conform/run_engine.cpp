@@ -182,7 +182,7 @@ public:
         try {
             if (!(c_.tags & bare)) {
                 Rank &r = *this;
-                mx_set_error_handler(MX_ERRORS_RETURN);
+                mx_set_error_handler(client_errors_return);
                 REQUIRE_OK(mx_init());
             }
             c_.body(*this);

@@ -130,7 +130,7 @@ public:
         try {
             if (!(stage_.c.tags & bare)) {
                 Rank &r = *this;
-                mx_set_error_handler(MX_ERRORS_RETURN);
+                mx_set_error_handler(client_errors_return);
                 REQUIRE_OK(mx_init());
             }
             stage_.c.body(*this);

@@ -8,6 +8,9 @@
 
 #include <sys/wait.h>
 
+#include <chrono>
+#include <thread>
+
 using namespace emx;
 using namespace emx::test;
 using Catch::Contains;
@@ -248,4 +251,21 @@ TEST_CASE("engine__an_agent_with_other_boards_ends_the_endpoints_of_before", "[n
     CHECK(pair.device(0).open(0, 7, 1, error) == nullptr);
     CHECK(error.code == mx_no_driver);
     CHECK_THAT(error.text, Contains("restarted with other boards") && Contains("start the program again"));
+}
+
+TEST_CASE("engine__an_agent_lingers_from_when_the_last_client_left", "[netns][engine]")
+{
+    TwoHosts hosts;
+    hosts.start_agent(0, "--boards eth0:W --peers /dev/null --linger 2"); // sends no beacon: nothing wakes it
+    auto device = open_device(hosts, 0, "eth0:W");
+    // tidy-allow(sleep): longer than it lingers
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    device.reset();
+    // tidy-allow(sleep): time to end, if it does
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EngineConfig config;
+    config.agent_program = "/bin/false"; // cannot start another
+    DeviceError error;
+    CHECK(make_engine(config, error));
+    CHECK(error.text == "");
 }

@@ -178,6 +178,7 @@ void Agent::drop(Client &client)
     client.board = -1;
     client.connection.reset();
     client.process.reset();
+    alone_since_ = monotonic_ns(); // if it was the last
 }
 
 void Agent::accept_clients()

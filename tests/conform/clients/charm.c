@@ -16,7 +16,7 @@ enum { KEY = 0x6368, LONG = 100000, COUNT = 60 };
 static void start_connected(struct client *c, struct client_net *net)
 {
     client_env(c, "MX_MONOTHREAD", "1");
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     OK(mx_init());
     memset(net, 0, sizeof *net);
     net->key = KEY;

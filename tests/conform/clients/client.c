@@ -35,13 +35,23 @@ void client_equal(struct client *c, const char *file, int line, const char *what
     client_leave(c, file, line, text, why);
 }
 
+static _Thread_local char reason[400];
+
+mx_return_t client_errors_return(char *text, mx_return_t code)
+{
+    snprintf(reason, sizeof reason, "%s", text);
+    return code;
+}
+
+const char *client_reason(void) { return reason; }
+
 void client_ok(struct client *c, const char *file, int line, const char *call, mx_return_t code)
 {
-    char text[400];
+    char text[800];
 
     if (code == MX_SUCCESS)
         return;
-    snprintf(text, sizeof text, "%s: %d, %s", call, (int)code, mx_strerror(code));
+    snprintf(text, sizeof text, "%s: %d, %s (%s)", call, (int)code, mx_strerror(code), reason);
     client_leave(c, file, line, text, "the call succeeds, or the program ends");
 }
 

@@ -7,6 +7,8 @@
 #ifndef EMX_TESTS_CONFORM_CLIENT_H
 #define EMX_TESTS_CONFORM_CLIENT_H
 
+#include "reason.h"
+
 #include <mx_extensions.h>
 #include <myriexpress.h>
 

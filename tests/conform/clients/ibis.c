@@ -15,7 +15,7 @@ enum { KEY = 0x49626973, WAITERS = 5 };
 
 static void start(struct client *c, struct client_net *net)
 {
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     OK(mx_init());
     memset(net, 0, sizeof *net);
     net->key = KEY;

@@ -25,7 +25,7 @@ static void begin(struct client *c)
 static void start(struct client *c, struct client_net *net)
 {
     begin(c);
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     memset(net, 0, sizeof *net);
     net->key = KEY;
     OK(mx_open_endpoint(0, MX_ANY_ENDPOINT, KEY, NULL, 0, &net->ep));

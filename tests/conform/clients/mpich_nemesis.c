@@ -25,7 +25,7 @@ static void start(struct client *c, struct client_net *net)
     client_env(c, "MX_DISABLE_SHARED", "1");
     client_env(c, "MX_DISABLE_SELF", "1");
     OK(mx_init());
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     memset(net, 0, sizeof *net);
     net->key = (uint32_t)KEY;
     param.key = MX_PARAM_CONTEXT_ID;
@@ -62,7 +62,7 @@ CLIENT(nem_lists_the_boards, 1, ANYWHERE)
     uint64_t *ids;
 
     OK(mx_init());
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     OK(mx_get_info(NULL, MX_NIC_COUNT, NULL, 0, &count, sizeof count));
     EXPECT(count >= 1, "there is a board");
     ids = client_memory(c, (count + 1) * sizeof *ids);

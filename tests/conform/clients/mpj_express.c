@@ -23,7 +23,7 @@ static uint64_t bits(uint32_t context, uint32_t source, uint32_t flag, uint32_t 
 static void start(struct client *c, struct client_net *net)
 {
     OK(mx_init());
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     memset(net, 0, sizeof *net);
     net->key = (uint32_t)KEY;
     OK(mx_open_endpoint(MX_ANY_NIC, MX_ANY_ENDPOINT, net->key, NULL, 0, &net->ep));

@@ -25,7 +25,7 @@ static void start(struct client *c, struct client_net *net)
     client_env(c, "MX_DISABLE_SHMEM", "1"); // its parameters shared_mem and self are off
     client_env(c, "MX_DISABLE_SELF", "1");
     client_env(c, "MX_BONDING", "2");
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     OK(mx_init());
     memset(net, 0, sizeof *net);
     net->key = (uint32_t)KEY;
@@ -45,7 +45,7 @@ CLIENT(btl_counts_boards_without_an_endpoint, 1, ANYWHERE)
     char name[MX_MAX_HOSTNAME_LEN];
     uint64_t nic;
 
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     OK(mx_init());
     OK(mx_get_info(NULL, MX_NIC_COUNT, NULL, 0, &count, sizeof count));
     EXPECT(count >= 1, "MX_NIC_COUNT is answered for a NULL endpoint, and counts the boards");

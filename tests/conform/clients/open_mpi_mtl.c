@@ -27,7 +27,7 @@ static void start(struct client *c, struct client_net *net)
 
     client_env(c, "MX_RCACHE", "2"); // its memory hooks work
     mx__regcache_clean(page, sizeof page); // and are called at any time
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     OK(mx_init());
     memset(net, 0, sizeof *net);
     net->key = KEY;
@@ -45,7 +45,7 @@ CLIENT(mtl_error_handler_stands_before_init, 1, ANYWHERE)
 {
     mx_endpoint_t none = NULL;
 
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     OK(mx_init());
     EXPECT_EQ(mx_open_endpoint(77, 0, KEY, NULL, 0, &none), MX_BOARD_UNKNOWN,
               "a handler set before mx_init gives codes back after it, and the process lives");

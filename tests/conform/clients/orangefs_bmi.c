@@ -37,7 +37,7 @@ static mx_endpoint_t open_endpoint(struct client *c, uint32_t eid)
 static void start(struct client *c, struct client_net *net)
 {
     client_env(c, "MX_ZOMBIE", "0");
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     OK(mx_init());
     memset(net, 0, sizeof *net);
     net->key = KEY;
@@ -81,7 +81,7 @@ CLIENT(bmi_second_init_is_not_fatal, 1, ANYWHERE)
 {
     mx_endpoint_t ep;
 
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     OK(mx_init());
     EXPECT_EQ(mx_init(), MX_ALREADY_INITIALIZED, "a second mx_init says so, and ends nothing");
     ep = open_endpoint(c, MX_ANY_ENDPOINT);
@@ -96,7 +96,7 @@ CLIENT(bmi_looks_hosts_up_by_name_and_board, 1, ANYWHERE)
     char name[MX_MAX_HOSTNAME_LEN], *colon;
     uint64_t own = 0, nic = 0;
 
-    mx_set_error_handler(MX_ERRORS_RETURN);
+    mx_set_error_handler(client_errors_return);
     OK(mx_init());
     OK(mx_board_number_to_nic_id(0, &own));
     OK(mx_nic_id_to_hostname(own, name));
