@@ -84,9 +84,10 @@ Partner *Endpoint::renew_partner(Partner *old)
     const bool stranger = !old->offer && !old->cut_short;
     const bool anew = old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE && !stranger;
     count_from(partner, anew ? seq::next_session(old->rx_match) : old->rx_match);
-    if (old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE && stranger && old->tx_oldest != old->tx_next) {
-        partner->doubt_session = old->session;
-        partner->doubt_next = old->tx_next;
+    const bool unknown = old->tx_oldest != old->tx_next;
+    if (old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE && stranger) {
+        partner->doubt_session = unknown ? old->session : old->doubt_session;
+        partner->doubt_next = unknown ? old->tx_next : old->doubt_next;
     }
     partner->connect_number = old->connect_number;
     partner->ack_counter_tx = old->ack_counter_tx;

@@ -4,6 +4,8 @@
 // frames back.
 #include "bench.hpp"
 
+#include <libmx/reliab/sequence.hpp>
+
 namespace emx::sim {
 namespace {
 
@@ -43,6 +45,7 @@ public:
     }
 
     fw_pkt request{}, reply{}; ///< newest that came
+    uint16_t start = 1; ///< number of a message that it takes next
     Frame request_bytes;
 
 private:
@@ -56,7 +59,7 @@ private:
         p.msg.local_ep = static_cast<uint8_t>(number_);
         p.msg.remote_ep = 7;
         p.msg.match = offer;
-        p.msg.u.connect.start = 1;
+        p.msg.u.connect.start = start;
         return p;
     }
     void send(const fw_pkt &p, const Frame &stale)
@@ -222,6 +225,49 @@ TEST_CASE("only an answer that offers makes an agreement, and only for its sessi
     const auto next = b.connect_answered(one, foreign, 103, 0);
     CHECK(one.partner(next)->offer == 0);
     CHECK(b.agreed(one) == 1);
+}
+
+TEST_CASE("a stranger that may hold messages of the old life is told to count anew, and no other")
+{
+    for (const bool took_all : {false, true}) {
+        for (const bool gave_up : {false, true}) { // once more, since
+            CAPTURE(took_all, gave_up);
+            Bench b;
+            Player &one = b.start(0, 1, "1");
+            one.process->environment.emplace("OMX_RESENDS_MAX", "2"); // a second
+            Foreign foreign(b, 1);
+            b.pass(ms);
+            auto address = b.connect_answered(one, foreign, 100, 0);
+            const uint16_t before = foreign.request.msg.u.connect.start;
+            b.tell(one, [&] {
+                mx_segment_t nothing{};
+                mx_request_t request{};
+                for (int i = 0; i < 2; i++)
+                    mx_isend(one.ep, &nothing, 1, address, 1, nullptr, &request);
+                mx_disconnect(one.ep, address);
+            });
+            mx_request_t request{};
+            const auto connect = [&] { mx_iconnect(one.ep, foreign_mac, 7, key, 0, nullptr, &request); };
+            b.tell(one, connect);
+            if (gave_up) {
+                b.pass(2 * sec);
+                b.tell(one, connect);
+            }
+            b.pass(ms);
+            foreign.start = took_all ? 3 : 2;
+            foreign.answer(100, 0);
+            const uint16_t now = foreign.request.msg.u.connect.start;
+            CHECK(seq::same_session(before, now) == took_all);
+            if (!took_all)
+                foreign.answer(100, 0);
+            mx_status_t status{};
+            uint32_t done = 0;
+            b.tell(one, [&] { mx_test(one.ep, &request, &status, &done); });
+            REQUIRE(done);
+            CHECK(status.code == MX_STATUS_SUCCESS);
+            CHECK(one.partner(status.source)->tx_next == foreign.start);
+        }
+    }
 }
 
 TEST_CASE("versions: the newest that both speak, or none")
