@@ -123,6 +123,9 @@ private:
     bool follow(const Contact &contact, DeviceError &error);
     bool known(BoardFile &file, uint32_t board, DeviceError &error) const;
     bool ask(const AgentRequest &request, DeviceError &error);
+    struct Granted;
+    std::optional<Granted> claim(const AgentRequest &request, DeviceError &error);
+    bool in_range(const AgentRequest &request, DeviceError &error) const;
 
     const AgentStart start_;
     const uint64_t names_by_; ///< when other hosts have answered our new agent's first beacon
@@ -205,35 +208,62 @@ bool Engine::known(BoardFile &file, uint32_t board, DeviceError &error) const
     return false;
 }
 
-std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t session, DeviceError &error)
+bool Engine::in_range(const AgentRequest &request, DeviceError &error) const
 {
-    auto contact = reach_agent(start_, error);
-    if (!contact || !follow(*contact, error))
-        return nullptr;
     const auto file = this->file();
     const uint32_t limit = file->header().endpoint_max;
-    if (!known(*file, board, error))
-        return nullptr;
-    if (number >= limit) {
-        error = {mx_bad_endpoint, "endpoint " + std::to_string(number) + " is out of range: 0 to " +
-                                      std::to_string(limit - 1) + " (omxd --endpoints raises it)"};
-        return nullptr;
+    if (!known(*file, request.board, error))
+        return false;
+    if (request.endpoint < limit)
+        return true;
+    error = {mx_bad_endpoint, "endpoint " + std::to_string(request.endpoint) + " is out of range: 0 to " +
+                                  std::to_string(limit - 1) + " (omxd --endpoints raises it)"};
+    return false;
+}
+
+/// What a claim brings, and the connection that holds it.
+struct Engine::Granted {
+    AgentConnection agent;
+    AgentReply reply;
+    std::vector<Fd> fds;
+};
+
+/// The agent may end between its greeting and its answer: then the next one is asked.
+std::optional<Engine::Granted> Engine::claim(const AgentRequest &request, DeviceError &error)
+{
+    constexpr int attempts = 5;
+    for (int attempt = 0; attempt < attempts; attempt++) {
+        auto contact = reach_agent(start_, error);
+        if (!contact || !follow(*contact, error) || !in_range(request, error))
+            return std::nullopt;
+        AgentReply reply;
+        std::vector<Fd> fds;
+        if (contact->agent.request(request, reply, fds, error)) {
+            if (fds.size() == agent_fds_max)
+                return Granted{std::move(contact->agent), reply, std::move(fds)};
+            error = {mx_no_driver, "omxd, the board agent, sent no sockets: stop it, so that the next open "
+                                   "starts it anew"};
+        }
+        if (!AgentConnection::was_lost(error))
+            break;
     }
+    return std::nullopt;
+}
+
+std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t session, DeviceError &error)
+{
     AgentRequest request;
     request.op = AgentOp::claim;
     request.board = board;
     request.endpoint = number;
     request.session = session;
-    AgentReply reply;
-    std::vector<Fd> fds;
-    if (!contact->agent.request(request, reply, fds, error))
+    auto granted = this->claim(request, error);
+    if (!granted)
         return nullptr;
-    if (fds.size() != agent_fds_max) {
-        error = {mx_no_driver,
-                 "omxd, the board agent, sent no sockets: stop it, so that the next open starts it anew"};
-        return nullptr;
-    }
-    auto claim = keeper_->hold(std::move(contact->agent), file, {board, number, session, reply.life}, error);
+    const auto file = this->file();
+    const AgentReply &reply = granted->reply;
+    std::vector<Fd> &fds = granted->fds;
+    auto claim = keeper_->hold(std::move(granted->agent), file, {board, number, session, reply.life}, error);
     if (!claim)
         return nullptr;
     const auto secret = static_cast<uint32_t>(random_bits());

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <chrono>
@@ -187,6 +188,34 @@ TEST_CASE("engine__an_agent_may_be_killed_again_and_again", "[netns][engine]")
     std::vector<std::byte> target(100000);
     pair.transfer(source, target, 1);
     CHECK(target == source);
+}
+
+TEST_CASE("engine__who_opens_while_agents_are_killed_reaches_the_next", "[netns][engine]")
+{
+    TwoHosts hosts;
+    const auto device = open_device(hosts, 0, "eth0:W");
+    int turns[2];
+    REQUIRE(::pipe(turns) == 0);
+    const pid_t killer = ::fork();
+    if (killer == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (uint8_t turn; ::read(turns[0], &turn, 1) == 1;) {
+            // tidy-allow(sleep): from the first moment of an open to its last, which takes some 50 ms
+            ::usleep(turn * 3000u);
+            hosts.kill_agent(0);
+        }
+    }
+    for (uint8_t turn = 0; turn < 20; turn++) { // one agent dies in each
+        REQUIRE(::write(turns[1], &turn, 1) == 1);
+        DeviceError error;
+        const auto port = device->open(0, 0, turn + 1u, error);
+        INFO(error.text);
+        CHECK(port);
+    }
+    ::kill(killer, SIGKILL);
+    ::waitpid(killer, nullptr, 0);
+    ::close(turns[0]);
+    ::close(turns[1]);
 }
 
 TEST_CASE("engine__a_new_agent_waits_for_processes_that_are_held_up", "[netns][engine]")
