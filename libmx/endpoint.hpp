@@ -203,7 +203,6 @@ private:
     void drop_connect(Partner *partner, PendingConnect *connect);
     void abandon_connect(Partner *partner, PendingConnect *connect);
     Partner *renew_partner(Partner *old);
-    bool leaves_doubt(Partner *partner, uint32_t session, uint16_t start);
     Partner *replace_partner(Partner *old, int code);
 
     // sending (proto/eager.cpp, proto/rendezvous.cpp, proto/self.cpp, reliab/send.cpp)

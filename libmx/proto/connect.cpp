@@ -71,6 +71,14 @@ void count_from(Partner *partner, uint16_t number)
     partner->rx_match = partner->rx_done = partner->rx_acked = number;
 }
 
+/// Whether a stranger that answers may hold messages of the old life beyond a gap: it counts as then, and has
+/// not taken all of them. Then only other session bits keep new messages apart from those.
+bool leaves_doubt(const Partner *partner, uint32_t session, uint16_t start)
+{
+    const bool same_life = partner->doubt_session == session && seq::same_session(start, partner->doubt_next);
+    return same_life && start != partner->doubt_next;
+}
+
 } // namespace
 
 Partner *Endpoint::renew_partner(Partner *old)
@@ -81,11 +89,11 @@ Partner *Endpoint::renew_partner(Partner *old)
     // not given up, too, keeps its numbers and drops all that bears other bits (8.1, 8.6): it gets what it
     // counts with, unless it waits for the end of messages that we threw away, which only other bits tell it
     // of, or may hold messages of the old life, whose numbers new ones would get: see leaves_doubt().
-    const bool stranger = !old->offer && !old->cut_short;
-    const bool anew = old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE && !stranger;
-    count_from(partner, anew ? seq::next_session(old->rx_match) : old->rx_match);
-    const bool unknown = old->tx_oldest != old->tx_next;
-    if (old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE && stranger) {
+    const bool given_up = old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE;
+    const bool goes_on = !old->offer && !old->cut_short;
+    count_from(partner, given_up && !goes_on ? seq::next_session(old->rx_match) : old->rx_match);
+    if (given_up && goes_on) {
+        const bool unknown = old->tx_oldest != old->tx_next;
         partner->doubt_session = unknown ? old->session : old->doubt_session;
         partner->doubt_next = unknown ? old->tx_next : old->doubt_next;
     }
@@ -95,14 +103,6 @@ Partner *Endpoint::renew_partner(Partner *old)
     current_[partner_key(partner->peer, partner->remote_ep)] = partner;
     last_partner_ = partner;
     return partner;
-}
-
-/// Whether a stranger that answers may hold messages of the old life beyond a gap: it counts as then, and has
-/// not taken all of them. Then only other session bits keep new messages apart from those.
-bool Endpoint::leaves_doubt(Partner *partner, uint32_t session, uint16_t start)
-{
-    const bool same_life = partner->doubt_session == session && seq::same_session(start, partner->doubt_next);
-    return same_life && start != partner->doubt_next;
 }
 
 /// Another life of that endpoint showed itself. What went to the old one fails with `code`; the connects
