@@ -21,7 +21,7 @@ namespace {
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr uint32_t hello_magic = 0x31784d45; // also tells the layout of RingMemory
 constexpr int backlog = 64;
-constexpr int hello_patience_ms = 5;
+constexpr std::size_t silent_max = 256; // processes of this user only
 
 /// First datagram on a channel's socket; the memory comes with it.
 struct Hello {
@@ -151,27 +151,47 @@ bool Listener::open(const Identity &self)
     return true;
 }
 
-std::shared_ptr<Incoming> Listener::accept(const Identity &self, bool &done)
+void Listener::take_connections()
 {
-    Fd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    done = !socket;
-    if (done)
-        return nullptr;
-    // The hello follows the connection at once; who is slower than that is not served.
-    pollfd entry{socket.get(), POLLIN, 0};
-    ::poll(&entry, 1, hello_patience_ms);
-    Hello hello{};
-    std::vector<Fd> fds;
-    const ssize_t got = receive_datagram(socket.get(), &hello, sizeof(hello), fds, MSG_DONTWAIT);
-    if (got != static_cast<ssize_t>(sizeof(hello)) || fds.size() != 1 || hello.magic != hello_magic ||
-        hello.bytes != sizeof(RingMemory) || hello.to_session != self.session)
-        return nullptr;
-    Link link(std::move(socket));
-    Mapping mapping = link ? Mapping::of(fds[0].get()) : Mapping{};
-    if (!mapping.get())
-        return nullptr;
-    const Identity from{hello.from_mac, hello.from_session, hello.from_endpoint};
-    return std::make_shared<Incoming>(std::move(link), std::move(mapping), from);
+    for (;;) {
+        Fd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!socket)
+            return;
+        Link link(std::move(socket));
+        if (!link)
+            continue;
+        if (silent_.size() >= silent_max)
+            silent_.pop_front();
+        silent_.push_back(std::move(link));
+    }
+}
+
+// A sender may lose its processor between connecting and its hello, for as long as others use it. Nothing
+// needs to tell us of a late hello: until its channel is taken, the sender sends frames, and with each of
+// them we look here.
+std::shared_ptr<Incoming> Listener::accept(const Identity &self)
+{
+    take_connections();
+    for (auto silent = silent_.begin(); silent != silent_.end();) {
+        Hello hello{};
+        std::vector<Fd> fds;
+        const ssize_t got = receive_datagram(silent->socket(), &hello, sizeof(hello), fds, MSG_DONTWAIT);
+        if (got < 0 && errno == EAGAIN) {
+            ++silent;
+            continue;
+        }
+        Link link = std::move(*silent);
+        silent = silent_.erase(silent);
+        if (got != static_cast<ssize_t>(sizeof(hello)) || fds.size() != 1 || hello.magic != hello_magic ||
+            hello.bytes != sizeof(RingMemory) || hello.to_session != self.session)
+            continue;
+        Mapping mapping = Mapping::of(fds[0].get());
+        if (!mapping.get())
+            continue;
+        const Identity from{hello.from_mac, hello.from_session, hello.from_endpoint};
+        return std::make_shared<Incoming>(std::move(link), std::move(mapping), from);
+    }
+    return nullptr;
 }
 
 } // namespace emx::shm

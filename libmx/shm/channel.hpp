@@ -9,8 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
-#include <string>
 #include <sys/types.h>
 #include <utility>
 
@@ -117,11 +117,15 @@ public:
     /// False when the name cannot be had; then no one will connect.
     bool open(const Identity &self);
     int fd() const { return socket_.get(); }
-    /// The next channel that waits, or nullptr; `done` when none is left to be looked at.
-    std::shared_ptr<Incoming> accept(const Identity &self, bool &done);
+    /// The next channel that can be taken, or nullptr. Does not wait: who has connected and said nothing yet
+    /// is heard in a later call.
+    std::shared_ptr<Incoming> accept(const Identity &self);
 
 private:
+    void take_connections();
+
     Fd socket_;
+    std::list<Link> silent_; ///< connected, the first datagram still to come; oldest first
 };
 
 } // namespace emx::shm

@@ -289,9 +289,8 @@ Incoming *ShmPort::find_incoming(uint32_t peer, uint8_t endpoint)
 
 void ShmPort::accept_channels()
 {
-    for (bool done = false; !done;) {
-        std::shared_ptr<Incoming> in = listener_.accept(self_, done);
-        const std::optional<uint32_t> peer = in ? inner_->find_peer(in->from.mac) : std::nullopt;
+    while (std::shared_ptr<Incoming> in = listener_.accept(self_)) {
+        const std::optional<uint32_t> peer = inner_->find_peer(in->from.mac);
         if (!peer || !inner_->peer_is_local(*peer) || in_.size() >= channels_max)
             continue;
         in->peer = *peer;
