@@ -86,7 +86,7 @@ AgentView::AgentView()
     connection_ = try_connect();
     if (!connection_) {
         DeviceError error;
-        if (!start_agent(start, error))
+        if (start_agent(start, error) != AgentStarted::serves)
             throw cli::Failure(error.text);
         started_ = true;
         connection_ = try_connect();

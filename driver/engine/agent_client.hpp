@@ -58,7 +58,13 @@ struct AgentStart {
     uint32_t endpoint_max = 32;
 };
 
-/// Starts the agent as a process of its own and waits until it serves. False with its error.
-bool start_agent(const AgentStart &start, DeviceError &error);
+enum class AgentStarted : uint8_t {
+    serves,
+    failed,
+    ended, ///< without a word: somebody killed it, or it crashed
+};
+
+/// Starts the agent as a process of its own and waits until it serves; unless it does, `error` tells why.
+AgentStarted start_agent(const AgentStart &start, DeviceError &error);
 
 } // namespace emx

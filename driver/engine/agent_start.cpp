@@ -170,10 +170,10 @@ bool read_report(int fd, std::string &report)
 }
 
 /// The report is "ok", or the number of an mx_return_t, a blank and a sentence.
-bool judge_report(const std::string &report, const std::string &program, DeviceError &error)
+AgentStarted judge_report(const std::string &report, const std::string &program, DeviceError &error)
 {
     if (report == "ok")
-        return true;
+        return AgentStarted::serves;
     char *text = nullptr;
     const long code = std::strtol(report.c_str(), &text, 10);
     if (code > 0 && *text == ' ')
@@ -182,12 +182,12 @@ bool judge_report(const std::string &report, const std::string &program, DeviceE
         error = {mx_no_driver, "the board agent " + program + " " +
                                    (report.empty() ? std::string("ended while it started") : report) +
                                    ": run it with --foreground to see why, or set EMX_OMXD to its path"};
-    return false;
+    return report.empty() ? AgentStarted::ended : AgentStarted::failed;
 }
 
 } // namespace
 
-bool start_agent(const AgentStart &start, DeviceError &error)
+AgentStarted start_agent(const AgentStart &start, DeviceError &error)
 {
     const std::string program = start.program.empty() ? find_program() : start.program;
     if (!runnable(program)) {
@@ -196,7 +196,7 @@ bool start_agent(const AgentStart &start, DeviceError &error)
                      ? std::string("omxd, the board agent, was not found: install it, or set "
                                    "EMX_OMXD to its path")
                      : "EMX_OMXD names " + program + ", which is not a program that can be run"};
-        return false;
+        return AgentStarted::failed;
     }
     // The agent starts in the root folder, so a relative path would lead elsewhere.
     std::vector<std::string> words = arguments(start, absolute(program));
@@ -207,12 +207,12 @@ bool start_agent(const AgentStart &start, DeviceError &error)
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) {
         error = {mx_no_resources, std::string("starting omxd: ") + std::strerror(errno)};
-        return false;
+        return AgentStarted::failed;
     }
     Fd reader(ends[0]), writer(ends[1]);
     if (!launch(argv.data(), writer.get())) {
         error = {mx_no_resources, "starting omxd failed: no more processes can be made"};
-        return false;
+        return AgentStarted::failed;
     }
     writer.reset();
     std::string report;
@@ -220,7 +220,7 @@ bool start_agent(const AgentStart &start, DeviceError &error)
         error = {mx_no_driver, "the board agent " + program +
                                    " did not get ready in time: run it with "
                                    "--foreground to see why"};
-        return false;
+        return AgentStarted::failed;
     }
     return judge_report(report, program, error);
 }

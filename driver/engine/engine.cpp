@@ -70,7 +70,7 @@ std::optional<Contact> greet(AgentConnection agent, DeviceError &error)
 
 /// Reaches the agent, starting it when there is none. Another process may start it at the same time:
 /// then one of them takes the name, and the other's starter finds it at the next attempt. It may also
-/// end just now, because nobody was left.
+/// end just now, because nobody was left, or be killed.
 std::optional<Contact> reach_agent(const AgentStart &start, DeviceError &error)
 {
     constexpr int attempts = 5;
@@ -83,10 +83,14 @@ std::optional<Contact> reach_agent(const AgentStart &start, DeviceError &error)
                 contact->started = started;
             if (contact || !AgentConnection::was_lost(error))
                 return contact;
-        } else if (error.code != 0 || !start_agent(start, error)) {
+            continue;
+        }
+        if (error.code != 0)
             return std::nullopt;
-        } else {
-            started = true;
+        switch (start_agent(start, error)) {
+        case AgentStarted::serves: started = true; break;
+        case AgentStarted::failed: return std::nullopt;
+        case AgentStarted::ended: break;
         }
     }
     if (error.code == 0)

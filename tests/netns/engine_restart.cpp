@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 using namespace emx;
@@ -134,6 +136,34 @@ bool refused_within(Port &port, uint32_t peer, unsigned milliseconds)
     return false;
 }
 
+/// Stands in for the agent: is killed the first times that it is started, and is the agent then.
+class Moribund {
+public:
+    explicit Moribund(int deaths)
+    {
+        REQUIRE(::mkdtemp(folder_) != nullptr);
+        REQUIRE(!agent_program().empty());
+        std::ofstream(program()) << "#!/bin/sh\necho >>" << folder_ << "/starts\n[ $(wc -l <" << folder_
+                                 << "/starts) -gt " << deaths << " ] || kill -9 $$\nexec " << agent_program()
+                                 << " \"$@\"\n";
+        std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
+    }
+    ~Moribund() { std::filesystem::remove_all(folder_); }
+    std::string program() const { return std::string(folder_) + "/omxd"; }
+
+private:
+    char folder_[32] = "/tmp/ethermx-XXXXXX";
+};
+
+std::unique_ptr<Device> make_device(const TwoHosts &hosts, const std::string &program, DeviceError &error)
+{
+    hosts.enter(0);
+    EngineConfig config;
+    config.boards = "eth0:W";
+    config.agent_program = program;
+    return make_engine(config, error);
+}
+
 } // namespace
 
 TEST_CASE("engine__endpoints_outlive_a_killed_agent", "[netns][engine]")
@@ -216,6 +246,27 @@ TEST_CASE("engine__who_opens_while_agents_are_killed_reaches_the_next", "[netns]
     ::waitpid(killer, nullptr, 0);
     ::close(turns[0]);
     ::close(turns[1]);
+}
+
+TEST_CASE("engine__an_agent_that_is_killed_while_it_starts_is_started_again", "[netns][engine]")
+{
+    const TwoHosts hosts;
+    const Moribund agent(2);
+    DeviceError error;
+    const auto device = make_device(hosts, agent.program(), error);
+    INFO(error.text);
+    REQUIRE(device);
+    CHECK(device->boards().size() == 1);
+}
+
+TEST_CASE("engine__an_agent_that_always_dies_is_told_of", "[netns][engine]")
+{
+    const TwoHosts hosts;
+    const Moribund agent(1000);
+    DeviceError error;
+    CHECK_FALSE(make_device(hosts, agent.program(), error));
+    CHECK(error.code == mx_no_driver);
+    CHECK_THAT(error.text, Contains("ended while it started: run it with --foreground"));
 }
 
 TEST_CASE("engine__a_new_agent_waits_for_processes_that_are_held_up", "[netns][engine]")
