@@ -166,9 +166,11 @@ ${wrong}9\\." "an address that nobody has" -p 1 -- 02:45:4d:58:00:09
     netlab_carrier
 }
 
-# Host 3 gets the address of host 2, and the bridge gives all frames to both.
+# Host 3 gets the address of host 2, and the bridge gives all frames to both; then to host 3 only slowly, so that its
+# answers come when frames that were sent long after have been answered.
 two_of_one_address() {
     local ns=${NETLAB_NS[3]} port
+    local twice='^WRONG: frames are answered twice .*two boards have the address 02:45:4d:58:00:02'
     ip -n "$ns" link set eth0 down && ip -n "$ns" link set eth0 address "$(netlab_mac 2)" && ip -n "$ns" link set eth0 up
     for port in p1 p2 p3; do
         ip -n "$NETLAB_SWITCH" link set "$port" type bridge_slave learning off
@@ -179,7 +181,10 @@ two_of_one_address() {
         done
     netlab_carrier
     agents eth0:N=9000 eth0:N=9000 eth0:N=9000
-    checks 1 '^WRONG: frames are answered twice .*two boards have the address 02:45:4d:58:00:02' "two boards of one address"
+    checks 1 "$twice" "two boards of one address"
+    expect "a slow way to one of them" tc -n "$NETLAB_SWITCH" qdisc add dev p3 root tbf rate 400kbit burst 9100 limit 10m
+    checks 1 "$twice" "two boards of one address, one of them slow"
+    tc -n "$NETLAB_SWITCH" qdisc del dev p3 root
 }
 
 unprivileged() {

@@ -36,6 +36,7 @@ private:
     void vanish(Prober &prober, uint32_t longest, const std::string &why, const std::string &remedy);
     void test_losses(Prober &prober);
     void test_latency(Prober &prober);
+    void test_doubles(Prober &prober);
     void test_messages();
     void test_rates();
     void compare(const Settings &theirs);
@@ -234,9 +235,13 @@ void Path::test_losses(Prober &prober)
               " answers came after later ones. Messages arrive all the same, but slower: look for links that "
               "are "
               "bundled packet by packet (round robin)");
-    if (burst.twice > 0)
-        wrong("frames are answered twice (" + std::to_string(burst.twice) + " of " +
-              std::to_string(burst.sent) + "): two boards have the address " + cli::mac_text(peer_) +
+}
+
+void Path::test_doubles(Prober &prober)
+{
+    if (const uint32_t surplus = prober.surplus())
+        wrong("frames are answered twice (" + std::to_string(surplus) + " of " +
+              std::to_string(prober.sent()) + "): two boards have the address " + cli::mac_text(peer_) +
               ", or the network has a loop. Give one of the boards another address");
 }
 
@@ -271,6 +276,7 @@ void Path::test_frames()
     test_sizes(*prober);
     test_losses(*prober);
     test_latency(*prober);
+    test_doubles(*prober);
 }
 
 void Path::test_messages()

@@ -25,6 +25,7 @@ constexpr unsigned tries = 4;
 constexpr uint64_t answer_ns = 40'000'000;
 constexpr uint64_t lost_ns = 1'000'000'000;
 constexpr std::size_t in_flight = 16;
+constexpr int never_sent = -1;
 constexpr int receive_buffer = 1 << 20;
 // A pull request of dialect N with it is malformed in dialect W, whose 16 bits of skip lie there.
 constexpr uint32_t handle_of_n = 0xffff0000;
@@ -56,7 +57,8 @@ std::unique_ptr<Prober> Prober::open(const BoardFacts &board, uint64_t peer, uin
 }
 
 Prober::Prober(const BoardFacts &board, uint64_t peer, uint8_t from, Fd socket)
-    : board_(board), peer_(peer), from_(from), socket_(std::move(socket))
+    : board_(board), peer_(peer), from_(from), socket_(std::move(socket)),
+      owed_(std::size_t{UINT16_MAX} + 1, never_sent)
 {
 }
 
@@ -68,6 +70,7 @@ fw_pkt Prober::packet(uint8_t type)
     pkt.msg.local_ep = nobody;
     pkt.msg.remote_ep = from_;
     pkt.msg.seq = ++number_;
+    owed_[number_] = never_sent;
     pkt.src_mac = board_.mac;
     pkt.dst_mac = peer_;
     pkt.tag = EMX_TAG_NONE;
@@ -78,8 +81,12 @@ bool Prober::send(const fw_sizes &sizes, const fw_pkt &pkt, uint32_t bytes)
 {
     std::vector<uint8_t> frame(std::max<std::size_t>(bytes, EMX_HEADER_MAX));
     fw_encode(&sizes, &pkt, frame.data());
-    if (::send(socket_.get(), frame.data(), std::max<uint32_t>(bytes, EMX_FRAME_MIN), 0) >= 0)
+    if (::send(socket_.get(), frame.data(), std::max<uint32_t>(bytes, EMX_FRAME_MIN), 0) >= 0) {
+        int &owed = owed_[pkt.msg.seq];
+        owed = std::max(owed, 0) + 1;
+        sent_++;
         return true;
+    }
     too_long_here_ = too_long_here_ || errno == EMSGSIZE;
     return false;
 }
@@ -101,11 +108,29 @@ std::optional<uint16_t> Prober::next_refusal(uint64_t deadline)
         if (fw_check(&board_.sizes, board_.mac, frame, static_cast<uint32_t>(got), &pkt) != 0 ||
             pkt.src_mac != peer_ || pkt.msg.local_ep != from_)
             continue;
-        if (pkt.msg.type == EMX_NACK_LIB)
-            return pkt.msg.seq;
-        if (pkt.msg.type == EMX_NACK_MCP)
-            return static_cast<uint16_t>(pkt.handle);
+        if (pkt.msg.type != EMX_NACK_LIB && pkt.msg.type != EMX_NACK_MCP)
+            continue;
+        const auto number = pkt.msg.type == EMX_NACK_LIB ? pkt.msg.seq : static_cast<uint16_t>(pkt.handle);
+        count_answer(number);
+        return number;
     }
+}
+
+void Prober::count_answer(uint16_t number)
+{
+    int &owed = owed_[number];
+    if (owed > 0)
+        owed--;
+    else if (owed != never_sent)
+        surplus_++;
+}
+
+uint32_t Prober::surplus()
+{
+    const uint64_t until = monotonic_ns() + answer_ns;
+    while (next_refusal(until))
+        continue;
+    return surplus_;
 }
 
 std::optional<uint64_t> Prober::ask(const fw_sizes &sizes, const fw_pkt &pkt, uint32_t bytes)
@@ -143,11 +168,8 @@ void Prober::take_refusals(Flight &flight, uint64_t deadline, Burst &burst)
     if (answer) {
         const auto frame =
             std::find_if(frames.begin(), frames.end(), [&](const auto &f) { return f.number == *answer; });
-        if (frame == frames.end()) {
-            burst.twice += static_cast<uint32_t>(
-                std::count(flight.answered.begin(), flight.answered.end(), *answer) > 0);
+        if (frame == frames.end())
             return;
-        }
         // A frame that was sent before has been answered by now, or its answer comes too late.
         burst.late += std::any_of(flight.answered.begin(), flight.answered.end(), [&](uint16_t number) {
             return static_cast<int16_t>(number - *answer) > 0;

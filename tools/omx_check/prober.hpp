@@ -18,7 +18,6 @@ struct Burst {
     uint32_t sent = 0;
     uint32_t lost = 0; ///< not answered in time
     uint32_t late = 0; ///< answered after one that was sent later
-    uint32_t twice = 0; ///< further answers to the same frame
 };
 
 class Prober {
@@ -34,6 +33,11 @@ public:
     bool takes_pull(const fw_sizes &sizes, uint32_t skip);
     /// That many frames, of the lengths in turn, a few in flight at a time.
     Burst burst(uint32_t frames, const std::vector<uint32_t> &lengths);
+    /// Answers to any frame so far beyond one for each time that it was sent: somebody else answers, too.
+    /// Waits a moment for those of a slow one.
+    uint32_t surplus();
+    /// Frames sent so far.
+    uint32_t sent() const { return sent_; }
     /// True when the interface here refused a frame as too long.
     bool too_long_here() const { return too_long_here_; }
 
@@ -46,6 +50,7 @@ private:
     /// Next refusal of our frames: the low 16 bits of its number; nothing at the deadline.
     std::optional<uint16_t> next_refusal(uint64_t deadline);
     std::optional<uint64_t> ask(const fw_sizes &sizes, const fw_pkt &pkt, uint32_t bytes);
+    void count_answer(uint16_t number);
     void take_refusals(Flight &flight, uint64_t deadline, Burst &burst);
 
     const BoardFacts board_;
@@ -53,6 +58,10 @@ private:
     const uint8_t from_;
     const Fd socket_;
     uint16_t number_ = 0;
+    uint32_t sent_ = 0;
+    uint32_t surplus_ = 0;
+    /// By the number of a frame: answers that may still come, or never_sent.
+    std::vector<int> owed_;
     bool too_long_here_ = false;
 };
 

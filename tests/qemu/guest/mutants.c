@@ -3,7 +3,7 @@
  * A hostile network: mutated frames for endpoints that are open on a board of the other host, as
  * fast as it takes them.
  *
- *   mutants IFNAME SEEDS MAC SECONDS SEED DIALECT ENDPOINT...
+ *   mutants IFNAME SEEDS MAC SECONDS MOST SEED DIALECT ENDPOINT...
  *
  * SEEDS is what ../mutant_seeds.py makes of captures and golden frames; MAC the board's, DIALECT W
  * or N; endpoints are held by sink.c. Four hosts that do not exist each connect to every endpoint,
@@ -13,8 +13,9 @@
  * behind a message that the board dropped. All choices follow from SEED; what the board says when
  * does not.
  *
- * Prints what it sent and what it drew; exit status 1 when the board never sent one of the packets
- * that show how far the frames came.
+ * It ends after SECONDS if by then the board has sent all the packets that show how far the frames
+ * come, else when it has, at the latest after MOST. Prints what it sent and what it drew; exit
+ * status 1 when one of those packets never came.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -602,39 +603,47 @@ static void let_it_catch_up(void)
 	} while (heard[EMX_HOST_REPLY] == before && now() < until);
 }
 
-static bool report(double seconds)
+/* Show how far frames come. */
+static const struct {
+	uint8_t type;
+	const char *name;
+} wanted[] = {
+	{ EMX_HOST_QUERY, "host queries" },
+	{ EMX_HOST_REPLY, "host replies" },
+	{ EMX_CONNECT, "connects" },
+	{ EMX_TINY, "tiny" },
+	{ EMX_MEDIUM, "medium" },
+	{ EMX_RNDV, "rendezvous" },
+	{ EMX_PULL, "pulls" },
+	{ EMX_PULL_REPLY, "pull replies" },
+	{ EMX_NOTIFY, "notifies" },
+	{ EMX_TRUC, "acks" },
+	{ EMX_NACK_LIB, "lib nacks" },
+	{ EMX_NACK_MCP, "mcp nacks" },
+	{ EMX_X_REPORT, "x reports" },
+	{ EMX_X_PULL, "x pulls" },
+	{ EMX_X_DATA, "x data" },
+};
+
+static bool all_came(void)
 {
-	static const struct {
-		uint8_t type;
-		const char *name;
-	} wanted[] = {
-		{ EMX_HOST_QUERY, "host queries" },
-		{ EMX_HOST_REPLY, "host replies" },
-		{ EMX_CONNECT, "connects" },
-		{ EMX_TINY, "tiny" },
-		{ EMX_MEDIUM, "medium" },
-		{ EMX_RNDV, "rendezvous" },
-		{ EMX_PULL, "pulls" },
-		{ EMX_PULL_REPLY, "pull replies" },
-		{ EMX_NOTIFY, "notifies" },
-		{ EMX_TRUC, "acks" },
-		{ EMX_NACK_LIB, "lib nacks" },
-		{ EMX_NACK_MCP, "mcp nacks" },
-		{ EMX_X_REPORT, "x reports" },
-		{ EMX_X_PULL, "x pulls" },
-		{ EMX_X_DATA, "x data" },
-	};
-	bool all = true;
+	size_t i;
+
+	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!heard[wanted[i].type])
+			return false;
+	return true;
+}
+
+static void report(double seconds)
+{
 	size_t i;
 
 	printf("%llu frames sent in %.0f s, %llu of them mutated; drawn:", (unsigned long long)sent,
 	       seconds, (unsigned long long)spoiled_frames);
-	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		printf(" %llu %s%s", (unsigned long long)heard[wanted[i].type], wanted[i].name,
 		       i + 1 < sizeof(wanted) / sizeof(wanted[0]) ? "," : "\n");
-		all = all && heard[wanted[i].type];
-	}
-	return all;
 }
 
 static void read_seeds(const char *path)
@@ -678,29 +687,31 @@ static void add_partners(uint8_t theirs)
 
 int main(int argc, char **argv)
 {
-	double began, seconds;
+	double began, seconds, most;
 	unsigned int i;
 
-	if (argc < 8 ||
+	if (argc < 9 ||
 	    sscanf(argv[3], "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &board_mac[0], &board_mac[1],
 		   &board_mac[2], &board_mac[3], &board_mac[4], &board_mac[5]) != 6) {
-		fprintf(stderr, "usage: mutants IFNAME SEEDS MAC SECONDS SEED W|N ENDPOINT...\n");
+		fprintf(stderr, "usage: mutants IFNAME SEEDS MAC SECONDS MOST SEED W|N ENDPOINT...\n");
 		return 2;
 	}
 	seconds = atof(argv[4]);
-	chance_state = strtoull(argv[5], NULL, 0);
-	dialect = argv[6][0];
+	most = atof(argv[5]);
+	chance_state = strtoull(argv[6], NULL, 0);
+	dialect = argv[7][0];
 	read_seeds(argv[2]);
-	for (i = 7; i < (unsigned int)argc; i++)
+	for (i = 8; i < (unsigned int)argc; i++)
 		add_partners((uint8_t)atoi(argv[i]));
 	open_wire(argv[1]);
-	printf("%u seeds, seed of chance %s\n", seed_count, argv[5]);
+	printf("%u seeds, seed of chance %s\n", seed_count, argv[6]);
 	fflush(stdout);
 	began = now();
-	while (now() - began < seconds) {
+	while (now() - began < (all_came() ? seconds : most)) {
 		for (i = 0; i < TURNS; i++)
 			turn(&partners[below(partner_count)]);
 		let_it_catch_up();
 	}
-	return report(now() - began) ? 0 : 1;
+	report(now() - began);
+	return all_came() ? 0 : 1;
 }

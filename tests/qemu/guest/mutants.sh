@@ -141,8 +141,8 @@ serve() {
 	server=$!
 }
 
-mutants() { # DIALECT SECONDS
-	/mutants eth0 /seeds 02:00:00:00:00:0a "$2" "$seed" "$1" 20 21 22
+mutants() { # DIALECT SECONDS MOST
+	/mutants eth0 /seeds 02:00:00:00:00:0a "$2" "$3" "$seed" "$1" 20 21 22
 }
 
 send_mutants() { # DIALECT
@@ -150,7 +150,8 @@ send_mutants() { # DIALECT
 	check "both have a board" meet
 	serve
 	check "ready" meet
-	check "mutants" mutants "${1%%=*}" $((seconds / 2))
+	# What a card loses decides how far a short run comes.
+	check "mutants" mutants "${1%%=*}" $((seconds / 2)) $((seconds / 2 + 120))
 	check "that is all" meet
 	check "the other host is done" meet
 	kill $server
@@ -162,7 +163,7 @@ send_mutants() { # DIALECT
 send_to_nobody() {
 	check "unload" rmmod ethermx
 	check "ready" meet
-	mutants N 10
+	mutants N 10 10
 	status=$?
 	check "mutants" [ $status -le 1 ]
 	check "that is all" meet
