@@ -48,9 +48,22 @@ as_before() {
 	cmp -s /tmp/held /tmp/now
 }
 
+# Who asked for the objects: how many, and by which way.
+askers() {
+	cat /sys/kernel/debug/slab/kmalloc-*/alloc_traces | awk '
+		function tell() { if (block ~ /\[ethermx\]/) printf "%s", block }
+		/^ *[0-9]+ / { tell(); block = "" }
+		{ block = block $0 "\n" }
+		END { tell() }'
+}
+
 nothing_lost() {
 	until_ok 100 as_before && return
+	echo "were:"
+	cat /tmp/held
+	echo "are:"
 	cat /tmp/now
+	askers
 	return 1
 }
 
