@@ -14,7 +14,12 @@ failed=0
 # Pages pinned, areas of virtual memory and objects on the heap that functions of the module asked for, its users. The
 # heap's objects are told apart by who asked, since the kernel was started with the words above. What a board needs
 # may be here or there, as memory happens to be. KASAN keeps for a while what was freed, unless its cache is to shrink.
+# A processor that idles keeps the address space of who ran last on it, though that was killed, and so what the kernel
+# has allocated there for who wants to know of its changes.
 held() {
+	for processor in /sys/devices/system/cpu/cpu[0-9]*; do
+		taskset -c "${processor##*/cpu}" true
+	done
 	echo 1 >/proc/sys/vm/stat_refresh
 	for cache in /sys/kernel/slab/kmalloc-*/shrink; do
 		echo 1 >"$cache"
