@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Our library and firmware core on a simulated host, against the model peer.
 //
-//   model_sim [--seed N] [--seeds COUNT] [--full-seeds COUNT] [--verbose] [--trace]
+//   model_sim [--seed N] [--seeds COUNT] [--full-seeds COUNT] [--jobs COUNT] [--verbose] [--trace]
 #include "players.hpp"
 
 #include <tests/sim/seeds.hpp>

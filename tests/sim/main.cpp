@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The simulator's program: runs seeds, and says how to run a failing one again.
 //
-//   sim_main [--seed N] [--seeds COUNT] [--full-seeds COUNT] [--mode delivery|hostile] [--verbose] [--trace]
+//   sim_main [--seed N] [--seeds COUNT] [--full-seeds COUNT] [--jobs COUNT]
+//            [--mode delivery|hostile] [--verbose] [--trace]
 //
 // --full-seeds counts instead of --seeds when EMX_FULL=1.
 #include "actor.hpp"

@@ -7,9 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace emx::sim {
 
@@ -18,77 +21,154 @@ namespace {
 constexpr uint64_t batch = 100; ///< seeds of one child: a crash costs no more, and memory is given back
 constexpr unsigned real_limit = 60; ///< seconds of real time for one seed
 
-/// What children tell their parent.
-struct Shared {
+/// What children tell their parent, each in a place of its own.
+struct Progress {
     uint64_t current; ///< the seed under way
     uint64_t passed;
     uint64_t failed;
 };
 
+struct Range {
+    uint64_t first, end; ///< end is the first that does not belong to it
+};
+
 class Runner {
 public:
-    Runner(const SeedOptions &options, const std::string &again, const RunSeed &run, Shared *shared)
-        : o_(options), again_(again), run_(run), shared_(shared)
+    /// progress: a place for each child that runs at a time.
+    Runner(const SeedOptions &options, const std::string &again, const RunSeed &run,
+           std::vector<Progress *> progress)
+        : o_(options), again_(again), run_(run)
     {
+        for (Progress *p : progress)
+            jobs_.push_back({p, 0, {}});
     }
 
-    void run_batch(uint64_t first, uint64_t count)
+    /// In this process, for a debugger.
+    void run_here(Range seeds) { run_seeds(seeds, *jobs_.front().progress); }
+
+    void run_all(Range seeds)
     {
-        for (uint64_t seed = first; seed < first + count; seed++) {
-            shared_->current = seed;
-            alarm(real_limit);
-            std::string why = run_(seed, o_);
-            if (why.empty()) {
-                shared_->passed++;
-                continue;
-            }
-            shared_->failed++;
-            hint(seed);
-            std::printf("  %s\n", why.c_str());
-            std::fflush(stdout);
-        }
+        for (uint64_t first = seeds.first; first < seeds.end; first += batch)
+            waiting_.push_back({first, std::min(first + batch, seeds.end)});
+        while (start_children())
+            end_child();
     }
 
-    /// Runs a batch in a child; one that dies counts as the failure of its present seed.
-    void run_child(uint64_t first, uint64_t end)
+    Progress total() const
     {
-        while (first < end) {
-            std::fflush(stdout);
-            pid_t pid = fork();
-            if (pid == 0) {
-                run_batch(first, end - first);
-                std::fflush(stdout);
-                std::exit(0); // with the leak check of a sanitizer
-            }
-            int status = 0;
-            waitpid(pid, &status, 0);
-            if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-                return;
-            shared_->failed++;
-            hint(shared_->current);
-            if (WIFSIGNALED(status))
-                std::printf("  ended by signal %d%s\n", WTERMSIG(status),
-                            WTERMSIG(status) == SIGALRM ? ": hangs" : "");
-            else
-                std::printf("  exit status %d (of this seed or, for a leak, one of the %llu before it)\n",
-                            WEXITSTATUS(status), static_cast<unsigned long long>(shared_->current - first));
-            first = shared_->current + 1;
+        Progress sum{};
+        for (const Job &job : jobs_) {
+            sum.passed += job.progress->passed;
+            sum.failed += job.progress->failed;
         }
+        return sum;
     }
 
 private:
-    void hint(uint64_t seed) const
+    struct Job {
+        Progress *progress;
+        pid_t pid; ///< 0: none
+        Range seeds;
+    };
+
+    void run_seeds(Range seeds, Progress &progress) const
     {
-        std::printf("FAILED seed %llu; run it again with: %s --seed %llu --verbose\n",
-                    static_cast<unsigned long long>(seed), again_.c_str(),
-                    static_cast<unsigned long long>(seed));
+        for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+            progress.current = seed;
+            alarm(real_limit);
+            std::string why = run_(seed, o_);
+            if (why.empty()) {
+                progress.passed++;
+                continue;
+            }
+            progress.failed++;
+            tell(seed, why);
+        }
+    }
+
+    /// False when none runs and nothing waits.
+    bool start_children()
+    {
+        bool any = false;
+        for (Job &job : jobs_) {
+            if (job.pid == 0 && !waiting_.empty()) {
+                job.seeds = waiting_.front();
+                waiting_.pop_front();
+                start(job);
+            }
+            any = any || job.pid != 0;
+        }
+        return any;
+    }
+
+    void start(Job &job) const
+    {
+        job.progress->current = job.seeds.first;
+        job.pid = fork();
+        if (job.pid < 0) {
+            std::perror("fork");
+            std::exit(2);
+        }
+        if (job.pid == 0) {
+            run_seeds(job.seeds, *job.progress);
+            std::exit(0); // with the leak check of a sanitizer
+        }
+    }
+
+    /// Waits for one. If it died that is the failure of its present seed, and another does the rest.
+    void end_child()
+    {
+        int status = 0;
+        const pid_t pid = waitpid(-1, &status, 0);
+        auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job &j) { return j.pid == pid; });
+        if (job == jobs_.end())
+            return;
+        job->pid = 0;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            return;
+        const uint64_t seed = job->progress->current;
+        job->progress->failed++;
+        if (WIFSIGNALED(status))
+            tell(seed, "ended by signal " + std::to_string(WTERMSIG(status)) +
+                           (WTERMSIG(status) == SIGALRM ? ": hangs" : ""));
+        else
+            tell(seed, "exit status " + std::to_string(WEXITSTATUS(status)) +
+                           " (of this seed or, for a leak, one of the " +
+                           std::to_string(seed - job->seeds.first) + " before it)");
+        if (seed + 1 < job->seeds.end)
+            waiting_.push_front({seed + 1, job->seeds.end});
+    }
+
+    /// At once, since others print, too.
+    void tell(uint64_t seed, const std::string &why) const
+    {
+        const std::string number = std::to_string(seed);
+        std::fputs(("FAILED seed " + number + "; run it again with: " + again_ + " --seed " + number +
+                    " --verbose\n  " + why + "\n")
+                       .c_str(),
+                   stdout);
+        std::fflush(stdout);
     }
 
     const SeedOptions &o_;
     const std::string &again_;
     const RunSeed &run_;
-    Shared *shared_;
+    std::vector<Job> jobs_;
+    std::deque<Range> waiting_;
 };
+
+/// Places that children share with their parent; empty without memory.
+std::vector<Progress *> share(uint64_t count)
+{
+    std::vector<Progress *> places;
+    void *memory =
+        mmap(nullptr, count * sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return places;
+    for (uint64_t n = 0; n < count; n++)
+        places.push_back(static_cast<Progress *>(memory) + n);
+    return places;
+}
 
 } // namespace
 
@@ -102,6 +182,8 @@ bool SeedOptions::take(int argc, char **argv, int &i)
         seeds = std::strtoull(argv[++i], nullptr, 0);
     else if (a == "--full-seeds" && more)
         full_seeds = std::strtoull(argv[++i], nullptr, 0);
+    else if (a == "--jobs" && more)
+        jobs = std::strtoull(argv[++i], nullptr, 0);
     else if (a == "--verbose")
         verbose = true;
     else if (a == "--trace")
@@ -117,22 +199,22 @@ int run_seeds(const SeedOptions &options, const std::string &again, const RunSee
     SeedOptions o = options;
     if (o.full_seeds && full && !std::strcmp(full, "1"))
         o.seeds = o.full_seeds;
-    auto *shared = static_cast<Shared *>(
-        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    if (shared == MAP_FAILED) {
+    std::vector<Progress *> places =
+        share(o.jobs ? o.jobs : std::max(1u, std::thread::hardware_concurrency()));
+    if (places.empty()) {
         std::perror("mmap");
         return 2;
     }
-    Runner runner(o, again, run, shared);
-    if (o.seeds == 1) { // in this process: for a debugger
-        runner.run_batch(o.seed, 1);
-    } else {
-        for (uint64_t first = o.seed; first < o.seed + o.seeds; first += batch)
-            runner.run_child(first, std::min(first + batch, o.seed + o.seeds));
-    }
-    std::printf("%llu passed, %llu failed, 0 skipped\n", static_cast<unsigned long long>(shared->passed),
-                static_cast<unsigned long long>(shared->failed));
-    return shared->failed ? 1 : 0;
+    Runner runner(o, again, run, places);
+    const Range seeds{o.seed, o.seed + o.seeds};
+    if (o.seeds == 1)
+        runner.run_here(seeds);
+    else
+        runner.run_all(seeds);
+    const Progress total = runner.total();
+    std::printf("%llu passed, %llu failed, 0 skipped\n", static_cast<unsigned long long>(total.passed),
+                static_cast<unsigned long long>(total.failed));
+    return total.failed ? 1 : 0;
 }
 
 } // namespace emx::sim

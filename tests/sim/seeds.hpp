@@ -12,6 +12,7 @@ struct SeedOptions {
     uint64_t seed = 1; ///< the first
     uint64_t seeds = 1;
     uint64_t full_seeds = 0; ///< instead of seeds when EMX_FULL=1
+    uint64_t jobs = 0; ///< processes at a time; 0: one for each processor
     bool verbose = false;
     bool trace = false; ///< every frame
 
@@ -19,7 +20,7 @@ struct SeedOptions {
     bool take(int argc, char **argv, int &i);
 };
 inline constexpr const char *seed_usage =
-    "[--seed N] [--seeds COUNT] [--full-seeds COUNT] [--verbose] [--trace]";
+    "[--seed N] [--seeds COUNT] [--full-seeds COUNT] [--jobs COUNT] [--verbose] [--trace]";
 
 /// What went wrong in that seed, or empty.
 using RunSeed = std::function<std::string(uint64_t seed, const SeedOptions &)>;
