@@ -36,7 +36,7 @@ class Runner {
 public:
     /// progress: a place for each child that runs at a time.
     Runner(const SeedOptions &options, const std::string &again, const RunSeed &run,
-           std::vector<Progress *> progress)
+           const std::vector<Progress *> &progress)
         : o_(options), again_(again), run_(run)
     {
         for (Progress *p : progress)
@@ -44,7 +44,7 @@ public:
     }
 
     /// In this process, for a debugger.
-    void run_here(Range seeds) { run_seeds(seeds, *jobs_.front().progress); }
+    void run_here(Range seeds) { run_range(seeds, *jobs_.front().progress); }
 
     void run_all(Range seeds)
     {
@@ -71,7 +71,7 @@ private:
         Range seeds;
     };
 
-    void run_seeds(Range seeds, Progress &progress) const
+    void run_range(Range seeds, Progress &progress) const
     {
         for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
             progress.current = seed;
@@ -110,7 +110,7 @@ private:
             std::exit(2);
         }
         if (job.pid == 0) {
-            run_seeds(job.seeds, *job.progress);
+            run_range(job.seeds, *job.progress);
             std::exit(0); // with the leak check of a sanitizer
         }
     }
