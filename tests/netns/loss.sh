@@ -77,8 +77,8 @@ lossy() { # lossy PERMILLE SEED
 # What goes wrong must be seen: rank 1 sends another plan than rank 0 expects.
 another_plan() {
     local said
-    said=$(both 1 2) && return 1
-    grep -E 'instead of|got message' <<<"$said"
+    said=$(both 1 2) && { echo "not noticed: $said"; return 1; }
+    grep -E 'instead of|got message' <<<"$said" || { echo "ended for another reason: $said"; return 1; }
 }
 
 for config in "${configs[@]}"; do
