@@ -3,6 +3,8 @@
 #include "seeds.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -170,6 +172,19 @@ std::vector<Progress *> share(uint64_t count)
     return places;
 }
 
+/// The number behind an option; anything else ends the program.
+uint64_t number(const std::string &option, const char *text)
+{
+    char *end = nullptr;
+    errno = 0;
+    const uint64_t value = std::strtoull(text, &end, 0);
+    if (!std::isdigit(static_cast<unsigned char>(*text)) || *end != '\0' || errno != 0) {
+        std::fprintf(stderr, "%s needs a number, not \"%s\"\n", option.c_str(), text);
+        std::exit(2);
+    }
+    return value;
+}
+
 } // namespace
 
 bool SeedOptions::take(int argc, char **argv, int &i)
@@ -177,13 +192,13 @@ bool SeedOptions::take(int argc, char **argv, int &i)
     std::string a = argv[i];
     bool more = i + 1 < argc;
     if (a == "--seed" && more)
-        seed = std::strtoull(argv[++i], nullptr, 0);
+        seed = number(a, argv[++i]);
     else if (a == "--seeds" && more)
-        seeds = std::strtoull(argv[++i], nullptr, 0);
+        seeds = number(a, argv[++i]);
     else if (a == "--full-seeds" && more)
-        full_seeds = std::strtoull(argv[++i], nullptr, 0);
+        full_seeds = number(a, argv[++i]);
     else if (a == "--jobs" && more)
-        jobs = std::strtoull(argv[++i], nullptr, 0);
+        jobs = number(a, argv[++i]);
     else if (a == "--verbose")
         verbose = true;
     else if (a == "--trace")

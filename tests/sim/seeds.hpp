@@ -16,7 +16,8 @@ struct SeedOptions {
     bool verbose = false;
     bool trace = false; ///< every frame
 
-    /// Takes argv[i] and what belongs to it, and moves i behind it; false: not an option of seeds.
+    /// Takes argv[i] and what belongs to it, and moves i behind it; false: not an option of seeds. A number
+    /// that is none ends the program.
     bool take(int argc, char **argv, int &i);
 };
 inline constexpr const char *seed_usage =

@@ -6,12 +6,14 @@ usage: run_suite.py BUILD SUITE               runs it; BUILD is a folder below $
        run_suite.py --targets BUILD SUITE...  prints what ninja must build for these suites
 
 A test that prints "N passed, N failed, N skipped" is counted so; a Catch2 program by its test
-cases; exit status 77 is a skip; anything else is one test. Output of tests is passed through; the
-end says again what failed, since whoever prints only the tail of a log must find it there.
+cases; exit status 77 is a skip; anything else is one test. Output of tests is passed through as it
+comes, so that what a time limit ends has said what it did; the end says again what failed, since
+whoever prints only the tail of a log must find it there.
 """
 import json
 import os
 import re
+import select
 import subprocess
 import sys
 import time
@@ -61,20 +63,39 @@ def say_again(name, output):
     return [f"failed: {name}"] + ["  " + line for line in shown]
 
 
+def run_passing_through(command, env, folder, limit):
+    """Output and exit status of a command whose output is shown as it comes; it ends when all who hold its
+    output have closed it, or after `limit` seconds (0: never)."""
+    parts = []
+
+    def show(part):
+        parts.append(part)
+        sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()
+
+    end = time.monotonic() + limit
+    with subprocess.Popen(command, env=env, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL) as process:
+        while select.select([process.stdout], [], [], max(0, end - time.monotonic()) if limit else None)[0]:
+            part = os.read(process.stdout.fileno(), 1 << 16)
+            if not part:
+                status = process.wait()
+                break
+            show(part)
+        else:
+            process.kill()
+            show(f"\nover its limit of {limit} s\n".encode())
+            status = 1
+    return b"".join(parts).decode(errors="replace"), status
+
+
 def run(test, build):
     """One test, started where `meson test` starts it: its counts, and what to say of its failure."""
     env = dict(os.environ, **test["env"])
     print(f"== {test['name']}: {' '.join(test['cmd'])}", flush=True)
     began = time.monotonic()
-    try:
-        done = subprocess.run(test["cmd"], env=env, cwd=test["workdir"] or build, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                              timeout=test["timeout"] or None, check=False)
-        output, status = done.stdout.decode(errors="replace"), done.returncode
-    except subprocess.TimeoutExpired as late:
-        output = (late.stdout or b"").decode(errors="replace") + f"\nover its limit of {late.timeout} s\n"
-        status = 1
-    print(output, end="" if output.endswith("\n") else "\n")
+    output, status = run_passing_through(test["cmd"], env, test["workdir"] or build, test["timeout"])
+    print("" if output.endswith("\n") else "\n", end="")
     result = count(output, status)
     print(f"-- {test['name']}: exit status {status}; {result[0]} / {result[1]} / {result[2]}; "
           f"{time.monotonic() - began:.0f} s", flush=True)
