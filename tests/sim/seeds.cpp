@@ -2,9 +2,9 @@
 // See seeds.hpp.
 #include "seeds.hpp"
 
+#include "../../tools/cli.hpp"
+
 #include <algorithm>
-#include <cctype>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -175,14 +175,12 @@ std::vector<Progress *> share(uint64_t count)
 /// The number behind an option; anything else ends the program.
 uint64_t number(const std::string &option, const char *text)
 {
-    char *end = nullptr;
-    errno = 0;
-    const uint64_t value = std::strtoull(text, &end, 0);
-    if (!std::isdigit(static_cast<unsigned char>(*text)) || *end != '\0' || errno != 0) {
-        std::fprintf(stderr, "%s needs a number, not \"%s\"\n", option.c_str(), text);
+    try {
+        return cli::parse_number(option, text);
+    } catch (const cli::Failure &failure) {
+        std::fprintf(stderr, "%s\n", failure.what());
         std::exit(2);
     }
-    return value;
 }
 
 } // namespace
