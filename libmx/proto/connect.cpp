@@ -304,6 +304,17 @@ void Endpoint::on_connect_request(const emx_msg &msg)
     pump(partner);
 }
 
+namespace {
+
+/// Whether it is the number of one of our latest requests: a request that was repeated is answered twice.
+bool asked_before(const Partner &partner, uint8_t number)
+{
+    constexpr uint8_t remembered = 16;
+    return static_cast<uint8_t>(partner.connect_number - 1 - number) < remembered;
+}
+
+} // namespace
+
 void Endpoint::on_connect_reply(const emx_msg &msg)
 {
     Partner *partner = find_partner(msg.peer, msg.remote_ep);
@@ -311,6 +322,8 @@ void Endpoint::on_connect_reply(const emx_msg &msg)
     while (connect && connect->number != msg.u.connect.number)
         connect = connect->next;
     uint8_t status = msg.u.connect.status;
+    if (partner && !connect && asked_before(*partner, msg.u.connect.number))
+        return count(EMX_CNT_DROP_SEQUENCE);
     if (!connect || (status != EMX_CONNECT_OK && status != EMX_CONNECT_BAD_KEY) ||
         msg.u.connect.session == EMX_SESSION_NONE)
         return count(EMX_CNT_DROP_CONNECT);

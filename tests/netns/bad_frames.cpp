@@ -495,6 +495,9 @@ TEST_CASE("bad_frames__truc_connect_nacks", "[frames]")
     reply.msg.u.connect = {Stranger::session, 0, 1, 1, 200, EMX_CONNECT_OK};
     s.check({"connect reply without a request", s.stranger.frame(reply), bad});
     wrong = reply;
+    wrong.msg.u.connect.number = 0;
+    s.check({"connect reply that comes again", s.stranger.frame(wrong), EMX_CNT_DROP_SEQUENCE});
+    wrong = reply;
     wrong.msg.session ^= 1;
     s.check({"connect reply with a wrong echo", s.stranger.frame(wrong), EMX_CNT_DROP_ECHO});
     s.check({"connect reply of status 1", s.stranger.frame(reply, {}, {{44, {1}}}), bad});

@@ -224,8 +224,9 @@ TEST_CASE("engine__who_opens_while_agents_are_killed_reaches_the_next", "[netns]
 {
     TwoHosts hosts;
     const auto device = open_device(hosts, 0, "eth0:W");
-    int turns[2];
+    int turns[2], deaths[2];
     REQUIRE(::pipe(turns) == 0);
+    REQUIRE(::pipe(deaths) == 0);
     const pid_t killer = ::fork();
     if (killer == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -233,19 +234,23 @@ TEST_CASE("engine__who_opens_while_agents_are_killed_reaches_the_next", "[netns]
             // tidy-allow(sleep): from the first moment of an open to its last, which takes some 50 ms
             ::usleep(turn * 3000u);
             hosts.kill_agent(0);
+            if (::write(deaths[1], &turn, 1) != 1)
+                break;
         }
     }
-    for (uint8_t turn = 0; turn < 20; turn++) { // one agent dies in each
+    for (uint8_t turn = 0; turn < 20; turn++) {
         REQUIRE(::write(turns[1], &turn, 1) == 1);
         DeviceError error;
         const auto port = device->open(0, 0, turn + 1u, error);
         INFO(error.text);
         CHECK(port);
+        // A killer that falls behind would kill several agents of one open.
+        REQUIRE(::read(deaths[0], &turn, 1) == 1);
     }
     ::kill(killer, SIGKILL);
     ::waitpid(killer, nullptr, 0);
-    ::close(turns[0]);
-    ::close(turns[1]);
+    for (const int fd : {turns[0], turns[1], deaths[0], deaths[1]})
+        ::close(fd);
 }
 
 TEST_CASE("engine__an_agent_that_is_killed_while_it_starts_is_started_again", "[netns][engine]")

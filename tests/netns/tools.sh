@@ -135,6 +135,36 @@ server_killed() {
     [ $status = 255 ]
 }
 
+# A client that dies between two lengths, while nothing is under way to it: nobody tells the server, which asks, and serves
+# the next client. An answer whose ack has not gone yet fails, so clients die until one had sent all of them.
+client_killed() {
+    local server client wait status deaths=0 said=$NETLAB_TMP/server row=$NETLAB_TMP/row
+    netlab_bg 2 "$said" timeout 200 "$tools/omx_perf" -y -k
+    server=$NETLAB_PID
+    for wait in 0.2 0.5 1 2 4; do
+        rm -f "$row"
+        netlab_bg 1 "$row" "$tools/omx_perf" -d "$(netlab_mac 2)" -y -S 64 -E 66 -M 0 -I 1 -N 1 -P 50000
+        client=$NETLAB_PID
+        until grep -qs 'length  *64: ' "$row"; do
+            kill -0 "$client" || break
+        done
+        sleep "$wait" # tidy-allow(sleep): its acks go out meanwhile, which is judged by what the server says
+        kill -9 "$client"
+        deaths=$((deaths + 1))
+        until [ "$(grep -c 'the peer is gone' "$said")" = $deaths ]; do
+            kill -0 "$server" || break 2
+        done
+        grep -q 'the peer is gone: mx_connect' "$said" && break
+    done
+    netlab_in 1 timeout 50 "$tools/omx_perf" -d "$(netlab_mac 2)" -y -V -S 64 -E 65 -N 1 &&
+        grep -q 'the peer is gone: mx_connect' "$said"
+    status=$?
+    kill "$server"
+    wait "$server"
+    cat "$row" "$said"
+    return $status
+}
+
 # shellcheck disable=SC2034 # read by netlab_make
 NETLAB_NAMES="node1 node2" NETLAB_WATCH=${tools%/*}/tests/watch/wirewatch NETLAB_DIALECTS=N=9000
 netlab_make 2 9000 || exit 1
@@ -180,5 +210,6 @@ expect "and leaves zeros" cleared 1
 expect "nothing open afterwards" prints '0 of 32 endpoints open' 1 omx_endpoint_info
 expect "a server that is not there" refuses 'cannot connect' 1 omx_perf -d "$(netlab_mac 2)" --patience 1
 expect "a killed server is noticed" server_killed
+expect "so is a killed client, and the next one served" client_killed
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" = 0 ]

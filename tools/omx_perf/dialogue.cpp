@@ -158,6 +158,7 @@ void serve(Session &session, const Plan &own_plan, bool aligned)
 {
     mx_endpoint_addr_t client;
     decode(take<PlanMessage>(session, Word::hello, &client, 0)); // refuses what it cannot do
+    session.set_peer(client);
     tell(session, client, Word::welcome, encode(own_plan));
     uint32_t altered = 0;
     for (;;) {

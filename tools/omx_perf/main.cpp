@@ -17,13 +17,26 @@ Waiting waiting_of(const Options &o)
     return o.blocking ? Waiting::block : o.yield ? Waiting::yield : Waiting::spin;
 }
 
-int run_server(const Options &o)
+void serve_clients(const Options &o)
 {
     Session session(o.board, o.endpoint, waiting_of(o));
     std::printf("omx_perf: opened %s; waiting for a client\n", session.describe().c_str());
     std::fflush(stdout);
-    do
-        serve(session, o.plan, o.aligned);
+    try {
+        do
+            serve(session, o.plan, o.aligned);
+        while (o.keep);
+    } catch (const cli::Failure &failure) {
+        if (!o.keep)
+            throw;
+        std::fprintf(stderr, "omx_perf: %s\n", failure.what());
+    }
+}
+
+int run_server(const Options &o)
+{
+    do // what a failed client left of receives goes with its endpoint
+        serve_clients(o);
     while (o.keep);
     return 0;
 }

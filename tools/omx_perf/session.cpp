@@ -5,6 +5,8 @@
 #include "../cli.hpp"
 #include "series.hpp"
 
+#include <mx_extensions.h>
+
 #include <atomic>
 #include <mutex>
 #include <sched.h>
@@ -17,15 +19,19 @@ namespace {
 
 constexpr uint32_t block_ms = 500; // a blocked wait looks this often whether the peer still lives
 constexpr uint32_t retry_us = 20000;
-constexpr uint32_t looks_per_check = 1 << 16;
+constexpr uint64_t silence_ns = 1000000000; // after which the peer is asked whether it lives
+constexpr uint32_t answer_ms = 500;
 
 // The library reports what belongs to no call (a lost peer) to the error handler only.
 std::mutex error_mutex;
 std::string error_text;
 std::atomic<bool> error_seen{false};
+std::atomic<bool> asking{false};
 
 mx_return_t remember_error(char *text, mx_return_t code)
 {
+    if (code == MX_TIMEOUT && asking.load())
+        return code; // a peer that computes answers later
     const std::lock_guard lock(error_mutex);
     error_text = text ? text : "";
     error_seen.store(true);
@@ -42,6 +48,25 @@ std::string take_error()
 uint64_t deadline_after(uint32_t seconds)
 {
     return seconds ? now_ns() + uint64_t{seconds} * 1000000000 : ~uint64_t{0};
+}
+
+uint32_t session_of(mx_endpoint_addr_t address)
+{
+    uint32_t session = 0;
+    mx_decompose_endpoint_addr2(address, nullptr, nullptr, &session);
+    return session;
+}
+
+/// How often poll() may be called between two looks at the clock: for milliseconds of spinning; a yield may
+/// last milliseconds itself, and a blocked wait block_ms.
+uint32_t looks_per_check(Waiting waiting)
+{
+    switch (waiting) {
+    case Waiting::spin: return 1 << 16;
+    case Waiting::yield: return 1 << 6;
+    case Waiting::block: break;
+    }
+    return 1;
 }
 
 } // namespace
@@ -96,7 +121,7 @@ mx_endpoint_addr_t Session::connect(uint64_t nic_id, uint32_t remote_endpoint, u
         const mx_return_t code = mx_connect(endpoint_, nic_id, remote_endpoint, key, 1000, &address);
         if (code == MX_SUCCESS) {
             take_error();
-            return address;
+            return peer_.emplace(address);
         }
         const bool may_come = code == MX_CONNECTION_FAILED || code == MX_TIMEOUT || code == MX_NIC_NOT_FOUND;
         if (!may_come || now_ns() > deadline)
@@ -139,20 +164,42 @@ bool Session::poll(mx_request_t &request, mx_status_t &status)
 mx_status_t Session::wait(mx_request_t &request, uint32_t limit_s)
 {
     mx_status_t status;
-    uint64_t deadline = 0;
+    const uint32_t stride = looks_per_check(waiting_);
+    uint64_t deadline = 0, ask_ns = 0;
     for (uint32_t looks = 1; !poll(request, status); looks++) {
         if (error_seen.load(std::memory_order_relaxed))
             throw cli::Failure("the peer is gone: " + take_error());
-        if (waiting_ != Waiting::block && looks % looks_per_check != 0)
+        if (looks % stride != 0)
             continue;
-        if (deadline == 0)
+        const uint64_t now = now_ns();
+        if (deadline == 0) {
             deadline = deadline_after(limit_s);
-        else if (now_ns() > deadline)
+            ask_ns = now + silence_ns;
+        } else if (now > deadline) {
             throw cli::Failure("nothing from the peer for " + std::to_string(limit_s) + " s");
+        } else if (now > ask_ns && limit_s && peer_) {
+            ask_peer();
+            ask_ns = now_ns() + silence_ns;
+        }
     }
     if (status.code != MX_STATUS_SUCCESS)
         throw cli::Failure(std::string("a message failed: ") + mx_strstatus(status.code));
     return status;
+}
+
+void Session::ask_peer()
+{
+    uint64_t nic_id = 0;
+    uint32_t number = 0;
+    mx_endpoint_addr_t address;
+    mx_decompose_endpoint_addr(*peer_, &nic_id, &number);
+    asking.store(true);
+    const mx_return_t code = mx_connect(endpoint_, nic_id, number, key, answer_ms, &address);
+    asking.store(false);
+    if (code == MX_CONNECTION_FAILED || code == MX_BAD_CONNECTION_KEY)
+        fail(code, "the peer is gone");
+    if (code == MX_SUCCESS && session_of(address) != session_of(*peer_))
+        throw cli::Failure("the peer is gone: its endpoint was opened anew");
 }
 
 bool Session::complete(mx_request_t &request)

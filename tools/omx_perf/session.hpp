@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace emx::perf {
@@ -35,13 +36,16 @@ public:
 
     /// NIC id of a host name or MAC address; tries until patience is over: names are asked of other hosts.
     uint64_t resolve(const std::string &host, uint32_t patience_s);
-    /// Connects, trying again while the server may be starting.
+    /// Connects, trying again while the server may be starting; wait() then asks after that peer.
     mx_endpoint_addr_t connect(uint64_t nic_id, uint32_t remote_endpoint, uint32_t patience_s);
+    /// The peer that connected to us and that wait() asks after.
+    void set_peer(mx_endpoint_addr_t peer) { peer_ = peer; }
 
     mx_request_t send(mx_endpoint_addr_t to, void *data, uint32_t length, uint64_t match, bool synchronous);
     mx_request_t receive(void *data, uint32_t length, uint64_t match);
     /// Status of the request once it is complete; Failure when it failed, when the peer is gone, or
-    /// when nothing happened for a minute (0 = for ever).
+    /// when nothing happened for a minute (0 = for ever, and nobody is asked). The peer is asked each second
+    /// whether it lives: MX tells nobody of the end of a process to which nothing is under way.
     mx_status_t wait(mx_request_t &request, uint32_t limit_s = 60);
 
     /// One look: whether the request was complete, which then is gone; Failure when it failed.
@@ -52,10 +56,12 @@ public:
 
 private:
     bool poll(mx_request_t &request, mx_status_t &status);
+    void ask_peer();
 
     mx_endpoint_t endpoint_ = nullptr;
     uint32_t board_;
     Waiting waiting_;
+    std::optional<mx_endpoint_addr_t> peer_;
 };
 
 } // namespace emx::perf

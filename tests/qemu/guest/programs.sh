@@ -21,7 +21,7 @@ counters_are_good() { # HOST
 		}
 	done
 	! grep '^[1-9][0-9]* drop: ' "$counters" |
-		grep -vE 'pull reply (of no pull|repeated|misplaced)|bad connect|outside the window|event queue full|stale session'
+		grep -vE 'pull reply (of no pull|repeated|misplaced)|outside the window|event queue full|stale session'
 }
 
 netpipe() {
