@@ -127,7 +127,7 @@ def evaluate_guest(folder):
 
 
 def main():
-    folder, _, entry = evaluate.begin(__doc__, "kernel module, engine and TCP, in instructions")
+    folder, _, entry = evaluate.begin(__doc__, "kernel module, engine and TCP, emulated")
     titles = sorted(glob.glob(os.path.join(folder, "*", "title")), key=os.path.getmtime)
     if not titles:
         sys.exit(f"{folder}: no guest has ended")
