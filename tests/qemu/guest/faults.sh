@@ -121,7 +121,7 @@ client() { # KIND
 # Until somebody ends it. The first message is the client's warm-up; after it both sides prepare for the others, and
 # nothing is under way.
 stream() { # KIND
-	/bin/ip netns exec b /emx/tools/omx_perf -w -k -e "$(endpoint_of "$1")" >"/tmp/server_$1" 2>&1 &
+	/bin/ip netns exec b /emx/tools/omx_perf -w -e "$(endpoint_of "$1")" >"/tmp/server_$1" 2>&1 &
 	eval "server_$1=$!"
 	client "$1" &
 	eval "client_$1=$!"
