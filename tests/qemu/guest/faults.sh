@@ -200,10 +200,9 @@ fetched_from_killed() {
 	[ $ended = 0 ] && grep -qE 'closed|gone' /tmp/server_large
 }
 
-# Its server may have nothing under way, and waits for the next message.
+# Its server may have nothing under way: then it asks.
 client_killed() { # KIND
 	kill_client "$1" || return 1
-	until_ok 10 server_has_ended "$1" || kill_holder b "$(endpoint_of "$1")"
 	until_ok 100 server_has_ended "$1" && goes_on small && stream "$1"
 }
 
