@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=dash
-# The words in which tests in shell say what must hold: for bash, dash and busybox. Source it where $CHECK_DIR, or
-# $NETLAB_TMP, is a folder for temporary files.
+# The words in which tests in shell say what must hold: for bash, dash and busybox. Source it.
 #
+#   check_dir FOLDER                temporary files go there (/tmp)
 #   check NAME COMMAND...           a test: the command succeeds; if not, the end of what it printed is shown
 #   says PATTERN COMMAND...         it succeeds and prints that
 #   ends STATUS PATTERN COMMAND...  it ends with that status and prints that
@@ -15,14 +15,15 @@
 # the file $said. Of variables, CHECK_ONLY is a pattern of the names to test. CHECK_TELLS=1 shows what holds, too, how
 # long it took and the last line; CHECK_TELLS=all shows everything as it comes.
 passed=0 failed=0 skipped=0
-: "${CHECK_ONLY:=.}" "${CHECK_TELLS:=0}" "${CHECK_DIR:=${NETLAB_TMP:-/tmp}}"
-said=$CHECK_DIR/said
+: "${CHECK_ONLY:=.}" "${CHECK_TELLS:=0}" "${CHECK_DIR:=/tmp}"
+check_dir() { CHECK_DIR=$1 said=$1/said; }
+check_dir "$CHECK_DIR"
 
 check() {
 	local name began status
 	name=$1 began=$(date +%s) status=0
 	shift
-	echo "$name" | grep -qE -- "$CHECK_ONLY" || return 0
+	[ "$CHECK_ONLY" = . ] || printf '%s\n' "$name" | grep -qE -- "$CHECK_ONLY" || return 0
 	if [ "$CHECK_TELLS" = all ]; then
 		"$@" || status=$?
 		: >"$CHECK_DIR/check"

@@ -40,7 +40,9 @@
 
 PATH=$PATH:/usr/sbin:/sbin # an ordinary user's lacks ethtool and others
 NETLAB_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/support/check.sh
 . "$NETLAB_DIR/check.sh"
+# shellcheck source=tests/support/lab.sh
 . "$NETLAB_DIR/lab.sh"
 NETLAB_PREFIX="emx$$"
 NETLAB_NS=()
@@ -80,8 +82,7 @@ netlab_begin() {
     fi
     netlab_traps
     NETLAB_TMP=$(mktemp -d "${TMPDIR:-/tmp}/emx-netlab.XXXXXX")
-    # shellcheck disable=SC2034 # check.sh reads them
-    CHECK_DIR=$NETLAB_TMP said=$NETLAB_TMP/said
+    check_dir "$NETLAB_TMP"
 }
 
 netlab_mac() {

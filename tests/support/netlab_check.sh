@@ -54,7 +54,7 @@ check "three hosts on a switch" reach 3 2
 names+=("${NETLAB_NS[@]}" "$NETLAB_SWITCH")
 NETLAB_NS+=("${names[@]}")
 netlab_end
-CHECK_DIR=$(mktemp -d) || exit 1
+check_dir "$(mktemp -d)"
 trap 'rm -rf "$CHECK_DIR"' EXIT
 gone() {
     local ns
