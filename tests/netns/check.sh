@@ -50,21 +50,22 @@ bandwidth +[1-9][0-9]* MB/s there, [1-9][0-9]* MB/s back
     done
 }
 
+# Without a partner what is not answered takes seconds: in the CI tier only once for each verdict.
 other_settings() {
-    local wrong='^WRONG: dialect mismatch: that host speaks'
-    while read -r here there; do
+    local here there tier wrong='^WRONG: dialect mismatch: that host speaks'
+    while read -r here there tier; do
         boards "eth0:$here" "eth0:$there"
-        checks 1 "dialect +$there, but $here here
+        [ "$tier" = full ] && [ -z "${EMX_FULL:-}" ] || checks 1 "dialect +$there, but $here here
 $wrong $there, this one $here\\. Give both the same" "$here here, $there on the other side"
         partner
         checks 1 "$wrong $there, this one $here" "$here here, $there on the other side, with a partner" -N 100
     done <<'LIST'
 N=9000 W
 W N=9000
-W N=1500
-N=9000 N=1500
+W N=1500 full
+N=9000 N=1500 full
 N=1500 N=9000
-N=9000 N=8999
+N=9000 N=8999 full
 LIST
 }
 

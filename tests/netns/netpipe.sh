@@ -72,7 +72,9 @@ show() {
 # reached OUT: how many lengths were measured, and the longest.
 reached() {
     awk -v want="$length_max" '$1 + 0 > longest { longest = $1 + 0 } { n++ }
-        END { print n + 0, "measurements up to", longest, "bytes"; exit !(n >= 40 && longest >= want) }' "$1"
+        END { print n + 0, "measurements up to", longest, "bytes"
+              enough = 1.7 * log(want) / log(2)
+              exit !(n >= (enough < 40 ? enough : 40) && longest >= want) }' "$1"
 }
 
 timed() {
