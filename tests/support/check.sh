@@ -21,9 +21,10 @@ check_dir "$CHECK_DIR"
 
 check() {
 	local name began status
-	name=$1 began=$(date +%s) status=0
+	name=$1 began=0 status=0
 	shift
 	[ "$CHECK_ONLY" = . ] || printf '%s\n' "$name" | grep -qE -- "$CHECK_ONLY" || return 0
+	[ "$CHECK_TELLS" = 0 ] || began=$(date +%s)
 	if [ "$CHECK_TELLS" = all ]; then
 		"$@" || status=$?
 		: >"$CHECK_DIR/check"
@@ -46,17 +47,21 @@ ends() {
 	wanted=$1 patterns=$2 status=0
 	shift 2
 	"$@" >"$said" 2>&1 || status=$?
-	cat "$said"
+	[ "$CHECK_TELLS" = 0 ] || cat "$said"
 	# shellcheck disable=SC2254 # refuses gives a pattern
 	case $status in
 	$wanted) ;;
-	*) echo "status $status, not $wanted"; return 1 ;;
+	*) tell_said "status $status, not $wanted"; return 1 ;;
 	esac
 	while IFS= read -r pattern; do
-		[ -z "$pattern" ] || grep -qE -- "$pattern" "$said" || { echo "nothing like /$pattern/"; return 1; }
+		[ -z "$pattern" ] || grep -qE -- "$pattern" "$said" || { tell_said "nothing like /$pattern/"; return 1; }
 	done <<-END
 		$patterns
 	END
+}
+tell_said() {
+	[ "$CHECK_TELLS" != 0 ] || cat "$said"
+	echo "$1"
 }
 
 says() { ends 0 "$@"; }
