@@ -94,8 +94,9 @@ void TwoHosts::join() const
         run(host, "ip link set eth0 up");
     // The pair carries frames when both ends saw each other.
     for (int host : {0, 1})
-        run(host, "for i in $(seq 3000); do ip link show eth0 | grep -q LOWER_UP && exit 0; sleep 0.02; done; "
-                  "exit 1");
+        run(host,
+            "for i in $(seq 3000); do ip link show eth0 | grep -q LOWER_UP && exit 0; sleep 0.02; done; "
+            "exit 1");
 }
 
 TwoHosts::~TwoHosts()
