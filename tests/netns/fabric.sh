@@ -156,7 +156,8 @@ for config in "${configs[@]}"; do
     [ "$dialect" = N=1500 ] && longest=$((1 << 18)) # a lost frame costs a block of 32, and Open-MX a second
     [ -z "${EMX_FULL:-}" ] || longest=$((1 << 24))
     NETLAB_DIALECTS=$dialect NETLAB_WATCH_OPTIONS="--not $(netlab_mac 2) --not $planter"
-    netlab_make 2 "${config%%:*}" || exit 1
+    # An agent that a program starts ends soon after it, with the counters.
+    netlab_make 2 "${config%%:*}" && agent 1 "eth0:$dialect" || exit 1
     check "every length, $dialect" without_loss "$dialect"
     check "any order, $dialect" in_any_order "$dialect" 2000
     check "another order is noticed, $dialect" another_order "$dialect"
@@ -170,6 +171,7 @@ NETLAB_DIALECTS="W N=1500" NETLAB_WATCH_OPTIONS="--not $(netlab_mac 1) --not $(n
 netlab_make 5 9000 || exit 1
 export EMX_PEERS=$NETLAB_TMP/peers
 mixed_peers >"$EMX_PEERS"
+agent 4 eth0:W --peers "$EMX_PEERS" && agent 5 eth0:W --peers "$EMX_PEERS" || exit 1
 check "mixed fabric, strangers that keep to themselves" all_to_all "$rude" $((1 << 20)) --strangers-apart
 check "mixed fabric, all to all" all_to_all windows,offsets $((1 << 20))
 check "mixed fabric, nothing is misjudged" nothing_misjudged 4 5

@@ -69,7 +69,8 @@ another_plan() { refuses 'instead of|got message' both 1 2; }
 
 for config in "${configs[@]}"; do
     export EMX_BOARDS=eth0:${config#*:}
-    NETLAB_DIALECTS=${config#*:} netlab_make 2 "${config%%:*}" || exit 1
+    # Agents that programs start end soon after them, with the counters.
+    NETLAB_DIALECTS=${config#*:} netlab_make 2 "${config%%:*}" && agents "$EMX_BOARDS" "$EMX_BOARDS" || exit 1
     for rate in "${rates[@]}"; do
         for seed in "${seeds[@]}"; do
             check "$messages messages, MTU $config, $rate of 1000 frames lost, seed $seed" lossy "$rate" "$seed"
