@@ -5,73 +5,65 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/diagnose.sh" "$@"
-tools=${EMX_BUILD:-$PWD/build}/plain/tools
-export EMX_OMXD=$tools/omxd/omxd
-. tests/support/expect.sh
+. tests/support/traffic.sh
 
-says() { # says HOST PATTERN: omx_counters there, with a diagnosis of that beginning and shape
-    netlab_in "$1" "$tools/omx_counters" >"$NETLAB_TMP/counters" 2>&1 || return
-    cat "$NETLAB_TMP/counters"
-    grep -qE -- "^diagnosis: $2" "$NETLAB_TMP/counters"
+# diagnosed HOST PATTERN: omx_counters there has a diagnosis of that beginning and shape
+diagnosed() { says "^diagnosis: $2" tool "$1" omx_counters; }
+# silent HOST [WORD]: no diagnosis there, or none of that kind
+silent() { says . tool "$1" omx_counters && ! grep -q -- "^diagnosis: ${2:-}" "$said"; }
+
+# begun LENGTH: a message of that length from host 1 to host 2, which need not arrive, until "begun" is over
+begun() {
+    server 2 || return
+    netlab_bg 1 "$NETLAB_TMP/client" "$tools/omx_perf" -d "$(netlab_mac 2)" --patience 2 -y -P 0 -S "$1" -E $(($1 + 1)) -N 2
+    CLIENT=$NETLAB_PID
 }
-
-silent() { # silent HOST [WORD]: no diagnosis there, or none of that kind
-    netlab_in "$1" "$tools/omx_counters" >"$NETLAB_TMP/counters" 2>&1 || return
-    cat "$NETLAB_TMP/counters"
-    ! grep -q -- "^diagnosis: ${2:-}" "$NETLAB_TMP/counters"
-}
-
-# perf SECONDS CLIENT-OPTION...: from host 1 to a server on host 2, however it ends.
-perf() {
-    local seconds=$1
-    shift
-    netlab_bg 2 "$NETLAB_TMP/server" timeout $((seconds + 5)) "$tools/omx_perf" -y
-    local server=$NETLAB_PID
-    netlab_in 1 timeout "$seconds" "$tools/omx_perf" -d "$(netlab_mac 2)" --patience 2 -y -P 0 "$@" >"$NETLAB_TMP/client" 2>&1
-    netlab_stop "$server"
+over() {
+    netlab_stop "$CLIENT"
+    netlab_stop "$SERVER"
 }
 
 all_well() {
-    perf 20 -V -S 0 -E 100000 -M 16 -N 50
-    cat "$NETLAB_TMP/client"
-    grep -q '^length' "$NETLAB_TMP/client" && silent 1 && silent 2
+    messages 1 2 -V -S 0 -E 100000 -M 16 -N 50 && silent 1 && silent 2
 }
 
 # differing BOARD-1 BOARD-2 LENGTH HOST PATTERN: messages of that length from 1 to 2 draw it on that host.
 differing() {
-    agents "$1" "$2" && perf 3 -S "$3" -E $(($3 + 1)) -N 2
-    says "$4" "$5"
+    agents "$1" "$2" && begun "$3" && until_ok $hung diagnosed "$4" "$5"
+    local status=$?
+    over
+    return $status
 }
 
 # Boards of different dialects, that the extension lets exchange large messages.
 joined() {
-    agents eth0:W eth0:N=9000 && perf 10 -V -S 1000000 -E 1000001 -N 5
-    cat "$NETLAB_TMP/client"
-    grep -q '^ *length' "$NETLAB_TMP/client" && silent 1 dialect && silent 2 dialect
+    agents eth0:W eth0:N=9000 && messages 1 2 -V -S 1000000 -E 1000001 -N 5 && silent 1 dialect && silent 2 dialect
 }
 
 narrow_bridge() {
-    agents eth0:N=9000 eth0:N=9000 || return
-    ip -n "$NETLAB_SWITCH" link set p2 mtu 1500
-    perf 5 -S 1000000 -E 1000001 -N 2
+    agents eth0:N=9000 eth0:N=9000 && ip -n "$NETLAB_SWITCH" link set p2 mtu 1500 && begun 1000000 &&
+        until_ok $hung diagnosed 2 'large messages do not arrive: [0-9]+ pull requests .*frames of 8986 bytes do not get through: raise the MTU' &&
+        silent 1 MTU
+    local status=$?
+    over
     ip -n "$NETLAB_SWITCH" link set p2 mtu 9000
-    says 2 'large messages do not arrive: [0-9]+ pull requests .*frames of 8986 bytes do not get through: raise the MTU' && silent 1 MTU
+    return $status
 }
 
 # Large messages arrive, though requests for them are repeated.
 losses() {
-    agents eth0:N=9000 eth0:N=9000 && netlab_loss 1 50 || return
-    perf 20 -S 1000000 -E 1000001 -N 20
-    netlab_loss_off 1
-    grep -q '^ *length' "$NETLAB_TMP/client" && silent 2 large && silent 1 large &&
-        grep -qE '^031: +[0-9]{2,} pull requests repeated' "$NETLAB_TMP/counters"
+    agents eth0:N=9000 eth0:N=9000 && netlab_loss 1 50 && messages 1 2 -S 1000000 -E 1000001 -N 20 && netlab_loss_off 1 &&
+        silent 2 large && silent 1 large && grep -qE '^031: +[0-9]{2,} pull requests repeated' "$said"
 }
 
 closed_table() {
     echo "$(netlab_mac 3) node3:0" >"$NETLAB_TMP/list"
-    agents eth0:N=9000 "eth0:N=9000 --peers $NETLAB_TMP/list" && perf 5 -S 10 -E 11
-    says 2 'peer table disagreement: [0-9]+ frames .* not in the peer table .* complete .*omx_init_peers ADDRESS NAME' &&
-        says 1 'no answer: [0-9]+ connect requests .*its peer table is complete and lacks this board'
+    agents eth0:N=9000 "eth0:N=9000 --peers $NETLAB_TMP/list" && begun 10 &&
+        until_ok $hung diagnosed 2 'peer table disagreement: [0-9]+ frames .* not in the peer table .* complete .*omx_init_peers ADDRESS NAME' &&
+        until_ok $hung diagnosed 1 'no answer: [0-9]+ connect requests .*its peer table is complete and lacks this board'
+    local status=$?
+    over
+    return $status
 }
 
 # Two boards of one address: which of them an answer reaches depends on who spoke last.
@@ -90,44 +82,44 @@ same_address() {
         for pid in "${servers[@]}"; do
             netlab_stop "$pid"
         done
-        says 2 'duplicate MAC: .* has the address of eth0' && break
-        says 3 'duplicate MAC: .* has the address of eth0' && break
+        diagnosed 2 'duplicate MAC: .* has the address of eth0' && break
+        diagnosed 3 'duplicate MAC: .* has the address of eth0' && break
     done
     [ $try -lt 30 ] && silent 1 duplicate
 }
 
 # The lines that scripts read, beside the explanations: numbers as ever.
 explained() {
-    netlab_in 2 "$tools/omx_counters" >"$NETLAB_TMP/shown" && netlab_in 2 "$tools/omx_counters" -q >"$NETLAB_TMP/quiet" || return
+    tool 2 omx_counters >"$NETLAB_TMP/shown" && tool 2 omx_counters -q >"$NETLAB_TMP/quiet" || return
     cat "$NETLAB_TMP/shown"
     grep -A 1 'drop: medium of the other dialect$' "$NETLAB_TMP/shown" | grep -q '^ *(its sender is set to the other of W and N)$' || return
-    grep '^[0-9]' "$NETLAB_TMP/shown" | diff - "$NETLAB_TMP/quiet" || return
+    # Beacons come meanwhile.
+    diff <(grep '^[0-9]' "$NETLAB_TMP/shown" | grep -v 'raw frames') <(grep -v 'raw frames' "$NETLAB_TMP/quiet") || return
     ln -sf "$tools/omx_counters" "$NETLAB_TMP/mx_counters"
     ! netlab_in 2 "$NETLAB_TMP/mx_counters" | grep -vE '^ *[^:]+(: [^:]+)?: [0-9]+ \((0|0x[0-9a-f]+)\)$' || return
-    ! netlab_in 2 "$tools/omx_counters" -a -v | sed '/^$/,$d' | grep -vE '^[0-9]{3}: +[0-9]+ .+: .+'
+    ! tool 2 omx_counters -a -v | sed '/^$/,$d' | grep -vE '^[0-9]{3}: +[0-9]+ .+: .+'
 }
 
 # shellcheck disable=SC2034 # read by netlab_make
-NETLAB_NAMES="node1 node2 node3" NETLAB_WATCH=${tools%/*}/tests/watch/wirewatch NETLAB_DIALECTS="W N=9000 N=1500"
+NETLAB_NAMES="node1 node2 node3" NETLAB_DIALECTS="W N=9000 N=1500"
 netlab_make 3 9000 || exit 1
 dialect='dialect mismatch: [0-9]+ frames of dialect'
 agents eth0:N=9000 eth0:N=9000
-expect "a good network: no diagnosis" all_well
-expect "fragments of N at W" differing eth0:N=9000 eth0:W 1000 2 "$dialect N came here, where this board speaks W; .*EMX_BOARDS=eth0:W"
-expect "the drop is explained, and the numbers stay" explained
-expect "fragments of W at N" differing eth0:W eth0:N=9000 1000 2 "$dialect W came here, where this board speaks N=9000; .*EMX_BOARDS=eth0:N=9000"
-EMX_EXTENSION=0 expect "a large message of N to W" differing eth0:N=9000 eth0:W 1000000 1 "$dialect W came here"
-EMX_EXTENSION=0 expect "a large message of W to N" differing eth0:W eth0:N=9000 1000000 1 "$dialect N came here"
+check "a good network: no diagnosis" all_well
+check "fragments of N at W" differing eth0:N=9000 eth0:W 1000 2 "$dialect N came here, where this board speaks W; .*EMX_BOARDS=eth0:W"
+check "the drop is explained, and the numbers stay" explained
+check "fragments of W at N" differing eth0:W eth0:N=9000 1000 2 "$dialect W came here, where this board speaks N=9000; .*EMX_BOARDS=eth0:N=9000"
+EMX_EXTENSION=0 check "a large message of N to W" differing eth0:N=9000 eth0:W 1000000 1 "$dialect W came here"
+EMX_EXTENSION=0 check "a large message of W to N" differing eth0:W eth0:N=9000 1000000 1 "$dialect N came here"
 sizes='MTU mismatch: [0-9]+ frames cut otherwise than here .* N=SIZE is not this board.s'
-expect "fragments of N=1500 at N=9000" differing eth0:N=1500 eth0:N=9000 4000 2 "$sizes N=9000"
-expect "fragments of N=9000 at N=1500" differing eth0:N=9000 eth0:N=1500 4000 2 "$sizes N=1500"
-EMX_EXTENSION=0 expect "a large message of N=1500 to N=9000" differing eth0:N=1500 eth0:N=9000 1000000 1 "$sizes N=1500"
-EMX_EXTENSION=0 expect "a large message of N=9000 to N=1500" differing eth0:N=9000 eth0:N=1500 1000000 2 "$sizes N=1500"
-expect "a large message from W to N by the extension" joined
-expect "a bridge of a smaller MTU" narrow_bridge
-expect "lost frames are no mismatch" losses
-expect "a peer table that lacks a board" closed_table
+check "fragments of N=1500 at N=9000" differing eth0:N=1500 eth0:N=9000 4000 2 "$sizes N=9000"
+check "fragments of N=9000 at N=1500" differing eth0:N=9000 eth0:N=1500 4000 2 "$sizes N=1500"
+EMX_EXTENSION=0 check "a large message of N=1500 to N=9000" differing eth0:N=1500 eth0:N=9000 1000000 1 "$sizes N=1500"
+EMX_EXTENSION=0 check "a large message of N=9000 to N=1500" differing eth0:N=9000 eth0:N=1500 1000000 2 "$sizes N=1500"
+check "a large message from W to N by the extension" joined
+check "a bridge of a smaller MTU" narrow_bridge
+check "lost frames are no mismatch" losses
+check "a peer table that lacks a board" closed_table
 netlab_unwatch # who speaks for two boards at a time is not judged
-expect "a MAC address that two boards have" same_address
-echo "$passed passed, $failed failed, 0 skipped"
-[ "$failed" = 0 ]
+check "a MAC address that two boards have" same_address
+finish

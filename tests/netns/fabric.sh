@@ -6,26 +6,21 @@
 #
 #   tests/netns/fabric.sh [-k PATTERN] [-s SEED]      only tests whose names match; of orders and lengths
 #
-# EMX_FULL=1 sends up to 16 MiB with loss, too.
+# Between two hosts in one dialect; EMX_FULL=1: in each, and up to 16 MiB with loss, too.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/fabric.sh" "$@"
-build=${EMX_BUILD:-$PWD/build}/plain
-everybody=$build/tests/netns/everybody exchange=$build/tests/netns/exchange
-export EMX_OMXD=$build/tools/omxd/omxd
-# shellcheck disable=SC2034 # read by netlab_make
-NETLAB_WATCH=$build/tests/watch/wirewatch
-seed=1 PIDS=()
+. tests/support/traffic.sh
+everybody=$plain/tests/netns/everybody exchange=$plain/tests/netns/exchange
+seed=1 PIDS=() CHECK_TELLS=1 configs=(9000:W)
+[ -z "${EMX_FULL:-}" ] || configs+=(1500:N=1500 9000:N=9000)
 while getopts k:s: option; do
     case $option in
-    k) EXPECT_ONLY=$OPTARG ;;
+    k) CHECK_ONLY=$OPTARG ;;
     s) seed=$OPTARG ;;
     *) sed -n '3,9s/^# \{0,1\}//p' tests/netns/fabric.sh >&2; exit 2 ;;
     esac
 done
-# shellcheck disable=SC2034 # read by expect.sh
-EXPECT_TELLS=1
-. tests/support/expect.sh
 planter=02:00:00:00:00:99
 # All that a stranger may do and we had better not mind. Frames without padding are not among it: no wire delivers them.
 rude=garbage,trailing,windows,offsets,odd
@@ -36,8 +31,8 @@ rank() {
     local host=$1 kind=$2 manner=$3 environment
     shift 3
     environment=("EMX_BOARDS=${kind#model }")
-    [ "$kind" = "${kind#model }" ] || environment+=("LD_PRELOAD=$build/tests/model/libmodel_mx.so" "EMX_MODEL=$manner")
-    netlab_bg "$host" "$NETLAB_TMP/rank$host" env "${environment[@]}" timeout 400 "$@"
+    [ "$kind" = "${kind#model }" ] || environment+=("LD_PRELOAD=$plain/tests/model/libmodel_mx.so" "EMX_MODEL=$manner")
+    netlab_bg "$host" "$NETLAB_TMP/rank$host" env "${environment[@]}" timeout 800 "$@"
     PIDS[host]=$NETLAB_PID
 }
 
@@ -69,19 +64,17 @@ meeting() {
 nothing_misjudged() {
     local host harmless='repeated|outside the window|no such endpoint|not ready|stale|of no pull|no such partner|full'
     for host in "$@"; do
-        netlab_in "$host" "$build/tools/omx_counters" >"$NETLAB_TMP/counters" || return
-        grep -q 'received' "$NETLAB_TMP/counters" || { echo "host $host has no counters"; return 1; }
-        grep 'drop: ' "$NETLAB_TMP/counters" | grep -vE "$harmless" && return 1
+        says received tool "$host" omx_counters || return
+        ! grep 'drop: ' "$said" | grep -vE "$harmless" || return
     done
-    return 0
 }
 
 # both DIALECT MANNER LONGEST [SEED OF THE MODEL]: our stack on host 1, the model on host 2
 both() {
     local hosts=("E@$(netlab_mac 1)" "$1@$(netlab_mac 2)")
     meeting
-    rank 1 "eth0:$1" '' "$everybody" -r 0 -m "$NETLAB_TMP/meeting" -l "$3" -s "$seed" -t 300 "${hosts[@]}"
-    rank 2 "model eth0:$1" "$2" "$everybody" -r 1 -m "$NETLAB_TMP/meeting" -l "$3" -s "${4:-$seed}" -t 300 "${hosts[@]}"
+    rank 1 "eth0:$1" '' "$everybody" -r 0 -m "$NETLAB_TMP/meeting" -l "$3" -s "$seed" -t 600 "${hosts[@]}"
+    rank 2 "model eth0:$1" "$2" "$everybody" -r 1 -m "$NETLAB_TMP/meeting" -l "$3" -s "${4:-$seed}" -t 600 "${hosts[@]}"
     ended_well
 }
 
@@ -100,7 +93,7 @@ with_loss() {
 }
 
 in_any_order() { # in_any_order DIALECT MESSAGES
-    local arguments=(-m "$NETLAB_TMP/meeting" -n "$2" -e 4 -l 40 -s "$seed" -t 200)
+    local arguments=(-m "$NETLAB_TMP/meeting" -n "$2" -e 4 -l 40 -s "$seed" -t 600)
     meeting
     rank 1 "eth0:$1" '' "$exchange" -r 0 -p "$(netlab_mac 2)" "${arguments[@]}"
     rank 2 "model eth0:$1" "$rude" "$exchange" -r 1 -p "$(netlab_mac 1)" "${arguments[@]}"
@@ -108,36 +101,35 @@ in_any_order() { # in_any_order DIALECT MESSAGES
 }
 
 # Ranks that expect other messages than they get must say so.
-another_order() {
-    both "$1" "$rude" 40000 $((seed + 1)) >"$NETLAB_TMP/said" && return 1
-    grep -E 'instead of|differs|longer than the receive buffer' "$NETLAB_TMP/said"
-}
+another_order() { refuses 'instead of|differs|longer than the receive buffer' both "$1" "$rude" 40000 $((seed + 1)); }
 
 # A frame that a careful sender does not send ends the model. It comes from an address of its own, whose frames nobody
 # else judges.
 bad_frame() {
     meeting
     rank 2 "model eth0:W" '' "$everybody" -r 1 -m "$NETLAB_TMP/meeting" "E@$(netlab_mac 1)" "W@$(netlab_mac 2)"
-    local end=$((SECONDS + 20))
-    while kill -0 "${PIDS[2]}" 2>/dev/null && [ $SECONDS -lt $end ]; do
-        netlab_in 1 python3 -c '
+    until_ok $hung planted_or_ended
+    ends 90 '' wait "${PIDS[2]}"
+    local status=$?
+    PIDS=()
+    cat "$NETLAB_TMP/rank2"
+    [ $status = 0 ] && grep -q '^model peer: ' "$NETLAB_TMP/rank2"
+}
+planted_or_ended() {
+    lab_ended "${PIDS[2]}" && return
+    netlab_in 1 python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
 s.bind(("eth0", 0))
 s.send(bytes.fromhex((sys.argv[1] + sys.argv[2]).replace(":", "") + "86df" + "ffff" + "25") + bytes(43))' \
-            "$(netlab_mac 2)" "$planter"
-    done
-    wait "${PIDS[2]}"
-    local status=$?
-    PIDS=()
-    cat "$NETLAB_TMP/rank2"
-    [ $status = 90 ] && grep -q '^model peer: ' "$NETLAB_TMP/rank2"
+        "$(netlab_mac 2)" "$planter"
+    return 1
 }
 
 # Hosts 1 and 2 are models of dialect W, 3 is one of dialect N, 4 and 5 have our stack on a board of dialect W,
 # whose list of peers pins host 3.
 all_to_all() { # all_to_all MANNER LONGEST [OPTION OF everybody]...
-    local manner=$1 arguments=(-m "$NETLAB_TMP/meeting" -l "$2" -s "$seed" -t 300) hosts i
+    local manner=$1 arguments=(-m "$NETLAB_TMP/meeting" -l "$2" -s "$seed" -t 600) hosts i
     shift 2
     hosts=("W@$(netlab_mac 1)" "W@$(netlab_mac 2)" "N=1500@$(netlab_mac 3)" "E@$(netlab_mac 4)" "E@$(netlab_mac 5)")
     meeting
@@ -159,18 +151,19 @@ mixed_peers() {
     echo "$(netlab_mac 3) host3:0 N=1500"
 }
 
-for config in 9000:W 1500:N=1500 9000:N=9000; do
+for config in "${configs[@]}"; do
     dialect=${config#*:} longest=$((1 << 20))
     [ "$dialect" = N=1500 ] && longest=$((1 << 18)) # a lost frame costs a block of 32, and Open-MX a second
     [ -z "${EMX_FULL:-}" ] || longest=$((1 << 24))
     NETLAB_DIALECTS=$dialect NETLAB_WATCH_OPTIONS="--not $(netlab_mac 2) --not $planter"
-    netlab_make 2 "${config%%:*}" || exit 1
-    expect "every length, $dialect" without_loss "$dialect"
-    expect "any order, $dialect" in_any_order "$dialect" 2000
-    expect "another order is noticed, $dialect" another_order "$dialect"
-    [ "$dialect" != W ] || expect "a bad frame is noticed" bad_frame
-    expect "every length, $dialect, 20 of 1000 frames lost" with_loss "$dialect" $longest
-    expect "any order, $dialect, 20 of 1000 frames lost" in_any_order "$dialect" 1000
+    # An agent that a program starts ends soon after it, with the counters.
+    netlab_make 2 "${config%%:*}" && agent 1 "eth0:$dialect" || exit 1
+    check "every length, $dialect" without_loss "$dialect"
+    check "any order, $dialect" in_any_order "$dialect" 2000
+    check "another order is noticed, $dialect" another_order "$dialect"
+    [ "$dialect" != W ] || check "a bad frame is noticed" bad_frame
+    check "every length, $dialect, 20 of 1000 frames lost" with_loss "$dialect" $longest
+    check "any order, $dialect, 20 of 1000 frames lost" in_any_order "$dialect" 1000
     netlab_remove 2>/dev/null
 done
 # shellcheck disable=SC2034 # read by netlab_make
@@ -178,8 +171,8 @@ NETLAB_DIALECTS="W N=1500" NETLAB_WATCH_OPTIONS="--not $(netlab_mac 1) --not $(n
 netlab_make 5 9000 || exit 1
 export EMX_PEERS=$NETLAB_TMP/peers
 mixed_peers >"$EMX_PEERS"
-expect "mixed fabric, strangers that keep to themselves" all_to_all "$rude" $((1 << 20)) --strangers-apart
-expect "mixed fabric, all to all" all_to_all windows,offsets $((1 << 20))
-expect "mixed fabric, nothing is misjudged" nothing_misjudged 4 5
-echo "$passed passed, $failed failed, 0 skipped"
-[ "$failed" = 0 ]
+agent 4 eth0:W --peers "$EMX_PEERS" && agent 5 eth0:W --peers "$EMX_PEERS" || exit 1
+check "mixed fabric, strangers that keep to themselves" all_to_all "$rude" $((1 << 20)) --strangers-apart
+check "mixed fabric, all to all" all_to_all windows,offsets $((1 << 20))
+check "mixed fabric, nothing is misjudged" nothing_misjudged 4 5
+finish

@@ -6,33 +6,15 @@
 #   tests/netns/old_binaries.sh BUILD_DIR
 #
 # The other libraries are stubs with the symbols and versions of the real ones (compat/abi/stub.sh); a
-# program that was linked against a stub could do nothing with it. Prints "N passed, N failed, N skipped".
-# shellcheck disable=SC2317 # the functions are called through check
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-abi=$here/../../compat/abi
-# shellcheck source=tests/support/netlab.sh
-. "$here/../support/netlab.sh"
-# shellcheck source=compat/abi/stub.sh
-. "$abi/stub.sh"
-[ $# = 1 ] || { sed -n '3,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-netlab_begin "$0" "$@"
+# program that was linked against a stub could do nothing with it.
+cd "$(dirname "$0")/../.." || exit 1
+abi=compat/abi
+. tests/support/netlab.sh
+. $abi/stub.sh
+[ $# = 1 ] || { sed -n '3,9s/^# \{0,1\}//p' tests/netns/old_binaries.sh >&2; exit 2; }
+netlab_begin "$PWD/tests/netns/old_binaries.sh" "$@"
 build=$(cd "$1" && pwd) || exit 1
-tmp=$NETLAB_TMP
-passed=0 failed=0
-
-check() { # check NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$tmp/log" 2>&1; then
-        passed=$((passed + 1))
-        echo "ok   $name"
-    else
-        failed=$((failed + 1))
-        echo "FAIL $name"
-        sed 's/^/     | /' "$tmp/log"
-    fi
-}
+tmp=$NETLAB_TMP hung=200
 
 install_ours() {
     DESTDIR=$tmp/dest meson install -C "$build" --no-rebuild || return
@@ -53,7 +35,7 @@ stub_is_faithful() {
 link() {
     local stub=$tmp/stub-$1
     stub_make "$abi/symbols.txt" "$2" "$stub" "${3:-}" && stub_is_faithful "$stub/$2" "${3:-}" || return
-    gcc -Wall -Wextra -Werror -O2 -fno-pie -no-pie -I"$here/../../include" -o "$tmp/$1" \
+    gcc -Wall -Wextra -Werror -O2 -fno-pie -no-pie -Iinclude -o "$tmp/$1" \
         "$abi/programs/messages.c" "$stub/$2" || return
     rm -r "$stub"
     sha256sum "$tmp/$1" >>"$tmp/sums"
@@ -82,7 +64,7 @@ make_hosts() {
 
 # on HOST PROGRAM ARGUMENT: on our library, with every symbol looked up at the start.
 on() {
-    netlab_in "$1" env LD_LIBRARY_PATH="$libdir" LD_BIND_NOW=1 timeout -k 5 40 "$tmp/$2" "$3"
+    netlab_in "$1" env LD_LIBRARY_PATH="$libdir" LD_BIND_NOW=1 timeout -k 5 $hung "$tmp/$2" "$3"
 }
 
 # The library that the loader takes is ours, by the name that the program asks for.
@@ -95,7 +77,7 @@ loads_ours() { # loads_ours PROGRAM SONAME
 talk() {
     local server status name=olda
     [ "$3" = 1 ] || name=oldb
-    netlab_bg "$3" "$tmp/server" env LD_LIBRARY_PATH="$libdir" LD_BIND_NOW=1 timeout -k 5 40 "$tmp/$2" serve
+    netlab_bg "$3" "$tmp/server" env LD_LIBRARY_PATH="$libdir" LD_BIND_NOW=1 timeout -k 5 $hung "$tmp/$2" serve
     server=$NETLAB_PID
     on 1 "$1" "$name:0" >"$tmp/client" 2>&1
     status=$?
@@ -110,26 +92,20 @@ unchanged() {
     sha256sum --check --quiet "$tmp/sums" && [ "$(wc -l <"$tmp/sums")" = 3 ]
 }
 
-finish() {
-    echo "$passed passed, $failed failed, 0 skipped"
-    [ $failed = 0 ]
-    exit
-}
-
 openmx=libopen-mx.so.0 myri=libmyriexpress.so
 check "installs" install_ours
-[ $failed = 0 ] || finish
+[ "$failed" = 0 ] || finish
 check "links on a system with Open-MX" link on-openmx $openmx
 check "links on a system with Myricom's library" link on-myri $myri
 check "links on a system with a library without versions" link on-plain $myri plain
-[ $failed = 0 ] || finish
+[ "$failed" = 0 ] || finish
 check "needs $openmx and its versions" needs on-openmx $openmx
 check "needs $myri and its versions" needs on-myri $myri
 check "needs $myri and no versions" needs on-plain $myri plain
 check "finds ours as $openmx" loads_ours on-openmx $openmx
 check "finds ours as $myri" loads_ours on-myri $myri
 check "two hosts" make_hosts
-[ $failed = 0 ] || finish
+[ "$failed" = 0 ] || finish
 for program in on-openmx on-myri on-plain; do
     check "$program: messages within a host" talk $program $program 1
     check "$program: messages between two hosts" talk $program $program 2

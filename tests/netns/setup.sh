@@ -5,36 +5,26 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/setup.sh" "$@"
-build=${EMX_BUILD:-$PWD/build}/plain
-init=$build/tools/setup/omx_init omxd=$build/tools/omxd/omxd
-passed=0 failed=0 skipped=0
-conf=$NETLAB_TMP/ethermx.conf
+. tests/support/traffic.sh
+init=$plain/tools/setup/omx_init conf=$NETLAB_TMP/ethermx.conf
 
-# expect NAME STATUS PATTERN COMMAND...: on host 1, within 20 s; it prints that and nothing against it.
-expect() {
-    local name=$1 want=$2 pattern=$3 status
+# checks NAME STATUS PATTERN COMMAND...: on host 1
+checks() {
+    local name=$1 status=$2 pattern=$3
     shift 3
-    netlab_in 1 timeout 20 "$@" >"$NETLAB_TMP/out" 2>&1
-    status=$?
-    if [ $status = "$want" ] && grep -qE -- "$pattern" "$NETLAB_TMP/out"; then
-        passed=$((passed + 1))
-        return
-    fi
-    failed=$((failed + 1))
-    echo "FAILED: $name: status $status, wanted $want and /$pattern/"
-    sed 's/^/    /' "$NETLAB_TMP/out"
+    check "$name" ends "$status" "$pattern" netlab_in 1 timeout $hung "$@"
 }
 
 # wrong LINES PATTERN: with these lines (\n between them) check fails so; the file's path begins the message.
 wrong() {
     printf '%b' "$1" >"$conf"
-    expect "$1" 255 "^omx_init: $conf$2" "$init" -c "$conf" check
+    checks "$1" 255 "^omx_init: $conf$2" "$init" -c "$conf" check
 }
 
 # right LINES PATTERN
 right() {
     printf '%b' "$1" >"$conf"
-    expect "$1" 0 "$2" "$init" -c "$conf" check
+    checks "$1" 0 "$2" "$init" -c "$conf" check
 }
 
 wrong_lines() {
@@ -57,22 +47,22 @@ wrong_lines() {
     wrong 'boards = lo:N\n' ', line 1: lo: not an Ethernet interface: choose another one'
     wrong 'boards = eth0:W\n' ', line 1: interface eth0 has MTU 1500, but dialect W needs 4130: configure dialect N'
     wrong 'boards = eth0:N=9000\n' ', line 1: interface eth0 has MTU 1500, too small for dialect N=9000: configure eth0:N=1500'
-    expect "no file" 255 "omx_init: /no/conf: No such file or directory: make it from the example ethermx.conf" "$init" -c /no/conf check
-    expect "a folder" 255 "omx_init: $NETLAB_TMP: Is a directory" "$init" -c "$NETLAB_TMP" check
+    checks "no file" 255 "omx_init: /no/conf: No such file or directory: make it from the example ethermx.conf" "$init" -c /no/conf check
+    checks "a folder" 255 "omx_init: $NETLAB_TMP: Is a directory" "$init" -c "$NETLAB_TMP" check
 }
 
 wrong_peers() {
     local peers=$NETLAB_TMP/peers line
     printf '02:00:00:00:00:01 node1:0\nzebra\n' >"$peers"
     printf 'boards = eth0:N\npeers = %s\n' "$peers" >"$conf"
-    expect "peers, line 2" 255 "peers file $peers, line 2: write a line as MAC NAME" "$init" -c "$conf" check
+    checks "peers, line 2" 255 "peers file $peers, line 2: write a line as MAC NAME" "$init" -c "$conf" check
     for line in '01:00:00:00:00:01 group:0' '02:00:00:00:00:01' '02:00:00:00:00:01 a b' '02:00:00:00:00 a'; do
         echo "$line" >"$peers"
-        expect "peers: $line" 255 "line 1: write a line as MAC NAME" "$init" -c "$conf" check
+        checks "peers: $line" 255 "line 1: write a line as MAC NAME" "$init" -c "$conf" check
     done
     rm "$peers"
-    expect "no peers file" 255 "peers file $peers: No such file" "$init" -c "$conf" check
-    expect "nor for omxd" 1 "peers file $peers: No such file" "$omxd" -f -c "$conf"
+    checks "no peers file" 255 "peers file $peers: No such file" "$init" -c "$conf" check
+    checks "nor for omxd" 1 "peers file $peers: No such file" "$EMX_OMXD" -f -c "$conf"
 }
 
 right_lines() {
@@ -84,50 +74,48 @@ right_lines() {
     printf '# all\n02:00:00:00:00:01 node1:0\n02:00:00:00:00:02 node2:0 # the other\n' >"$peers"
     right "boards = eth0:N=1500\npeers = $peers\n" "^2 peers in $peers; others are refused$"
     sed 's/^#boards = .*/boards = eth0:N=1500/' tools/setup/ethermx.conf >"$conf"
-    expect "the shipped example" 0 '^board eth0:N=1500$' "$init" -c "$conf" check
+    checks "the shipped example" 0 '^board eth0:N=1500$' "$init" -c "$conf" check
 }
 
 # Interfaces may come later than the service.
 late_interface() {
     printf 'boards = late0:N=1500\n' >"$conf"
-    netlab_bg 1 "$NETLAB_TMP/late" timeout 20 "$init" -c "$conf" -w 15 check
+    netlab_bg 1 "$NETLAB_TMP/late" "$init" -c "$conf" -w $hung check
     local waiting=$NETLAB_PID
     ip -n "${NETLAB_NS[1]}" link add late0 mtu 1000 type veth peer name late1
     ip -n "${NETLAB_NS[1]}" link set late0 mtu 1500
-    wait "$waiting"
-    expect "waits for an interface and its MTU" 0 '^board late0:N=1500$' sh -c "cat '$NETLAB_TMP/late'; exit $?"
+    check "waits for an interface and its MTU" tells "$NETLAB_TMP/late" '^board late0:N=1500$' "$waiting"
+    check "and ends well" wait "$waiting"
     printf 'boards = late7:N=1500\n' >"$conf"
-    expect "but not for ever" 255 'line 1: late7: no such interface here' "$init" -c "$conf" -w 1 check
+    checks "but not for ever" 255 'line 1: late7: no such interface here' "$init" -c "$conf" -w 1 check
 }
 
 system_files() {
     local unit=$NETLAB_TMP/ethermx.service
-    sed "s|=.*/omx_init |=$init |" "$build/tools/setup/ethermx.service" >"$unit"
+    sed "s|=.*/omx_init |=$init |" "$plain/tools/setup/ethermx.service" >"$unit"
     if command -v systemd-analyze >/dev/null; then
-        expect "the unit" 0 '^ExecStart=.*omx_init --wait 30 start' sh -c "grep ExecStart '$unit' && systemd-analyze verify --man=no '$unit'"
+        checks "the unit" 0 '^ExecStart=.*omx_init --wait 30 start' sh -c "grep ExecStart '$unit' && systemd-analyze verify --man=no '$unit'"
     else
-        echo "skipped: no systemd-analyze: apt-get install systemd"
-        skipped=$((skipped + 1))
+        skip "no systemd-analyze: apt-get install systemd"
     fi
-    expect "the rule for udev" 0 '^SUBSYSTEM=="misc", KERNEL=="ethermx", MODE="0666"$' cat tools/setup/60-ethermx.rules
+    checks "the rule for udev" 0 '^SUBSYSTEM=="misc", KERNEL=="ethermx", MODE="0666"$' cat tools/setup/60-ethermx.rules
     # A line for modprobe is a command with words, as "options".
-    expect "the file for modprobe" 0 '^options ethermx endpoints=32 peers=1024$' sed 's/^#\(options\)/\1/' tools/setup/ethermx-modprobe.conf
+    checks "the file for modprobe" 0 '^options ethermx endpoints=32 peers=1024$' sed 's/^#\(options\)/\1/' tools/setup/ethermx-modprobe.conf
 }
 
 commands() {
-    expect "--zebra" 255 "unrecognized option '--zebra'" "$init" --zebra
-    expect "-h" 255 '^usage: omx_init ' "$init" -h
-    expect "no command" 255 'give one of start, stop, restart, status, check' "$init"
-    expect "two commands" 255 'give one of start, stop' "$init" start stop
-    expect "another command" 255 '"go": give start, stop, restart, status or check' "$init" go
-    expect "-w" 255 '"soon" is not a number from 0 to 3600' "$init" -w soon check
+    checks "--zebra" 255 "unrecognized option '--zebra'" "$init" --zebra
+    checks "-h" 255 '^usage: omx_init ' "$init" -h
+    checks "no command" 255 'give one of start, stop, restart, status, check' "$init"
+    checks "two commands" 255 'give one of start, stop' "$init" start stop
+    checks "another command" 255 '"go": give start, stop, restart, status or check' "$init" go
+    checks "-w" 255 '"soon" is not a number from 0 to 3600' "$init" -w soon check
     if [ -e /sys/module/ethermx ]; then
-        echo "skipped: the module is loaded here"
-        skipped=$((skipped + 2))
+        skip "the module is loaded here" 2
         return
     fi
-    expect "status without the module" 3 '^not running: the kernel module is not loaded' "$init" status
-    expect "stop without the module" 0 '^not running: the kernel module is not loaded' "$init" stop
+    checks "status without the module" 3 '^not running: the kernel module is not loaded' "$init" status
+    checks "stop without the module" 0 '^not running: the kernel module is not loaded' "$init" stop
 }
 
 # shellcheck disable=SC2034 # read by netlab_make
@@ -139,5 +127,4 @@ wrong_peers
 right_lines
 late_interface
 system_files
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+finish

@@ -5,56 +5,16 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/tools.sh" "$@"
-tools=${EMX_BUILD:-$PWD/build}/plain/tools
-export EMX_OMXD=$tools/omxd/omxd EMX_BOARDS=eth0:N=9000
-passed=0 failed=0
-out=$NETLAB_TMP/out
-
-expect() { # expect NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$out" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        sed 's/^/    /' "$out"
-    fi
-}
-
-prints() { # prints PATTERN HOST TOOL ARGUMENT...
-    local pattern=$1 host=$2 tool=$3
-    shift 3
-    netlab_in "$host" "$tools/$tool" "$@" >"$NETLAB_TMP/text" 2>&1
-    local status=$?
-    cat "$NETLAB_TMP/text"
-    [ $status = 0 ] && grep -qE -- "$pattern" "$NETLAB_TMP/text"
-}
-
-refuses() { # refuses PATTERN HOST TOOL ARGUMENT...: exit status 255 and that text
-    local pattern=$1 host=$2 tool=$3
-    shift 3
-    netlab_in "$host" "$tools/$tool" "$@" >"$NETLAB_TMP/text" 2>&1
-    local status=$?
-    cat "$NETLAB_TMP/text"
-    [ $status = 255 ] && grep -qE -- "$pattern" "$NETLAB_TMP/text"
-}
+. tests/support/traffic.sh
+export EMX_BOARDS=eth0:N=9000
 
 perf() { # perf CLIENT-OPTION...: checked messages of some lengths against a fresh server
-    netlab_bg 2 "$NETLAB_TMP/server" timeout 60 "$tools/omx_perf" -y
-    local server=$NETLAB_PID status
-    netlab_in 1 timeout 50 "$tools/omx_perf" -d "$(netlab_mac 2)" -y -V -P 0 -T 20 -M 16 "$@"
-    status=$?
-    netlab_stop "$server"
-    cat "$NETLAB_TMP/server"
-    return $status
+    messages 1 2 -V -T 20 -M 16 "$@"
 }
 
 cleared() { # cleared HOST: every counter is zero, but for a beacon that the agents exchanged since
-    netlab_in "$1" "$tools/omx_counters" >"$NETLAB_TMP/text" 2>&1 || return
-    cat "$NETLAB_TMP/text"
-    [ -s "$NETLAB_TMP/text" ] &&
-        ! grep -vE 'every counter of board #0 is zero|: +[1-9] raw frames (sent|received)$' "$NETLAB_TMP/text"
+    says . tool "$1" omx_counters &&
+        ! grep -vE 'every counter of board #0 is zero|: +[0-9]+ raw frames (sent|received)$' "$said"
 }
 
 with_loss() {
@@ -122,94 +82,90 @@ END
 
 # The client must not wait for ever, nor call it a success.
 server_killed() {
-    netlab_bg 2 "$NETLAB_TMP/server" "$tools/omx_perf" -y
-    local server=$NETLAB_PID status client=$NETLAB_TMP/client
-    netlab_bg 1 "$client" timeout 50 "$tools/omx_perf" -d "$(netlab_mac 2)" -y -S 64 -E 65 -N 100000000 -v
-    until netlab_in 1 "$tools/omx_counters" | grep -q 'small messages sent'; do
-        kill -0 "$NETLAB_PID" || break
-    done
-    kill -9 "$server"
-    wait "$NETLAB_PID"
+    server 2 || return
+    local client=$NETLAB_TMP/client
+    netlab_bg 1 "$client" timeout $hung "$tools/omx_perf" -d "$(netlab_mac 2)" -y -S 64 -E 65 -N 100000000 -v
+    until_ok $hung sends_or_ended "$NETLAB_PID"
+    kill -9 "$SERVER"
+    ends 255 '' wait "$NETLAB_PID"
     status=$?
     cat "$client"
-    [ $status = 255 ]
+    return $status
 }
+sends_or_ended() { tool 1 omx_counters | grep -q 'small messages sent' || lab_ended "$1"; }
 
 # A client that dies between two lengths, while nothing is under way to it: nobody tells the server, which asks, and serves
 # the next client. An answer whose ack has not gone yet fails, so clients die until one had sent all of them.
 client_killed() {
-    local server client wait status deaths=0 said=$NETLAB_TMP/server row=$NETLAB_TMP/row
-    netlab_bg 2 "$said" timeout 200 "$tools/omx_perf" -y -k
-    server=$NETLAB_PID
-    for wait in 0.2 0.5 1 2 4; do
-        rm -f "$row"
+    local wait deaths=0 status row=$NETLAB_TMP/row
+    server 2 -k || return
+    for wait in 0.2 0.5 1 2 4 8 16 32; do
         netlab_bg 1 "$row" "$tools/omx_perf" -d "$(netlab_mac 2)" -y -S 64 -E 66 -M 0 -I 1 -N 1 -P 50000
-        client=$NETLAB_PID
-        until grep -qs 'length  *64: ' "$row"; do
-            kill -0 "$client" || break
-        done
+        tells "$row" 'length  *64: ' "$NETLAB_PID" || return
         sleep "$wait" # tidy-allow(sleep): its acks go out meanwhile, which is judged by what the server says
-        kill -9 "$client"
+        kill -9 "$NETLAB_PID"
         deaths=$((deaths + 1))
-        until [ "$(grep -c 'the peer is gone' "$said")" = $deaths ]; do
-            kill -0 "$server" || break 2
-        done
-        grep -q 'the peer is gone: mx_connect' "$said" && break
+        until_ok $hung dead_or_ended $deaths
+        grep -q 'the peer is gone: mx_connect' "$NETLAB_TMP/server" && break
     done
-    netlab_in 1 timeout 50 "$tools/omx_perf" -d "$(netlab_mac 2)" -y -V -S 64 -E 65 -N 1 &&
-        grep -q 'the peer is gone: mx_connect' "$said"
+    netlab_in 1 timeout $hung "$tools/omx_perf" -d "$(netlab_mac 2)" -y -V -S 64 -E 65 -N 1 &&
+        grep -q 'the peer is gone: mx_connect' "$NETLAB_TMP/server"
     status=$?
-    kill "$server"
-    wait "$server"
-    cat "$row" "$said"
+    netlab_stop "$SERVER"
+    cat "$NETLAB_TMP/server"
     return $status
 }
+dead_or_ended() { [ "$(grep -c 'the peer is gone' "$NETLAB_TMP/server")" = "$1" ] || lab_ended "$SERVER"; }
 
 # shellcheck disable=SC2034 # read by netlab_make
-NETLAB_NAMES="node1 node2" NETLAB_WATCH=${tools%/*}/tests/watch/wirewatch NETLAB_DIALECTS=N=9000
-netlab_make 2 9000 || exit 1
-for host in 1 2; do
-    netlab_bg $host "$NETLAB_TMP/omxd$host" "$EMX_OMXD" --foreground --boards "$EMX_BOARDS"
-done
+NETLAB_NAMES="node1 node2" NETLAB_DIALECTS=N=9000
+netlab_make 2 9000 && agents "$EMX_BOARDS" "$EMX_BOARDS" || exit 1
 ln -s "$tools/omx_info" "$NETLAB_TMP/mx_info"
 ln -s "$tools/omx_counters" "$NETLAB_TMP/mx_counters"
 
-expect "omx_info shows the board" prints 'node1:0 \(board #0 name eth0 addr 02:45:4d:58:00:01\)' 1 omx_info
-expect "omx_info -c shows tunables" prints '^EMX_' 1 omx_info -c
-expect "omx_info -c says what has no effect, and why" prints '^MX_RCACHE .*no effect: no memory' 1 omx_info -c
-expect "omx_info refuses a board that is not there" refuses 'no board #7' 1 omx_info -b 7
-expect "-h is usage, status 255" refuses '^usage: ' 1 omx_info -h
-for key in 'MX Version:' 'MX Build:' 'boards installed\.' '32 endpoints per NIC, [0-9]+ NICs on the network' \
-    '^=====' 'Instance #0:' 'Status:' 'Network:' 'MAC Address:' 'Product code:' 'Part number:' 'Serial number:' \
-    'Mapper:.*configured' 'Mapped hosts'; do
-    expect "mx_info prints $key" eval "netlab_in 1 '$NETLAB_TMP/mx_info' | grep -qE '$key'"
-done
-expect "omx_init_peers names a peer" prints 'node2:0' 1 omx_init_peers -v "$(netlab_mac 2)" node2:0
-expect "the name is in the table" prints '\) 02:45:4d:58:00:02 node2:0' 1 omx_info
-expect "omx_init_peers refuses nonsense" refuses 'address and a name' 1 omx_init_peers zebra node3
-expect "omx_hostname sets the name" netlab_in 1 "$tools/omx_hostname" -n fred:0
-expect "omx_hostname shows it" prints '^fred:0$' 1 omx_hostname
-expect "ping-pong, every message checked" perf
-expect "stream one way, checked" perf -U -E 5000
-expect "streams both ways, checked" perf -x -E 5000
-expect "synchronous sends, checked" perf -Y
-expect "blocking waits, checked" perf -w -N 20
-expect "end-to-end beside transmission, checked" perf -G -E 5000
-expect "json of a ping-pong" results json end-to-end
-expect "json of a stream" results json transmission -U
-expect "json of both kinds" results json end-to-end,transmission -G
-expect "csv of a ping-pong" results csv end-to-end
-expect "csv of both kinds" results csv end-to-end,transmission -G
-expect "work while messages come, checked" overlap
-expect "1 % loss either way, checked" with_loss
-expect "omx_counters counts" prints 'tiny messages sent' 1 omx_counters
-expect "mx_counters has the native shape" eval \
-    "netlab_in 1 '$NETLAB_TMP/mx_counters' | grep -qE '^ +tiny messages sent: [0-9]+ \(0x[0-9a-f]+\)\$'"
-expect "omx_counters -c works" netlab_in 1 "$tools/omx_counters" -c
-expect "and leaves zeros" cleared 1
-expect "nothing open afterwards" prints '0 of 32 endpoints open' 1 omx_endpoint_info
-expect "a server that is not there" refuses 'cannot connect' 1 omx_perf -d "$(netlab_mac 2)" --patience 1
-expect "a killed server is noticed" server_killed
-expect "so is a killed client, and the next one served" client_killed
-echo "$passed passed, $failed failed, 0 skipped"
-[ "$failed" = 0 ]
+check "omx_info shows the board" says 'node1:0 \(board #0 name eth0 addr 02:45:4d:58:00:01\)' tool 1 omx_info
+check "omx_info -c shows tunables, says what has no effect, and why" says '^EMX_
+^MX_RCACHE .*no effect: no memory' tool 1 omx_info -c
+check "omx_info refuses a board that is not there" ends 255 'no board #7' tool 1 omx_info -b 7
+check "-h is usage, status 255" ends 255 '^usage: ' tool 1 omx_info -h
+check "mx_info has the native lines" says 'MX Version:
+MX Build:
+boards installed\.
+32 endpoints per NIC, [0-9]+ NICs on the network
+^=====
+Instance #0:
+Status:
+Network:
+MAC Address:
+Product code:
+Part number:
+Serial number:
+Mapper:.*configured
+Mapped hosts' netlab_in 1 "$NETLAB_TMP/mx_info"
+check "omx_init_peers names a peer" says 'node2:0' tool 1 omx_init_peers -v "$(netlab_mac 2)" node2:0
+check "the name is in the table" says '\) 02:45:4d:58:00:02 node2:0' tool 1 omx_info
+check "omx_init_peers refuses nonsense" ends 255 'address and a name' tool 1 omx_init_peers zebra node3
+check "omx_hostname sets the name" tool 1 omx_hostname -n fred:0
+check "omx_hostname shows it" says '^fred:0$' tool 1 omx_hostname
+check "ping-pong, every message checked" perf
+check "stream one way, checked" perf -U -E 5000
+check "streams both ways, checked" perf -x -E 5000
+check "synchronous sends, checked" perf -Y
+check "blocking waits, checked" perf -w -N 20
+check "end-to-end beside transmission, checked" perf -G -E 5000
+check "json of a ping-pong" results json end-to-end
+check "json of a stream" results json transmission -U
+check "json of both kinds" results json end-to-end,transmission -G
+check "csv of a ping-pong" results csv end-to-end
+check "csv of both kinds" results csv end-to-end,transmission -G
+check "work while messages come, checked" overlap
+check "1 % loss either way, checked" with_loss
+check "omx_counters counts" says 'tiny messages sent' tool 1 omx_counters
+check "mx_counters has the native shape" says '^ +tiny messages sent: [0-9]+ \(0x[0-9a-f]+\)$' netlab_in 1 "$NETLAB_TMP/mx_counters"
+check "omx_counters -c works" tool 1 omx_counters -c
+check "and leaves zeros" cleared 1
+check "nothing open afterwards" says '0 of 32 endpoints open' tool 1 omx_endpoint_info
+check "a server that is not there" ends 255 'cannot connect' tool 1 omx_perf -d "$(netlab_mac 2)" --patience 1
+check "a killed server is noticed" server_killed
+check "so is a killed client, and the next one served" client_killed
+finish

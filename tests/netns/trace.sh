@@ -5,33 +5,16 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/trace.sh" "$@"
-. tests/support/expect.sh
-tools=${EMX_BUILD:-$PWD/build}/plain/tools
-export EMX_OMXD=$tools/omxd/omxd EMX_BOARDS=eth0:N=9000 EMX_RESEND_MS=2 EMX_TRACE_ENTRIES=262144
-skipped=0
+. tests/support/traffic.sh
+export EMX_BOARDS=eth0:N=9000 EMX_RESEND_MS=2 EMX_TRACE_ENTRIES=262144
 traces=$NETLAB_TMP/traces
 mkdir "$traces"
 
-ends() { # ends STATUS PATTERN COMMAND...
-    local want=$1 pattern=$2 status
-    shift 2
-    "$@" >"$NETLAB_TMP/text" 2>&1
-    status=$?
-    cat "$NETLAB_TMP/text"
-    [ $status = "$want" ] && grep -qE -- "$pattern" "$NETLAB_TMP/text"
-}
-
 # exchange NAME CLIENT-OPTION...: checked messages, both ends traced into $traces/NAME.*
 exchange() {
-    local name=$1 server status
+    local name=$1
     shift
-    netlab_bg 2 "$NETLAB_TMP/server" env EMX_TRACE="$traces/$name" timeout 60 "$tools/omx_perf" -y
-    server=$NETLAB_PID
-    netlab_in 1 env EMX_TRACE="$traces/$name" timeout 50 "$tools/omx_perf" -d "$(netlab_mac 2)" -y -V -P 0 "$@"
-    status=$?
-    netlab_stop "$server"
-    cat "$NETLAB_TMP/server"
-    return $status
+    EMX_TRACE="$traces/$name" messages 1 2 -V "$@"
 }
 
 # What a complete trace of two endpoints, with or without loss, must agree on.
@@ -75,7 +58,7 @@ for key, steps in history.items():
         assert any(e.get("fate") == "arrived" for e in copies if e["value"] == fragment), (key, steps)
     for e in filter(told, copies):
         assert e["fate"] in ("arrived", "never arrived"), e
-        assert e["fate"] != "arrived" or 0 <= e["under_way_us"] < 1e6, e
+        assert e["fate"] != "arrived" or e["under_way_us"] >= 0, e
     gone = {e["value"] for e in copies if e["event"] == "sent" and e["fate"] == "never arrived"}
     lost += bool(gone)
     for fragment in gone:
@@ -116,85 +99,77 @@ forms() {
     [ "$json" -gt 10 ] && [ "$csv" = "$json" ] && [ "$text" = "$json" ] &&
         "$tools/omx_trace" -e resent,matched "$traces"/fragments.* | sed '/^$/,$d' >"$NETLAB_TMP/some" &&
         grep -q ' resent ' "$NETLAB_TMP/some" && ! grep -q ' received ' "$NETLAB_TMP/some" &&
-        ends 0 'packets sent, [1-9][0-9]* of them again, [1-9][0-9]* seen to arrive, [1-9][0-9]* never arrived; under way for' \
-            "$tools/omx_trace" -q "$traces"/fragments.* && ! grep -q ' matched  ' "$NETLAB_TMP/text"
+        says 'packets sent, [1-9][0-9]* of them again, [1-9][0-9]* seen to arrive, [1-9][0-9]* never arrived; under way for' \
+            "$tools/omx_trace" -q "$traces"/fragments.* && ! grep -q ' matched  ' "$said"
 }
 
 large() {
-    exchange large -S 1000000 -E 1000001 -N 5 && "$tools/omx_trace" "$traces"/large.* >"$NETLAB_TMP/text" &&
-        grep -E 'pulled +RNDV from .*, 1000000 bytes, .*complete' "$NETLAB_TMP/text" && grep -E 'counted +[0-9]+ x (pull replies|x data frames) received' "$NETLAB_TMP/text"
+    exchange large -S 1000000 -E 1000001 -N 5 && says 'pulled +RNDV from .*, 1000000 bytes, .*complete
+counted +[0-9]+ x (pull replies|x data frames) received' "$tools/omx_trace" "$traces"/large.*
 }
 
 small_ring() {
-    EMX_TRACE_ENTRIES=64 exchange small -S 64 -E 65 -N 300 && ends 0 ': 64 events, [1-9][0-9]* older ones lost$' "$tools/omx_trace" -q "$traces"/small.*
+    EMX_TRACE_ENTRIES=64 exchange small -S 64 -E 65 -N 300 && says ': 64 events, [1-9][0-9]* older ones lost$' "$tools/omx_trace" -q "$traces"/small.*
 }
 
 live() {
-    exchange live -S 64 -E 65 -N 20000 >"$NETLAB_TMP/exchange" 2>&1 &
-    local job=$! end=$((SECONDS + 20)) file
-    until file=$(compgen -G "$traces/live.*.0.0" | head -1) && [ -n "$file" ]; do
-        [ $SECONDS -lt $end ] || return
-        sleep 0.02 # tidy-allow(sleep): polls for a file, at most 20 s
-    done
-    EMX_TRACE='' timeout 40 "$tools/omx_trace" -l -e matched "$file" >"$NETLAB_TMP/text"
-    local status=$?
+    exchange live -S 64 -E 65 -N 5000 >"$NETLAB_TMP/exchange" 2>&1 &
+    local job=$! file
+    until_ok $hung compgen -G "$traces/live.*.0.0" || return
+    file=$(compgen -G "$traces/live.*.0.0" | head -1)
+    EMX_TRACE='' says 'events, 0 older ones lost$' timeout $hung "$tools/omx_trace" -l -e matched "$file" || return
     wait $job || { cat "$NETLAB_TMP/exchange"; return 1; }
-    head -3 "$NETLAB_TMP/text"
-    tail -8 "$NETLAB_TMP/text"
-    [ $status = 0 ] && [ "$(grep -c ' matched ' "$NETLAB_TMP/text")" -gt 1000 ] && grep -q 'events, 0 older ones lost$' "$NETLAB_TMP/text"
+    [ "$(grep -c ' matched ' "$said")" -gt 1000 ]
 }
 
 # What the memory of a killed process held is in its file.
 killed() {
-    netlab_bg 2 "$NETLAB_TMP/server" env EMX_TRACE="$traces/killed" "$tools/omx_perf" -k -y
-    local server=$NETLAB_PID status
-    netlab_in 1 timeout 20 "$tools/omx_perf" -d "$(netlab_mac 2)" -y -S 64 -E 65 -N 50 || return
-    kill -9 "$server"
-    netlab_stop "$server"
-    ends 0 'still open, or its process died' "$tools/omx_trace" "$traces"/killed.* && grep -q ' matched ' "$NETLAB_TMP/text"
+    EMX_TRACE="$traces/killed" server 2 -k && tool 1 omx_perf -d "$(netlab_mac 2)" -y -S 64 -E 65 -N 50 || return
+    kill -9 "$SERVER"
+    netlab_stop "$SERVER"
+    says 'still open, or its process died
+ matched ' "$tools/omx_trace" "$traces"/killed.*
 }
 
 executed() {
-    netlab_bg 2 "$NETLAB_TMP/server" timeout 30 "$tools/omx_perf" -y
-    local server=$NETLAB_PID status
+    server 2 || return
+    local status
     # shellcheck disable=SC2016 # for the shell inside
     netlab_in 1 env TMPDIR="$NETLAB_TMP/empty" EMX_TRACE= bash -c 'mkdir -p "$TMPDIR"; "$1" -q -x "$2 -d $3 -y -S 64 -E 65 -N 50"' - "$tools/omx_trace" "$tools/omx_perf" "$(netlab_mac 2)"
     status=$?
-    netlab_stop "$server"
+    netlab_stop "$SERVER"
     [ $status = 0 ] && [ -z "$(ls -A "$NETLAB_TMP/empty")" ]
 }
 
 # shellcheck disable=SC2034 # read by netlab_make
-NETLAB_WATCH=${tools%/*}/tests/watch/wirewatch NETLAB_DIALECTS=N=9000
+NETLAB_DIALECTS=N=9000
 netlab_make 2 9000 || exit 1
-expect "nothing is lost" exchange clean -S 64 -E 65 -N 300
-expect "and so it is told" judge clean clean
-expect "a large message" large
-expect "a ring that is too small" small_ring
-expect "live" live
-expect "a killed server" killed
-expect "a command" executed
-expect "a command that is not there" ends 127 'opened no endpoint' "$tools/omx_trace" -x /nonexistent/program
+check "nothing is lost" exchange clean -S 64 -E 65 -N 300
+check "and so it is told" judge clean clean
+check "a large message" large
+check "a ring that is too small" small_ring
+check "live" live
+check "a killed server" killed
+check "a command" executed
+check "a command that is not there" ends 127 'opened no endpoint' "$tools/omx_trace" -x /nonexistent/program
 if netlab_loss 1 0 2>"$NETLAB_TMP/why"; then
     netlab_loss_off 1
-    expect "lost frames" lossy
-    expect "lost fragments" several_fragments
-    expect "forms of output" forms
+    check "lost frames" lossy
+    check "lost fragments" several_fragments
+    check "forms of output" forms
 else
-    echo "skipped, no loss can be made: $(cat "$NETLAB_TMP/why")"
-    skipped=3
+    skip "no loss can be made: $(cat "$NETLAB_TMP/why")" 3
 fi
-expect "no files" ends 255 'give trace files, or a command' "$tools/omx_trace"
-expect "both" ends 255 'either trace files or -x' "$tools/omx_trace" -x true file
-expect "a file that is not there" ends 255 '/nonexistent: No such file' "$tools/omx_trace" /nonexistent
-expect "another file" ends 255 'is no trace file of EtherMX' "$tools/omx_trace" tests/netns/trace.sh
+check "no files" ends 255 'give trace files, or a command' "$tools/omx_trace"
+check "both" ends 255 'either trace files or -x' "$tools/omx_trace" -x true file
+check "a file that is not there" ends 255 '/nonexistent: No such file' "$tools/omx_trace" /nonexistent
+check "another file" ends 255 'is no trace file of EtherMX' "$tools/omx_trace" tests/netns/trace.sh
 head -c 8192 "$(compgen -G "$traces/clean.*" | head -1)" >"$NETLAB_TMP/cut"
-expect "a file that is cut short" ends 255 'is cut short' "$tools/omx_trace" "$NETLAB_TMP/cut"
-expect "an event that is none" ends 255 'give names of events' "$tools/omx_trace" -e sent,gone "$NETLAB_TMP/cut"
-expect "a form that is none" ends 255 'give text, csv or json' "$tools/omx_trace" -F xml "$NETLAB_TMP/cut"
-expect "JSON as it comes" ends 255 'give -F text or -F csv' "$tools/omx_trace" -l -F json "$NETLAB_TMP/cut"
-expect "no such folder" ends 255 'EMX_TRACE: cannot make the trace file /nonexistent/a.*No such file or directory; name a place' \
-    netlab_in 1 env EMX_TRACE=/nonexistent/a timeout 20 "$tools/omx_perf"
-expect "nonsense for the ring" ends 255 'EMX_TRACE_ENTRIES' netlab_in 1 env EMX_TRACE_ENTRIES=many timeout 20 "$tools/omx_perf"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+check "a file that is cut short" ends 255 'is cut short' "$tools/omx_trace" "$NETLAB_TMP/cut"
+check "an event that is none" ends 255 'give names of events' "$tools/omx_trace" -e sent,gone "$NETLAB_TMP/cut"
+check "a form that is none" ends 255 'give text, csv or json' "$tools/omx_trace" -F xml "$NETLAB_TMP/cut"
+check "JSON as it comes" ends 255 'give -F text or -F csv' "$tools/omx_trace" -l -F json "$NETLAB_TMP/cut"
+EMX_TRACE=/nonexistent/a check "no such folder" ends 255 \
+    'EMX_TRACE: cannot make the trace file /nonexistent/a.*No such file or directory; name a place' tool 1 omx_perf
+EMX_TRACE_ENTRIES=many check "nonsense for the ring" ends 255 'EMX_TRACE_ENTRIES' tool 1 omx_perf
+finish

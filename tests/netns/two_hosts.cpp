@@ -94,8 +94,9 @@ void TwoHosts::join() const
         run(host, "ip link set eth0 up");
     // The pair carries frames when both ends saw each other.
     for (int host : {0, 1})
-        run(host, "for i in $(seq 100); do ip link show eth0 | grep -q LOWER_UP && exit 0; sleep 0.02; done; "
-                  "exit 1");
+        run(host,
+            "for i in $(seq 3000); do ip link show eth0 | grep -q LOWER_UP && exit 0; sleep 0.02; done; "
+            "exit 1");
 }
 
 TwoHosts::~TwoHosts()
@@ -151,7 +152,7 @@ void TwoHosts::end_agent(int host, int signal) const
     const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     ::kill(pid, signal);
     pollfd ended = {process.get(), POLLIN, 0};
-    ::poll(&ended, 1, 5000);
+    ::poll(&ended, 1, 60000);
 }
 
 void TwoHosts::start_agent(int host, const std::string &options) const

@@ -147,7 +147,8 @@ void SimPort::serve_queue()
         rx_.pop_front();
         board_->serve(f);
     }
-    if (board_ && board_->host().options().polled)
+    // Timers come after frames: who was away finds answers before it misses them.
+    if (board_ && board_->host().options().polled && rx_.empty())
         board_->tick(*this);
 }
 

@@ -2,6 +2,7 @@
 // Simulated processes: life, death, the helper's schedule. See process.hpp.
 #include "process.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <myriexpress.h>
@@ -93,17 +94,23 @@ void Process::thaw()
     ready();
 }
 
+uint64_t Process::helper_delay() const
+{
+    const auto given = environment.find("EMX_HELPER_MS");
+    return given == environment.end() ? helper_tick : std::strtoull(given->second.c_str(), nullptr, 10) * ms;
+}
+
 void Process::schedule_helper(uint64_t delay)
 {
     world().after(delay, [this, alive = alive_] {
         if (!*alive || done())
             return;
         bool worked = false;
-        if (!frozen_ && api_.context) {
+        if (!frozen_ && api_.context && helper_delay() > 0) {
             api::set_process(&api_);
             worked = api_.context->helper_pass();
         }
-        schedule_helper(worked ? helper_busy_tick : helper_tick);
+        schedule_helper(worked ? helper_busy_tick : std::max(helper_delay(), ms));
     });
 }
 

@@ -50,6 +50,8 @@ public:
 private:
     void run();
     void schedule_helper(uint64_t delay);
+    /// Time between two looks of the helper, 0 for none; at first the time of the default.
+    uint64_t helper_delay() const;
 
     Host &host_;
     std::function<void(Process &)> body_;

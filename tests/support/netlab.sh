@@ -40,6 +40,10 @@
 
 PATH=$PATH:/usr/sbin:/sbin # an ordinary user's lacks ethtool and others
 NETLAB_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/support/check.sh
+. "$NETLAB_DIR/check.sh"
+# shellcheck source=tests/support/lab.sh
+. "$NETLAB_DIR/lab.sh"
 NETLAB_PREFIX="emx$$"
 NETLAB_NS=()
 NETLAB_NAME=()
@@ -78,6 +82,7 @@ netlab_begin() {
     fi
     netlab_traps
     NETLAB_TMP=$(mktemp -d "${TMPDIR:-/tmp}/emx-netlab.XXXXXX")
+    check_dir "$NETLAB_TMP"
 }
 
 netlab_mac() {
@@ -88,22 +93,6 @@ netlab_ip() {
     printf '10.77.%d.%d' $(($1 / 250)) $(($1 % 250 + 1))
 }
 
-netlab_new_ns() {
-    ip netns add "$1" || return
-    # Before any interface comes up: IPv6 would send router solicitations into the measurement.
-    ip netns exec "$1" sh -c 'for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >"$f"; done
-        echo reno >/proc/sys/net/ipv4/tcp_congestion_control
-        ip link set lo up' 2>"$NETLAB_TMP/ns.err" || netlab_fail "$1: $(cat "$NETLAB_TMP/ns.err")"
-}
-
-# The bulk of a host: an interface that is there already gets its name, address and MTU.
-netlab_setup_host() {
-    local i=$1 mtu=$2 ns=${NETLAB_NS[$1]}
-    ip -n "$ns" link set "$3" name eth0 address "$(netlab_mac "$i")" mtu "$mtu" || return
-    ip -n "$ns" addr add "$(netlab_ip "$i")/16" dev eth0 || return
-    ip -n "$ns" link set eth0 up
-}
-
 netlab_make() {
     local n=$1 mtu=${2:-9000} i names
     read -r -a names <<<"${NETLAB_NAMES:-}"
@@ -111,115 +100,69 @@ netlab_make() {
     for ((i = 1; i <= n; i++)); do
         NETLAB_NS[i]=${NETLAB_PREFIX}h$i
         NETLAB_NAME[i]=${names[i - 1]:-${NETLAB_NS[i]}}
-        netlab_new_ns "${NETLAB_NS[i]}" || return
+        lab_host "${NETLAB_NS[i]}" || return
     done
-    netlab_watch || return
-    if [ "$n" = 2 ]; then
-        netlab_make_pair "$mtu"
-    else
-        netlab_make_switch "$n" "$mtu"
-    fi || return
-    netlab_neighbours "$n" && netlab_carrier
+    netlab_watch && netlab_join "$mtu" || return
+    for ((i = 1; i <= n; i++)); do
+        netlab_neighbours "$i" || return
+    done
+    netlab_carrier
 }
 
-# Judges what the hosts send from now on. The watcher is no job of the script, none of whose "wait" shall wait for it. It
-# gets what processor time the hosts leave: its ring is patient, and a host that cannot run in time repeats what is not lost.
+# The links; with two hosts again after one was deleted.
+netlab_join() {
+    local mtu=$1 i
+    if [ ${#NETLAB_NS[@]} = 2 ]; then
+        lab_pair "$mtu" "${NETLAB_NS[1]}" eth0 "$(netlab_mac 1)" "${NETLAB_NS[2]}" eth0 "$(netlab_mac 2)" || return
+    else
+        NETLAB_SWITCH=${NETLAB_PREFIX}sw
+        lab_switch "$NETLAB_SWITCH" "$mtu" || return
+        for i in "${!NETLAB_NS[@]}"; do
+            lab_port "$NETLAB_SWITCH" "p$i" "$mtu" "${NETLAB_NS[i]}" eth0 "$(netlab_mac "$i")" || return
+        done
+    fi
+    for i in "${!NETLAB_NS[@]}"; do
+        ip -n "${NETLAB_NS[i]}" addr add "$(netlab_ip "$i")/16" dev eth0 || return
+    done
+}
+
+# Fixed neighbour entries: ARP would show up as a slow first TCP packet.
+netlab_neighbours() {
+    local j
+    for j in "${!NETLAB_NS[@]}"; do
+        [ "$j" = "$1" ] || echo "neigh replace $(netlab_ip "$j") lladdr $(netlab_mac "$j") dev eth0 nud permanent"
+    done | ip -n "${NETLAB_NS[$1]}" -batch -
+}
+
+netlab_carrier() {
+    local i
+    for i in "${!NETLAB_NS[@]}"; do
+        lab_carrier "${NETLAB_NS[i]}" eth0 || return
+    done
+}
+
+# Judges what the hosts send from now on.
 netlab_watch() {
-    local ns word report=$NETLAB_TMP/watch${#NETLAB_WATCHERS[@]} arguments=(--while $$)
+    local ns word report=$NETLAB_TMP/watch${#NETLAB_WATCHERS[@]} arguments=()
     [ -n "$NETLAB_WATCH" ] || return 0
-    [ -x "$NETLAB_WATCH" ] || netlab_fail "no program $NETLAB_WATCH: build it" || return
     for word in ${NETLAB_DIALECTS:-}; do
         arguments+=(--dialect "$word")
-    done
-    for word in ${NETLAB_WATCH_OPTIONS:-}; do
-        arguments+=("$word")
     done
     for ns in "${NETLAB_NS[@]}"; do
         arguments+=("/run/netns/$ns")
     done
-    (chrt -i 0 "$NETLAB_WATCH" "${arguments[@]}" >"$report" 2>&1 </dev/null & echo $! >"$report.pid")
-    NETLAB_WATCHERS+=("$report")
-    netlab_watcher_says "$report" 'watching|wirewatch:'
-    grep -q '^watching' "$report" || netlab_fail "nobody watches the frames: $(cat "$report")"
-}
-
-netlab_watcher_says() { # REPORT PATTERN
-    local try
-    for ((try = 0; try < 3000; try++)); do
-        grep -qsE "^($2)" "$1" && return
-        sleep 0.01 # tidy-allow(sleep): polls what another process writes, at most 30 s
-    done
-    return 1
+    # shellcheck disable=SC2086 # words
+    lab_watch "$NETLAB_WATCH" "$report" ${NETLAB_WATCH_OPTIONS:-} "${arguments[@]}" && NETLAB_WATCHERS+=("$report")
 }
 
 # Ends that, once all that was sent is judged; what comes then is not.
 netlab_unwatch() {
     local report
     for report in "${NETLAB_WATCHERS[@]}"; do
-        kill "$(cat "$report.pid")" 2>/dev/null
-        netlab_watcher_says "$report" wirewatch: || kill -9 "$(cat "$report.pid")"
-        if grep -q '^wirewatch: .*, 0 violations$' "$report"; then
-            sed '/^watching$/d' "$report"
-        else
-            NETLAB_FORBIDDEN=1
-            echo "FAILED: what the hosts have sent"
-            cat "$report"
-        fi
-        netlab_gone "$(cat "$report.pid")"
+        lab_unwatch "$report" >"$report.verdict" || { NETLAB_FORBIDDEN=1 && echo "FAILED: what the hosts have sent"; }
+        cat "$report.verdict"
     done
     NETLAB_WATCHERS=()
-}
-
-# Processes that were told to end take a moment to close their sockets; nobody shall find them after us.
-netlab_gone() { # PID...
-    local try
-    for ((try = 0; try < 200 && $# > 0; try++)); do
-        ps -o stat= -p "$*" | grep -q '^[^ZX]' || break
-        sleep 0.01 # tidy-allow(sleep): polls the end of processes, at most 2 s
-    done
-}
-
-# The links come up a moment after their interfaces.
-netlab_carrier() {
-    local i try
-    for i in "${!NETLAB_NS[@]}"; do
-        for ((try = 0; try < 200; try++)); do
-            [ "$(ip netns exec "${NETLAB_NS[i]}" cat /sys/class/net/eth0/operstate)" = up ] && continue 2
-            sleep 0.01 # tidy-allow(sleep): polls the state of the link, at most 2 s
-        done
-        netlab_fail "no carrier on host $i after 2 s" || return
-    done
-}
-
-netlab_make_pair() {
-    ip link add "${NETLAB_PREFIX}a" netns "${NETLAB_NS[1]}" mtu "$1" type veth \
-        peer name "${NETLAB_PREFIX}b" netns "${NETLAB_NS[2]}" mtu "$1" || return
-    netlab_setup_host 1 "$1" "${NETLAB_PREFIX}a" && netlab_setup_host 2 "$1" "${NETLAB_PREFIX}b"
-}
-
-netlab_make_switch() {
-    local n=$1 mtu=$2 i
-    NETLAB_SWITCH=${NETLAB_PREFIX}sw
-    netlab_new_ns "$NETLAB_SWITCH" || return
-    ip -n "$NETLAB_SWITCH" link add br0 mtu "$mtu" type bridge forward_delay 0 mcast_snooping 0 || return
-    for ((i = 1; i <= n; i++)); do
-        ip link add "p$i" netns "$NETLAB_SWITCH" mtu "$mtu" type veth \
-            peer name "${NETLAB_PREFIX}e" netns "${NETLAB_NS[i]}" mtu "$mtu" || return
-        ip -n "$NETLAB_SWITCH" link set "p$i" master br0 up || return
-        netlab_setup_host "$i" "$mtu" "${NETLAB_PREFIX}e" || return
-    done
-    ip -n "$NETLAB_SWITCH" link set br0 mtu "$mtu" up
-}
-
-# Fixed neighbour entries: ARP would show up as a slow first TCP packet.
-netlab_neighbours() {
-    local i j
-    for ((i = 1; i <= $1; i++)); do
-        for ((j = 1; j <= $1; j++)); do
-            [ "$i" = "$j" ] || ip -n "${NETLAB_NS[i]}" neigh replace "$(netlab_ip "$j")" \
-                lladdr "$(netlab_mac "$j")" dev eth0 nud permanent || return
-        done
-    done
 }
 
 # What makes a command run in host I: NETLAB_IN. The shell inside replaces itself, so the process id
@@ -290,14 +233,9 @@ netlab_bg() {
 }
 
 netlab_stop() {
-    local pid=$1 i
-    kill "$pid" 2>/dev/null
-    for ((i = 0; i < 40; i++)); do
-        kill -0 "$pid" 2>/dev/null || break
-        sleep 0.05 # tidy-allow(sleep): polls the end of the process, at most 2 s
-    done
-    kill -9 "$pid" 2>/dev/null
-    wait "$pid" 2>/dev/null
+    kill "$1" 2>/dev/null
+    until_ok 2 lab_ended "$1" >/dev/null || kill -9 "$1" 2>/dev/null
+    wait "$1" 2>/dev/null
     return 0
 }
 
@@ -382,19 +320,12 @@ netlab_end() {
 }
 
 netlab_remove() {
-    local pid pids=() ns
+    local pid
     for pid in $(jobs -rp); do
         kill "$pid"
     done
     # Whatever still lives in our namespaces (a lingering board agent) came from this run.
-    for ns in "${NETLAB_NS[@]}" $NETLAB_SWITCH; do
-        for pid in $(ip netns pids "$ns"); do
-            kill -9 "$pid"
-            pids+=("$pid")
-        done
-        ip netns del "$ns"
-    done
-    netlab_gone "${pids[@]}"
+    lab_remove "${NETLAB_NS[@]}" $NETLAB_SWITCH
     netlab_unwatch
     wait
     NETLAB_NS=() NETLAB_NAME=() NETLAB_SWITCH=''

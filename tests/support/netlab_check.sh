@@ -3,19 +3,6 @@
 # Checks netlab itself: hosts see each other, loss is what was asked for, nothing is left behind.
 . "$(dirname "$0")/netlab.sh"
 netlab_begin "$0" "$@"
-passed=0 failed=0
-
-expect() { # expect NAME COMMAND...
-    local name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-    fi
-}
-
 reach() {
     netlab_in "$1" ping -q -c 1 -W 2 "$(netlab_ip "$2")" >/dev/null
 }
@@ -51,22 +38,24 @@ loses_nothing() {
 }
 
 netlab_make 2 9000 || exit 1
-expect "two hosts reach each other" reach 1 2
-expect "a host has a name of its own" own_name 2
-expect "loss at the rate asked for" loses_a_third
-expect "no loss after rate 0" loses_nothing
-expect "IP passes the loss program" netlab_loss 2 1000
-expect "IP passes the loss program" reach 1 2
-expect "MTU changes" netlab_mtu 1500
-expect "still reachable" reach 2 1
+check "two hosts reach each other" reach 1 2
+check "a host has a name of its own" own_name 2
+check "loss at the rate asked for" loses_a_third
+check "no loss after rate 0" loses_nothing
+check "IP passes the loss program" netlab_loss 2 1000
+check "IP passes the loss program" reach 1 2
+check "MTU changes" netlab_mtu 1500
+check "still reachable" reach 2 1
 names=("${NETLAB_NS[@]}")
 NETLAB_PREFIX=${NETLAB_PREFIX}x
 netlab_make 3 1500 || exit 1
-expect "three hosts on a switch" reach 1 3
-expect "three hosts on a switch" reach 3 2
+check "three hosts on a switch" reach 1 3
+check "three hosts on a switch" reach 3 2
 names+=("${NETLAB_NS[@]}" "$NETLAB_SWITCH")
 NETLAB_NS+=("${names[@]}")
 netlab_end
+check_dir "$(mktemp -d)"
+trap 'rm -rf "$CHECK_DIR"' EXIT
 gone() {
     local ns
     for ns in "${names[@]}"; do
@@ -74,6 +63,5 @@ gone() {
     done
     return 0
 }
-expect "nothing is left" gone
-echo "$passed passed, $failed failed, 0 skipped"
-[ "$failed" = 0 ]
+check "nothing is left" gone
+finish

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash
+# For suites over netlab.sh, sourced behind netlab_begin in the top folder: the build, agents of boards, and messages.
+#
+#   tool HOST NAME ARGUMENT...      one of our tools there
+#   agent HOST BOARDS OPTION...     omxd instead of that before; its process id is AGENTS[HOST]
+#   agents BOARDS...                host I serves the I-th, which may have options of omxd behind it; none for "-"
+#   stop_agents [HOST...]           those and those that programs have started, of all hosts or of these
+#   messages FROM TO OPTION...      a server of omx_perf there, and a client here with these options, whose status counts
+#   server HOST OPTION...           the former alone, once its endpoint is open; its process id is SERVER
+#   tells FILE PATTERN PID          waits until that process has written so; false if it ends without
+#   shown HOST                      its table of peers, lines "ADDRESS NAME"
+# shellcheck disable=SC2034 # read by netlab.sh and the suites
+plain=${EMX_BUILD:-$PWD/build}/plain
+tools=$plain/tools NETLAB_WATCH=$plain/tests/watch/wirewatch AGENTS=() SERVER=''
+export EMX_OMXD=$tools/omxd/omxd
+hung=200 # seconds that nothing takes which works
+
+tool() {
+    local host=$1 name=$2
+    shift 2
+    netlab_in "$host" "$tools/$name" "$@"
+}
+
+heard_or_ended() { grep -qsE -- "$2" "$1" || lab_ended "$3"; }
+tells() {
+    until_ok $hung heard_or_ended "$@" && grep -qE -- "$2" "$1" && return
+    cat "$1"
+    return 1
+}
+
+stop_agents() {
+    local host pid
+    [ $# -gt 0 ] || set -- "${!NETLAB_NS[@]}"
+    for host in "$@"; do
+        for pid in $(ip netns pids "${NETLAB_NS[host]}"); do
+            [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != omxd ] || { kill "$pid" && lab_gone "$pid"; }
+        done
+    done
+}
+
+agent() {
+    local host=$1 boards=$2 log=$NETLAB_TMP/omxd$1
+    shift 2
+    stop_agents "$host"
+    netlab_bg "$host" "$log" env -u EMX_BOARDS "$EMX_OMXD" --foreground --config /nonexistent --boards "$boards" \
+        ${GROUP:+--group "$GROUP"} "$@"
+    AGENTS[host]=$NETLAB_PID
+    tells "$log" ' serving ' "$NETLAB_PID"
+}
+
+agents() {
+    local i boards
+    for ((i = 1; i <= $#; i++)); do
+        read -r -a boards <<<"${!i}"
+        if [ "${!i}" = - ]; then stop_agents $i; else agent $i "${boards[@]}" || return; fi
+    done
+}
+
+server() {
+    local host=$1
+    shift
+    netlab_bg "$host" "$NETLAB_TMP/server" "$tools/omx_perf" -y "$@"
+    SERVER=$NETLAB_PID
+    until_ok $hung open_or_ended "$host" && ! lab_ended "$SERVER"
+}
+open_or_ended() { tool "$1" omx_endpoint_info | grep -q "pid $SERVER " || lab_ended "$SERVER"; }
+
+messages() {
+    local from=$1 to=$2 status=0 server
+    shift 2
+    netlab_bg "$to" "$NETLAB_TMP/server" "$tools/omx_perf" -y
+    server=$NETLAB_PID
+    netlab_in "$from" timeout $hung "$tools/omx_perf" -d "$(netlab_mac "$to")" --patience 100 -y -P 0 "$@" || status=$?
+    netlab_stop "$server"
+    cat "$NETLAB_TMP/server"
+    return $status
+}
+
+shown() { tool "$1" omx_info | sed -n 's/^ *[0-9]*) //p'; }
