@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash
-# One measured program at a time between two hosts of netlab; used by tests/bench/run and the
+# One measured program at a time between two hosts of netlab, or within one; for the scripts of tests/bench and the
 # quickstart. Source it after netlab.sh, with BENCH_BUILD set to a build folder.
 #
 #   bench_check SPEC           is that a configuration?
 #   bench_config SPEC          "9000:N=9000" (interface MTU : dialect); makes the two hosts
 #   bench_one WHAT CSV         measures; WHAT is a row of bench_whats
-#   BENCH_TIME (ms per length) BENCH_FROM BENCH_TO (lengths)
+#   BENCH_TIME (ms per length) BENCH_FROM BENCH_TO (lengths) BENCH_FACTOR (from one length to the next)
 
 # What has to be built; the whole tree takes several times as long.
 # shellcheck disable=SC2034 # tests/bench/run and the quickstart build these
@@ -15,6 +15,7 @@ BENCH_TARGETS=(tools/omx_perf tools/omx_info tools/omx_init_peers tools/omxd/omx
 BENCH_TIME=${BENCH_TIME:-50}
 BENCH_FROM=${BENCH_FROM:-0}
 BENCH_TO=${BENCH_TO:-4194305}
+BENCH_FACTOR=${BENCH_FACTOR:-2}
 # The two processes spin; where the scheduler puts them must not differ from round to round.
 BENCH_CPUS=(0 $(($(nproc) > 1)))
 
@@ -49,7 +50,7 @@ bench_config_end() {
     NETLAB_NS=()
 }
 
-# bench_pair CSV SERVER... -- CLIENT...: server on host 2, client on host 1.
+# bench_pair CSV SERVER... -- CLIENT...: server on host 2 or $BENCH_SERVER, client on host 1.
 bench_pair() {
     local csv=$1 server=() status
     shift
@@ -58,7 +59,7 @@ bench_pair() {
         shift
     done
     shift
-    netlab_bg 2 "$csv.server" taskset -c "${BENCH_CPUS[1]}" "${server[@]}"
+    netlab_bg "${BENCH_SERVER:-2}" "$csv.server" taskset -c "${BENCH_CPUS[1]}" "${server[@]}"
     # stderr stays the terminal's when there is one: omx_perf shows its progress there
     if [ -t 2 ]; then
         netlab_run 1 taskset -c "${BENCH_CPUS[0]}" "$@" >"$csv"
@@ -77,6 +78,7 @@ bench_pair() {
 bench_one() {
     local csv=$2 lengths=(-S "$BENCH_FROM" -E "$BENCH_TO" -T "$BENCH_TIME" -F csv) bin=$BENCH_BUILD/tests/bench
     local perf=$BENCH_BUILD/tools/omx_perf
+    [ "$BENCH_FACTOR" = 2 ] || lengths+=(-M "$BENCH_FACTOR")
     case $1 in
     floor-ring) bench_pair "$csv" "$bin/floor_pingpong" -m "$BENCH_SIZE" -- \
         "$bin/floor_pingpong" -m "$BENCH_SIZE" -d "$(netlab_mac 2)" "${lengths[@]}" ;;
@@ -86,6 +88,8 @@ bench_one() {
     tcp-offloads) netlab_offloads on && bench_tcp "$csv" ;;
     emx) bench_pair "$csv" "$perf" -- "$perf" -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
     emx-stream) bench_pair "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
+    emx-within) BENCH_SERVER=1 bench_pair "$csv" "$perf" -- "$perf" -d "$(netlab_mac 1)" -P 0 "${lengths[@]}" ;;
+    emx-within-stream) BENCH_SERVER=1 bench_pair "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 1)" -P 0 "${lengths[@]}" ;;
     emx-dialect) EMX_EXTENSION=0 bench_pair "$csv" "$perf" -- "$perf" -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
     emx-lossy-stream) bench_lossy "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
     emx-dialect-lossy-stream) EMX_EXTENSION=0 bench_lossy "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 \
