@@ -112,6 +112,8 @@ def evaluate_guest(folder):
     for what, found, limit in verdicts(ways):
         holds = "not measured" if found is None else f"{found:.3f}, {'holds' if found <= limit else 'missed'}"
         print(f"{what}: {holds}")
+        if found is not None:
+            records.append(history.Row(what, "", title, f"{found:.3f}", "ratio"))
     return records
 
 

@@ -117,10 +117,21 @@ bench_tcp() {
         "$BENCH_BUILD/tests/bench/tcp_pingpong" -d "$(netlab_ip 2)" "${lengths[@]}"
 }
 
-# Facts about this machine and run, one a line, the date first.
+# bench_command NAME ARGUMENT...: what the notebook says how to repeat it
+bench_command() {
+    local word
+    BENCH_COMMAND=$1
+    for word in "${@:2}"; do
+        [[ $word != *' '* ]] || word="'$word'"
+        BENCH_COMMAND+=" $word"
+    done
+}
+
+# Facts about this machine and run, one a line: date, commit, command if given, and others.
 bench_settings() {
     date -u +'%Y-%m-%d %H:%M UTC'
     echo "commit $(git describe --always --dirty 2>/dev/null || echo unknown)"
+    [ -z "${BENCH_COMMAND:-}" ] || echo "\`$BENCH_COMMAND\`"
     echo "Linux $(uname -r), $(nproc) CPUs, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
     echo "two namespaces, one veth pair; client on CPU ${BENCH_CPUS[0]}, server on CPU ${BENCH_CPUS[1]}, spinning"
     echo "$BENCH_TIME ms per length and round; TCP reno, TCP_NODELAY"
