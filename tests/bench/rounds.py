@@ -82,7 +82,7 @@ def cell(value, digits=2):
 
 def print_table(head, rows):
     # Headings of several words go over several lines, or the table would be wider than a screen.
-    widths = [max(len(w) for r in [head] + rows for w in r[i].split()) for i in range(len(head))]
+    widths = [max(map(len, text.split() + [row[i] for row in rows])) for i, text in enumerate(head)]
     wrapped = [textwrap.wrap(text, width) for text, width in zip(head, widths)]
     depth = max(map(len, wrapped))
     lines = zip(*([""] * (depth - len(w)) + w for w in wrapped))

@@ -25,8 +25,10 @@ def overlap_table(data):
 
 
 def loss_records(head, rows, configuration):
-    return [record for row in rows
-            for record in history.of_table([head[0]] + head[2:], [row[:1] + row[2:]], f"{configuration}; {row[1]}")]
+    """Like history.of_table, with what in the configuration."""
+    found = [record for row in rows
+             for record in history.of_table([head[0]] + head[2:], [row[:1] + row[2:]], f"{configuration}; {row[1]}")]
+    return [record._replace(figure=f"half round trip: {record.figure}") for record in found]
 
 
 def main():
