@@ -75,9 +75,18 @@ bench_pair() {
     return 1
 }
 
+# bench_perf CSV HOST OPTION...: omx_perf with its server on HOST; in bench_one, for its lengths. The server takes another endpoint
+# each time, since an agent that gets no processor holds the last one's for a moment.
+bench_perf() {
+    local csv=$1 host=$2 perf=$BENCH_BUILD/tools/omx_perf
+    shift 2
+    BENCH_ENDPOINT=$((8 + (BENCH_ENDPOINT + 1) % 8))
+    BENCH_SERVER=$host bench_pair "$csv" "$perf" -e $BENCH_ENDPOINT -- \
+        "$perf" -r $BENCH_ENDPOINT -d "$(netlab_mac "$host")" -P 0 "${lengths[@]}" "$@"
+}
+
 bench_one() {
     local csv=$2 lengths=(-S "$BENCH_FROM" -E "$BENCH_TO" -T "$BENCH_TIME" -F csv) bin=$BENCH_BUILD/tests/bench
-    local perf=$BENCH_BUILD/tools/omx_perf
     [ "$BENCH_FACTOR" = 2 ] || lengths+=(-M "$BENCH_FACTOR")
     case $1 in
     floor-ring) bench_pair "$csv" "$bin/floor_pingpong" -m "$BENCH_SIZE" -- \
@@ -86,25 +95,24 @@ bench_one() {
         "$bin/floor_pingpong" -B -m "$BENCH_SIZE" -d "$(netlab_mac 2)" "${lengths[@]}" ;;
     tcp) netlab_offloads off && bench_tcp "$csv" ;;
     tcp-offloads) netlab_offloads on && bench_tcp "$csv" ;;
-    emx) bench_pair "$csv" "$perf" -- "$perf" -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
-    emx-stream) bench_pair "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
-    emx-within) BENCH_SERVER=1 bench_pair "$csv" "$perf" -- "$perf" -d "$(netlab_mac 1)" -P 0 "${lengths[@]}" ;;
-    emx-within-stream) BENCH_SERVER=1 bench_pair "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 1)" -P 0 "${lengths[@]}" ;;
-    emx-dialect) EMX_EXTENSION=0 bench_pair "$csv" "$perf" -- "$perf" -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
-    emx-lossy-stream) bench_lossy "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
-    emx-dialect-lossy-stream) EMX_EXTENSION=0 bench_lossy "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 \
-        "${lengths[@]}" ;;
+    emx) bench_perf "$csv" 2 ;;
+    emx-stream) bench_perf "$csv" 2 -U ;;
+    emx-within) bench_perf "$csv" 1 ;;
+    emx-within-stream) bench_perf "$csv" 1 -U ;;
+    emx-dialect) EMX_EXTENSION=0 bench_perf "$csv" 2 ;;
+    emx-lossy-stream) bench_lossy bench_perf "$csv" 2 -U ;;
+    emx-dialect-lossy-stream) EMX_EXTENSION=0 bench_lossy bench_perf "$csv" 2 -U ;;
     *) echo "nothing is called \"$1\" here" >&2; return 1 ;;
     esac
 }
 
-# bench_pair while one frame in a hundred is lost each way.
+# bench_lossy COMMAND...: while one frame in a hundred is lost each way
 bench_lossy() {
     local status host
     for host in 1 2; do
         netlab_loss "$host" 10 || return
     done
-    bench_pair "$@"
+    "$@"
     status=$?
     for host in 1 2; do
         netlab_loss_off "$host" || return
