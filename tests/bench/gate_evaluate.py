@@ -16,9 +16,9 @@ import history
 import plot
 import rounds
 
-LEAST_ROUNDS = 11  # with fewer, even the largest of the ratios is exceeded by chance too often
-CHANCE = 1 / 2000
-LEAST_NOISE = 1.02
+LEAST_ROUNDS = 11
+CHANCE = 1 / 100  # of one figure in one pass; two must agree
+LEAST_NOISE, MOST_NOISE = 1.02, 1.25
 SERIES = {"between": "between hosts", "within": "within a host", "between-rate": "between hosts, stream",
           "within-rate": "within a host, stream"}
 LENGTHS = {"between": (0, 64, 1024, 8192, 65536, 1048576), "between-rate": (8,)}
@@ -59,7 +59,7 @@ def judge(times):
         return None
     noise = noise_of([(base, copy) for base, copy, _ in times])
     ratio = statistics.median(now / math.sqrt(base * copy) for base, copy, now in times)
-    word = "worse" if ratio > noise else "better" if ratio < 1 / noise else "same"
+    word = "worse" if ratio > noise else "better" if ratio < 1 / noise else "same" if noise <= MOST_NOISE else "unclear"
     return Verdict(statistics.median(t[0] for t in times), statistics.median(t[2] for t in times), ratio, noise, word)
 
 
@@ -67,7 +67,7 @@ def final(first, second):
     """A figure is worse, or better, only when both passes say so; second is None where no such pass was made."""
     if first is None or second is None or second.word == first.word:
         return second or first
-    return second._replace(word="same")
+    return second._replace(word="unclear" if "unclear" in (first.word, second.word) else "same")
 
 
 def read(folder):
@@ -120,11 +120,17 @@ def main():
     rounds.print_table(head, rows)
     rounds.write_table(os.path.join(folder, "gate.csv"), head, rows)
     history.write(folder, "gate", settings, records(found))
-    if None in found.values():
-        return 2
-    worse = [row[0] for row in rows if row[-1] == "worse"]
-    print(f"worse: {'; '.join(worse)}" if worse else "no figure is worse")
-    return 1 if worse else 0
+    return conclude([row[-1] for row in rows], [row[0] for row in rows])
+
+
+def conclude(words, names):
+    """Prints what is worse, and what has no verdict; the exit status."""
+    worse, unclear = ([name for name, word in zip(names, words) if word in kinds]
+                      for kinds in (("worse",), ("unclear", "not measured")))
+    if unclear:
+        print(f"no verdict, the machine is too busy or the rounds are too few: {'; '.join(unclear)}")
+    print(f"worse: {'; '.join(worse)}" if worse else "no figure is worse" if not unclear else "no other figure is worse")
+    return 1 if worse else 2 if unclear else 0
 
 
 if __name__ == "__main__":
