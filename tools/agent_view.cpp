@@ -135,7 +135,7 @@ BoardFacts AgentView::facts(uint32_t board)
     facts.number = board;
     facts.interface = fixed_text(record.interface, sizeof(record.interface));
     facts.driver = fixed_text(record.driver, sizeof(record.driver));
-    facts.name = "?";
+    facts.name.assign(1, '?');
     for (const PeerView &peer : peers(board)) {
         if (peer.mac == record.mac && !peer.name.empty()) {
             facts.name = peer.name;

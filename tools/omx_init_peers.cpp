@@ -78,8 +78,8 @@ int body(int argc, char **argv)
     for (const NamedPeer &peer : peers) {
         add(*view, peer, arguments.front());
         if (verbose)
-            std::printf("%s %s%s\n", cli::mac_text(peer.mac).c_str(), peer.name.c_str(),
-                        peer.speaks ? (" " + describe_spoken(peer.speaks)).c_str() : "");
+            std::printf("%s %s%s%s\n", cli::mac_text(peer.mac).c_str(), peer.name.c_str(),
+                        peer.speaks ? " " : "", peer.speaks ? describe_spoken(peer.speaks).c_str() : "");
     }
     if (done)
         view->complete_peers();

@@ -215,7 +215,8 @@ bool are_those(const std::vector<emx_dev_board> &boards, const std::string &want
     for (const emx_dev_board &board : boards) {
         const std::string interface = driver_text(board.interface, sizeof(board.interface));
         const fw_sizes sizes = sizes_of(board);
-        running += (running.empty() ? "" : ",") + describe_board(interface, sizes);
+        running += running.empty() ? "" : ",";
+        running += describe_board(interface, sizes);
         for (const BoardSpec &spec : specs)
             found += spec_matches(spec, interface, sizes);
     }

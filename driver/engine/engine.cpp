@@ -396,7 +396,8 @@ bool serves(BoardFile &file, const std::string &wanted, DeviceError &error)
     bool same = specs.empty() || specs.size() == file.board_count();
     for (uint32_t i = 0; i < file.board_count(); i++) {
         const BoardRecord &record = file.board(i);
-        running += (i ? "," : "") + describe_board(record.interface, record.sizes);
+        running += i ? "," : "";
+        running += describe_board(record.interface, record.sizes);
         same = same && (specs.empty() || spec_matches(specs[i], record.interface, record.sizes));
     }
     if (!same)

@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Evaluates one run of tests/bench/mpi: medians, ratios, CSV, picture, notebook entry.
+"""Evaluates one run of tests/bench/mpi: medians, ratios, CSV, picture, rows for the notebook.
 
 usage: mpi_evaluate.py FOLDER    FOLDER/PATTERN/ROUND/WHAT.csv and FOLDER/settings
 
 Ratios are times of the others over that of EtherMX in the same round: above 1, EtherMX is ahead.
 """
-import csv
 import os
 import sys
 
 import evaluate
+import history
 import plot
+import rounds
+from rounds import cell, inverse, median, ratio
 
-NAMES = {"mx-itself": "MX itself", "mx": "MPI over EtherMX", "mx-list": "as a list", "mx-packed": "packed", "ob1": "ob1/tcp", "ob1-offloads": "ob1/tcp, offloads on",
-         "ucx": "UCX tcp", "ofi": "libfabric tcp"}
+NAMES = {"mx-itself": "MX itself", "mx": "MPI over EtherMX", "mx-list": "as a list", "mx-packed": "packed", "ob1": "ob1/tcp",
+         "ob1-offloads": "ob1/tcp, offloads on", "ucx": "UCX tcp", "ofi": "libfabric tcp"}
 PATTERNS = ("pingpong", "stream", "both", "vector", "barrier", "bcast", "allreduce", "alltoall", "hpcc", "lammps", "openfoam")
 
 
@@ -25,47 +27,37 @@ def table(data):
     if "mx-itself" in present:
         head.append("MPI adds us")
     rows = []
-    for length in sorted({n for w in present for n in data[w]}):
-        row = [str(length)] + [evaluate.cell(evaluate.median_of(data, w, length)) for w in present]
-        for other in others:
-            inverse = evaluate.ratio(data, "mx", [other], length)
-            row.append(evaluate.cell(1 / inverse if inverse else None))
+    for length in rounds.lengths(data, present):
+        times = {w: median(data, w, length) for w in present}
+        row = [str(length)] + [cell(times[w]) for w in present]
+        row += [cell(inverse(ratio(data, "mx", [other], length))) for other in others]
         if "mx-itself" in present:
-            times = [evaluate.median_of(data, w, length) for w in ("mx", "mx-itself")]
-            row.append(evaluate.cell(times[0] - times[1] if all(times) else None))
+            both = (times.get("mx"), times["mx-itself"])
+            row.append(cell(both[0] - both[1] if all(both) else None))
         rows.append(row)
     return head, rows
 
 
-def picture(path, settings, pingpong, stream):
-    latency = [(NAMES[w], [(n, evaluate.median_of(pingpong, w, n)) for n in sorted(pingpong[w])])
-               for w in NAMES if w in pingpong]
-    speed = [(NAMES[w], [(n, evaluate.median_of(stream, w, n, "MB_s")) for n in sorted(stream[w]) if n > 0])
-             for w in NAMES if w in stream]
-    plot.draw(path, "MPI over EtherMX: ping-pong, and a stream's throughput", settings.replace("\n", "; "), latency, speed)
-
-
 def main():
-    folder, settings, entry = evaluate.begin(__doc__, "MPI over EtherMX and over TCP")
-    found = {}
+    folder, settings = rounds.folder_and_settings(__doc__)
+    found, records = {}, []
     for pattern in PATTERNS:
-        data, rounds = evaluate.read_rounds(os.path.join(folder, pattern))
+        data, count = rounds.read(os.path.join(folder, pattern))
         if not data:
             continue
         found[pattern] = data
         head, rows = table(data)
-        print(f"\n{pattern}; medians over {rounds} rounds\n")
-        evaluate.print_table(head, rows)
-        with open(os.path.join(folder, pattern + ".csv"), "w", newline="", encoding="ascii") as file:
-            csv.writer(file).writerows([head] + rows)
-        entry += [f"### {pattern}", "", f"{rounds} rounds.", ""] + evaluate.markdown(head, rows) + [""]
+        print(f"\n{pattern}; medians over {count} rounds\n")
+        rounds.print_table(head, rows)
+        rounds.write_table(os.path.join(folder, pattern + ".csv"), head, rows)
+        records += history.of_table(head, rows, f"{pattern}, {count} rounds")
     if not found:
         sys.exit(f"{folder}: no measurements; see the logs in it")
     if "pingpong" in found and "stream" in found:
-        picture(os.path.join(folder, "mpi.svg"), settings, found["pingpong"], found["stream"])
-    with open(os.path.join(folder, "entry.md"), "w", encoding="utf-8") as file:
-        file.write("\n".join(entry) + "\nConclusion:\n")
-    print(f"\nCSV, picture (.svg) and the notebook entry (entry.md) are in {os.path.relpath(folder)}")
+        plot.draw(os.path.join(folder, "mpi.svg"), "MPI over EtherMX: ping-pong, and a stream's throughput",
+                  settings.replace("\n", "; "), evaluate.curves(found["pingpong"], NAMES),
+                  evaluate.curves(found["stream"], NAMES, "MB_s"))
+    history.write(folder, "mpi", settings, records)
 
 
 if __name__ == "__main__":

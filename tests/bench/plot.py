@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Draws latency and throughput over message length as one SVG, both axes logarithmic."""
+"""Draws latency and throughput over message length as one SVG, both axes logarithmic; parts of it serve other pictures."""
 import math
 import textwrap
 from html import escape
@@ -22,6 +22,7 @@ def size_name(n):
 
 class Panel:
     """One diagram; x is a message length (0 drawn left of 1), y any positive number."""
+    caption = "message length, bytes"
 
     def __init__(self, left, title, unit, lengths, values):
         self.left, self.title, self.unit = left, title, unit
@@ -49,6 +50,11 @@ class Panel:
                 if self.y_low - 1e-9 <= math.log10(value) <= self.y_high + 1e-9:
                     yield value
 
+    def x_ticks(self):
+        """(position, name)"""
+        shown = [n for n in self.lengths if n == 0 or (n & (n - 1)) == 0]
+        return [(n, size_name(n)) for n in shown[::max(1, math.ceil(len(shown) / 12))]]
+
     def frame(self):
         right, bottom = self.left + PANEL_WIDTH, PANEL_TOP + PANEL_HEIGHT
         out = [f'<text x="{self.left + 4}" y="{PANEL_TOP - 12}" class="panel">{escape(self.title)}</text>']
@@ -56,14 +62,13 @@ class Panel:
             y = self.y(value)
             out.append(f'<line x1="{self.left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" class="grid"/>')
             out.append(f'<text x="{self.left - 8}" y="{y + 4:.1f}" class="tick" text-anchor="end">{value:g}</text>')
-        shown = [n for n in self.lengths if n == 0 or (n & (n - 1)) == 0]
-        for length in shown[::max(1, math.ceil(len(shown) / 12))]:
-            x = self.x(length)
+        for position, name in self.x_ticks():
+            x = self.x(position)
             out.append(f'<line x1="{x:.1f}" y1="{PANEL_TOP}" x2="{x:.1f}" y2="{bottom}" class="grid"/>')
-            out.append(f'<text x="{x:.1f}" y="{bottom + 18}" class="tick" text-anchor="middle">{size_name(length)}</text>')
+            out.append(f'<text x="{x:.1f}" y="{bottom + 18}" class="tick" text-anchor="middle">{name}</text>')
         out.append(f'<rect x="{self.left}" y="{PANEL_TOP}" width="{PANEL_WIDTH}" height="{PANEL_HEIGHT}" class="box"/>')
         out.append(f'<text x="{self.left + PANEL_WIDTH / 2}" y="{bottom + 40}" class="tick" '
-                   'text-anchor="middle">message length, bytes</text>')
+                   f'text-anchor="middle">{self.caption}</text>')
         out.append(f'<text x="{self.left - 8}" y="{PANEL_TOP - 13}" class="tick" text-anchor="end">{self.unit}</text>')
         return out
 
@@ -88,8 +93,8 @@ def labels(panel, curves):
     return out
 
 
-def draw(path, title, subtitle, latency, throughput):
-    """latency and throughput: lists of (name, [(length, value)]), in microseconds and MB/s."""
+def begin(title, subtitle):
+    """The first lines of a picture."""
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">',
            "<style>text{font-family:sans-serif;fill:#222}.head{font-size:19px;font-weight:bold}"
            ".sub{font-size:12px;fill:#555}.panel{font-size:14px;font-weight:bold}.tick{font-size:11px;fill:#444}"
@@ -98,15 +103,29 @@ def draw(path, title, subtitle, latency, throughput):
            f'<text x="24" y="32" class="head">{escape(title)}</text>']
     for i, line in enumerate(textwrap.wrap(subtitle, SUBTITLE_WIDTH)):
         out.append(f'<text x="24" y="{54 + 16 * i}" class="sub">{escape(line)}</text>')
+    return out
+
+
+def panel(diagram, curves):
+    """One diagram and its curves, (name, [(x, y)])."""
+    out = diagram.frame()
+    for number, (_, points) in enumerate(curves):
+        out += diagram.curve(points, number)
+    return out + labels(diagram, curves)
+
+
+def end(path, out):
+    """Writes the picture."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(out + ["</svg>"]) + "\n")
+
+
+def draw(path, title, subtitle, latency, throughput):
+    """latency and throughput: lists of (name, [(length, value)]), in microseconds and MB/s."""
+    out = begin(title, subtitle)
     left = PANEL_LEFT
     for name, unit, curves in (("Latency: half round trip", "µs", latency), ("Throughput", "MB/s", throughput)):
         points = [p for _, curve in curves for p in curve if p[1] > 0]
-        panel = Panel(left, name, unit, sorted({n for n, _ in points}), [v for _, v in points])
-        out += panel.frame()
-        for number, (_, curve) in enumerate(curves):
-            out += panel.curve(curve, number)
-        out += labels(panel, curves)
+        out += panel(Panel(left, name, unit, sorted({n for n, _ in points}), [v for _, v in points]), curves)
         left += PANEL_WIDTH + PANEL_GAP
-    out.append("</svg>")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join(out) + "\n")
+    end(path, out)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash
-# One measured program at a time between two hosts of netlab; used by tests/bench/run and the
+# One measured program at a time between two hosts of netlab, or within one; for the scripts of tests/bench and the
 # quickstart. Source it after netlab.sh, with BENCH_BUILD set to a build folder.
 #
 #   bench_check SPEC           is that a configuration?
 #   bench_config SPEC          "9000:N=9000" (interface MTU : dialect); makes the two hosts
 #   bench_one WHAT CSV         measures; WHAT is a row of bench_whats
-#   BENCH_TIME (ms per length) BENCH_FROM BENCH_TO (lengths)
+#   BENCH_TIME (ms per length) BENCH_FROM BENCH_TO (lengths) BENCH_FACTOR (from one length to the next)
 
 # What has to be built; the whole tree takes several times as long.
 # shellcheck disable=SC2034 # tests/bench/run and the quickstart build these
@@ -15,6 +15,7 @@ BENCH_TARGETS=(tools/omx_perf tools/omx_info tools/omx_init_peers tools/omxd/omx
 BENCH_TIME=${BENCH_TIME:-50}
 BENCH_FROM=${BENCH_FROM:-0}
 BENCH_TO=${BENCH_TO:-4194305}
+BENCH_FACTOR=${BENCH_FACTOR:-2}
 # The two processes spin; where the scheduler puts them must not differ from round to round.
 BENCH_CPUS=(0 $(($(nproc) > 1)))
 
@@ -49,7 +50,7 @@ bench_config_end() {
     NETLAB_NS=()
 }
 
-# bench_pair CSV SERVER... -- CLIENT...: server on host 2, client on host 1.
+# bench_pair CSV SERVER... -- CLIENT...: server on host 2 or $BENCH_SERVER, client on host 1.
 bench_pair() {
     local csv=$1 server=() status
     shift
@@ -58,7 +59,7 @@ bench_pair() {
         shift
     done
     shift
-    netlab_bg 2 "$csv.server" taskset -c "${BENCH_CPUS[1]}" "${server[@]}"
+    netlab_bg "${BENCH_SERVER:-2}" "$csv.server" taskset -c "${BENCH_CPUS[1]}" "${server[@]}"
     # stderr stays the terminal's when there is one: omx_perf shows its progress there
     if [ -t 2 ]; then
         netlab_run 1 taskset -c "${BENCH_CPUS[0]}" "$@" >"$csv"
@@ -74,9 +75,19 @@ bench_pair() {
     return 1
 }
 
+# bench_perf CSV HOST OPTION...: omx_perf with its server on HOST; in bench_one, for its lengths. The server takes another endpoint
+# each time, since an agent that gets no processor holds the last one's for a moment.
+bench_perf() {
+    local csv=$1 host=$2 perf=$BENCH_BUILD/tools/omx_perf
+    shift 2
+    BENCH_ENDPOINT=$((8 + (BENCH_ENDPOINT + 1) % 8))
+    BENCH_SERVER=$host bench_pair "$csv" "$perf" -e $BENCH_ENDPOINT -- \
+        "$perf" -r $BENCH_ENDPOINT -d "$(netlab_mac "$host")" -P 0 "${lengths[@]}" "$@"
+}
+
 bench_one() {
     local csv=$2 lengths=(-S "$BENCH_FROM" -E "$BENCH_TO" -T "$BENCH_TIME" -F csv) bin=$BENCH_BUILD/tests/bench
-    local perf=$BENCH_BUILD/tools/omx_perf
+    [ "$BENCH_FACTOR" = 2 ] || lengths+=(-M "$BENCH_FACTOR")
     case $1 in
     floor-ring) bench_pair "$csv" "$bin/floor_pingpong" -m "$BENCH_SIZE" -- \
         "$bin/floor_pingpong" -m "$BENCH_SIZE" -d "$(netlab_mac 2)" "${lengths[@]}" ;;
@@ -84,23 +95,24 @@ bench_one() {
         "$bin/floor_pingpong" -B -m "$BENCH_SIZE" -d "$(netlab_mac 2)" "${lengths[@]}" ;;
     tcp) netlab_offloads off && bench_tcp "$csv" ;;
     tcp-offloads) netlab_offloads on && bench_tcp "$csv" ;;
-    emx) bench_pair "$csv" "$perf" -- "$perf" -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
-    emx-stream) bench_pair "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
-    emx-dialect) EMX_EXTENSION=0 bench_pair "$csv" "$perf" -- "$perf" -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
-    emx-lossy-stream) bench_lossy "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 "${lengths[@]}" ;;
-    emx-dialect-lossy-stream) EMX_EXTENSION=0 bench_lossy "$csv" "$perf" -- "$perf" -U -d "$(netlab_mac 2)" -P 0 \
-        "${lengths[@]}" ;;
+    emx) bench_perf "$csv" 2 ;;
+    emx-stream) bench_perf "$csv" 2 -U ;;
+    emx-within) bench_perf "$csv" 1 ;;
+    emx-within-stream) bench_perf "$csv" 1 -U ;;
+    emx-dialect) EMX_EXTENSION=0 bench_perf "$csv" 2 ;;
+    emx-lossy-stream) bench_lossy bench_perf "$csv" 2 -U ;;
+    emx-dialect-lossy-stream) EMX_EXTENSION=0 bench_lossy bench_perf "$csv" 2 -U ;;
     *) echo "nothing is called \"$1\" here" >&2; return 1 ;;
     esac
 }
 
-# bench_pair while one frame in a hundred is lost each way.
+# bench_lossy COMMAND...: while one frame in a hundred is lost each way
 bench_lossy() {
     local status host
     for host in 1 2; do
         netlab_loss "$host" 10 || return
     done
-    bench_pair "$@"
+    "$@"
     status=$?
     for host in 1 2; do
         netlab_loss_off "$host" || return
@@ -113,10 +125,21 @@ bench_tcp() {
         "$BENCH_BUILD/tests/bench/tcp_pingpong" -d "$(netlab_ip 2)" "${lengths[@]}"
 }
 
-# Facts about this machine and run, one a line, the date first.
+# bench_command NAME ARGUMENT...: what the notebook says how to repeat it
+bench_command() {
+    local word
+    BENCH_COMMAND=$1
+    for word in "${@:2}"; do
+        [[ $word != *' '* ]] || word="'$word'"
+        BENCH_COMMAND+=" $word"
+    done
+}
+
+# Facts about this machine and run, one a line: date, commit, command if given, and others.
 bench_settings() {
     date -u +'%Y-%m-%d %H:%M UTC'
     echo "commit $(git describe --always --dirty 2>/dev/null || echo unknown)"
+    [ -z "${BENCH_COMMAND:-}" ] || echo "\`$BENCH_COMMAND\`"
     echo "Linux $(uname -r), $(nproc) CPUs, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
     echo "two namespaces, one veth pair; client on CPU ${BENCH_CPUS[0]}, server on CPU ${BENCH_CPUS[1]}, spinning"
     echo "$BENCH_TIME ms per length and round; TCP reno, TCP_NODELAY"

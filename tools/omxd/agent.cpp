@@ -35,7 +35,8 @@ std::string own_host_name()
 
 std::string board_name(uint32_t number)
 {
-    const std::string suffix = ":" + std::to_string(number);
+    std::string suffix = ":";
+    suffix += std::to_string(number);
     return own_host_name().substr(0, EMX_NAME_MAX - 1 - suffix.size()) + suffix;
 }
 
@@ -106,8 +107,10 @@ void Agent::settle()
     // The kernel names to clients the process that listened last: not the one that forked us.
     ::listen(listener_.get(), backlog);
     std::string text = "serving";
-    for (const auto &board : boards_)
-        text += " " + describe_board(board->interface(), board->record().sizes);
+    for (const auto &board : boards_) {
+        text += " ";
+        text += describe_board(board->interface(), board->record().sizes);
+    }
     log_.line(text);
 }
 
