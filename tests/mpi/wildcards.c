@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Matching: any source, any tag, both; the order of each sender; contexts and the whole range of tags. */
+/* Matching: any source, any tag, both; the order of each sender; contexts and the whole range of tags;
+ * matched probes and cancelled receives, which take away what others would match. */
 #include "check.h"
 
 #include <string.h>
@@ -28,7 +29,8 @@ static void collect(int source, int tag, int senders)
         MPI_Recv(&note, sizeof note, MPI_BYTE, source, tag, MPI_COMM_WORLD, &status);
         CHECK_STATUS(&status, note.from, note.tag, (int)sizeof note);
         if (note.from >= 0 && note.from < ranks)
-            CHECK(note.number == seen[note.from]++, "%d of rank %d came out of order", note.number, note.from);
+            CHECK(note.number == seen[note.from]++, "%d of rank %d came out of order", note.number,
+                  note.from);
     }
     free(seen);
 }
@@ -163,7 +165,8 @@ static void case_posting_order(void)
     for (int i = 0; i < 4; i++)
         MPI_Send(&out[i], 1, MPI_INT, next, tags[i], MPI_COMM_WORLD);
     MPI_Waitall(4, receives, MPI_STATUSES_IGNORE);
-    CHECK(in[0] == 12 && in[1] == 10 && in[2] == 11 && in[3] == 13, "got %d %d %d %d", in[0], in[1], in[2], in[3]);
+    CHECK(in[0] == 12 && in[1] == 10 && in[2] == 11 && in[3] == 13, "got %d %d %d %d", in[0], in[1], in[2],
+          in[3]);
 }
 
 /* Lengths that take different ways may not overtake one another; posted first, then unexpected. */
@@ -204,6 +207,125 @@ static void case_order_of_lengths(void)
     mixed_lengths(false);
 }
 
+static uint64_t seed_of(int from, int length) { return (uint64_t)from << 32 | (uint64_t)length; }
+
+/* What a matched probe has taken is out of everybody else's sight, and messages behind it are not held up. */
+static void taken_is_hidden(unsigned char *out, unsigned char *in, int length)
+{
+    MPI_Message first;
+    MPI_Status status;
+    MPI_Request sends[2];
+    unsigned char *second = get(LONGEST);
+    fill(second, (size_t)length, seed_of(rank, length) + 1);
+    fill(out, (size_t)length, seed_of(rank, length));
+    memset(in, 0, LONGEST);
+    MPI_Isend(out, length, MPI_BYTE, next, 7, MPI_COMM_WORLD, &sends[0]);
+    MPI_Isend(second, length, MPI_BYTE, next, 7, MPI_COMM_WORLD, &sends[1]);
+    MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+    CHECK_STATUS(&status, before, 7, length);
+    MPI_Mprobe(MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &first, &status);
+    CHECK_STATUS(&status, before, 7, length);
+    unsigned char *got = get(LONGEST);
+    MPI_Recv(got, LONGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+    CHECK_STATUS(&status, before, 7, length);
+    CHECK(same(got, (size_t)length, seed_of(before, length) + 1), "the second message of %d bytes differs",
+          length);
+    int there = 1;
+    MPI_Iprobe(MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &there, &status);
+    CHECK(!there, "a probe sees what was taken");
+    MPI_Mrecv(in, length, MPI_BYTE, &first, &status);
+    CHECK_STATUS(&status, before, 7, length);
+    CHECK(same(in, (size_t)length, seed_of(before, length)), "%d bytes differ", length);
+    MPI_Waitall(2, sends, MPI_STATUSES_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    free(second);
+    free(got);
+}
+
+static void case_taken_is_hidden(void)
+{
+    unsigned char *out = get(LONGEST), *in = get(LONGEST);
+    for (size_t i = 0; i < length_count; i++)
+        taken_is_hidden(out, in, lengths[i]);
+    free(out);
+    free(in);
+}
+
+/* Many taken at once, received in reverse. */
+static void case_many_taken(void)
+{
+    enum { COUNT = 60, BYTES = 40000 };
+    MPI_Message messages[COUNT];
+    MPI_Request sends[COUNT];
+    MPI_Status status;
+    unsigned char(*from)[BYTES] = get(COUNT * BYTES), *to = get(BYTES);
+    for (int i = 0; i < COUNT; i++) {
+        fill(from[i], (size_t)(i * 600), seed_of(rank, i));
+        MPI_Isend(from[i], i * 600, MPI_BYTE, next, i, MPI_COMM_WORLD, &sends[i]);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        MPI_Mprobe(before, MPI_ANY_TAG, MPI_COMM_WORLD, &messages[i], &status);
+        CHECK_STATUS(&status, before, i, i * 600);
+    }
+    for (int i = COUNT - 1; i >= 0; i--) {
+        MPI_Mrecv(to, BYTES, MPI_BYTE, &messages[i], &status);
+        CHECK_STATUS(&status, before, i, i * 600);
+        CHECK(same(to, (size_t)(i * 600), seed_of(before, i)), "message %d differs", i);
+    }
+    MPI_Waitall(COUNT, sends, MPI_STATUSES_IGNORE);
+    free(from);
+    free(to);
+}
+
+static int cancelled(MPI_Request *request)
+{
+    MPI_Status status;
+    int flag = -1;
+    MPI_Cancel(request);
+    MPI_Wait(request, &status);
+    MPI_Test_cancelled(&status, &flag);
+    return flag;
+}
+
+/* One out of many: the others keep their order. */
+static void case_cancelled_among_many(void)
+{
+    enum { COUNT = 100 };
+    int in[COUNT], out[COUNT], expected = 0;
+    MPI_Request receives[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        in[i] = -1;
+        out[i] = i;
+        MPI_Irecv(&in[i], 1, MPI_INT, before, 1, MPI_COMM_WORLD, &receives[i]);
+    }
+    for (int i = 0; i < COUNT; i += 3)
+        CHECK(cancelled(&receives[i]) == 1, "receive %d not cancelled", i);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT - (COUNT + 2) / 3; i++)
+        MPI_Send(&out[i], 1, MPI_INT, next, 1, MPI_COMM_WORLD);
+    MPI_Waitall(COUNT, receives, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < COUNT; i++)
+        CHECK(in[i] == (i % 3 ? expected++ : -1), "receive %d has %d", i, in[i]);
+}
+
+/* A cancel races with the message: either way exactly one of them has it. */
+static void case_cancel_races(void)
+{
+    for (int i = 0; i < 300; i++) {
+        int in = -1, again = -1, out = rank * 1000 + i;
+        MPI_Request receive, send;
+        MPI_Irecv(&in, 1, MPI_INT, before, 5, MPI_COMM_WORLD, &receive);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Isend(&out, 1, MPI_INT, next, 5, MPI_COMM_WORLD, &send);
+        int was = cancelled(&receive);
+        if (was == 1)
+            MPI_Recv(&again, 1, MPI_INT, before, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK((was == 1 ? again : in) == before * 1000 + i && (was == 0 || in == -1),
+              "cancelled %d: %d and %d", was, in, again);
+        MPI_Wait(&send, MPI_STATUS_IGNORE);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -216,6 +338,10 @@ int main(int argc, char **argv)
         {"collectives_pass_wildcards", case_collectives_pass_wildcards, NULL},
         {"posting_order", case_posting_order, NULL},
         {"order_of_lengths", case_order_of_lengths, NULL},
+        {"taken_is_hidden", case_taken_is_hidden, NULL},
+        {"many_taken", case_many_taken, NULL},
+        {"cancelled_among_many", case_cancelled_among_many, NULL},
+        {"cancel_races", case_cancel_races, NULL},
     };
     return RUN_CASES(argc, argv, MPI_THREAD_SINGLE, cases);
 }
