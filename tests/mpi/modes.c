@@ -173,6 +173,23 @@ static void case_all_pairs(void)
     free(requests);
 }
 
+static void case_sendrecv(void)
+{
+    begin_buffers();
+    for (size_t i = 0; i < length_count; i++) {
+        int length = lengths[i];
+        MPI_Status status;
+        memset(in, 0xee, LONGEST + 16);
+        fill(out, (size_t)length, seed_of(rank, length, 5));
+        MPI_Sendrecv(out, length, MPI_BYTE, next, 5, in, LONGEST, MPI_BYTE, before, 5, MPI_COMM_WORLD, &status);
+        check_received(&status, length, 5);
+        fill(in, (size_t)length, seed_of(rank, length, 6));
+        MPI_Sendrecv_replace(in, length, MPI_BYTE, next, 6, before, 6, MPI_COMM_WORLD, &status);
+        check_received(&status, length, 6);
+    }
+    end_buffers();
+}
+
 typedef int init_fn(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 
 /* The receive is first in the list, which is the order that Startall starts in; ready mode needs it before.
@@ -220,7 +237,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         {"posted", case_posted, NULL},           {"unexpected", case_unexpected, NULL},
         {"synchronous", case_synchronous, NULL}, {"all_pairs", case_all_pairs, NULL},
-        {"persistent", case_persistent, NULL},
+        {"sendrecv", case_sendrecv, NULL},       {"persistent", case_persistent, NULL},
     };
     return RUN_CASES(argc, argv, MPI_THREAD_SINGLE, cases);
 }

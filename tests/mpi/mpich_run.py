@@ -76,7 +76,7 @@ class Suite:
         limit, began = test.limit * self.options.patience, time.monotonic()
         process = subprocess.Popen(command, cwd=self.build / test.folder, env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                                   start_new_session=True)
+                                   process_group=0)
         try:
             output = process.communicate(timeout=limit)[0]
             fault = judge(test, process.returncode, output)
@@ -160,6 +160,31 @@ def wanted(options):
             yield from ((test, place) for place in options.place if not single or place == "host")
 
 
+def side_by_side(suite, pairs, capacity):
+    """Starts are latency most of all, and ranks wait for processors: small jobs share them, others are alone."""
+    free, changed = capacity, threading.Condition()
+
+    def one(pair, share):
+        nonlocal free
+        try:
+            suite.run(*pair)
+        finally:
+            with changed:
+                free += share
+                changed.notify()
+
+    with concurrent.futures.ThreadPoolExecutor(capacity) as pool:
+        futures = []
+        for pair in pairs:
+            share = capacity if pair[0].heavy else min(capacity, max(2, pair[0].ranks))
+            with changed:
+                changed.wait_for(lambda share=share: free >= share)
+                free -= share
+            futures.append(pool.submit(one, pair, share))
+        for future in futures:
+            future.result()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("SOURCE")
@@ -167,7 +192,7 @@ def main():
     parser.add_argument("--selection", help="a file with the names of tests")
     parser.add_argument("--only", action="append", help="a pattern of names")
     parser.add_argument("--place", action="append", choices=sorted(PLACES))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--ranks", type=int, default=4 * os.cpu_count(), help="so many at a time, in several jobs")
     parser.add_argument("--patience", type=int, default=1)
     parser.add_argument("--lines", type=int, default=12)
     parser.add_argument("--verbose", action="store_true")
@@ -179,10 +204,7 @@ def main():
         print(*sorted({f"{test.folder}/{test.program}" for test, _ in pairs}), sep="\n")
         return 0
     suite = Suite(options)
-    for heavy, jobs in ((False, options.jobs), (True, 1)):
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for future in [pool.submit(suite.run, *pair) for pair in pairs if pair[0].heavy == heavy]:
-                future.result()
+    side_by_side(suite, pairs, options.ranks)
     suite.endpoints_closed()
     if options.verbose:
         for seconds, place, name in sorted(suite.times, reverse=True)[:40]:
