@@ -232,12 +232,50 @@ static void case_persistent(void)
     end_buffers();
 }
 
+/* Waitany, Waitsome, Testany, Testsome, Testall and Request_get_status each see every request once. */
+static void case_completion_calls(void)
+{
+    enum { COUNT = 40 };
+    for (int how = 0; how < 5; how++) {
+        int in[COUNT], seen[COUNT] = {0}, left = COUNT, indices[COUNT], done = 0;
+        MPI_Request receives[COUNT], sends[COUNT];
+        for (int i = 0; i < COUNT; i++)
+            MPI_Irecv(&in[i], 1, MPI_INT, before, i, MPI_COMM_WORLD, &receives[i]);
+        for (int i = COUNT - 1; i >= 0; i--)
+            MPI_Isend(&rank, 1, MPI_INT, next, i, MPI_COMM_WORLD, &sends[i]);
+        while (left > 0) {
+            done = 0;
+            if (how == 0) {
+                MPI_Waitany(COUNT, receives, &indices[0], MPI_STATUS_IGNORE);
+                done = 1;
+            } else if (how == 1)
+                MPI_Waitsome(COUNT, receives, &done, indices, MPI_STATUSES_IGNORE);
+            else if (how == 2)
+                MPI_Testany(COUNT, receives, &indices[0], &done, MPI_STATUS_IGNORE);
+            else if (how == 3)
+                MPI_Testsome(COUNT, receives, &done, indices, MPI_STATUSES_IGNORE);
+            else {
+                MPI_Testall(COUNT, receives, &done, MPI_STATUSES_IGNORE);
+                for (int i = 0; i < COUNT && done; i++)
+                    indices[i] = i;
+                done = done ? COUNT : 0;
+            }
+            for (int i = 0; i < done && left > 0; i++, left--)
+                seen[indices[i]]++;
+        }
+        MPI_Waitall(COUNT, sends, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < COUNT; i++)
+            CHECK(seen[i] == 1 && in[i] == before, "way %d: request %d seen %d times, %d", how, i, seen[i], in[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         {"posted", case_posted, NULL},           {"unexpected", case_unexpected, NULL},
         {"synchronous", case_synchronous, NULL}, {"all_pairs", case_all_pairs, NULL},
         {"sendrecv", case_sendrecv, NULL},       {"persistent", case_persistent, NULL},
+        {"completion_calls", case_completion_calls, NULL},
     };
     return RUN_CASES(argc, argv, MPI_THREAD_SINGLE, cases);
 }

@@ -151,6 +151,39 @@ static void case_collectives_pass_wildcards(void)
     CHECK(in == before + 1000, "got %d", in);
 }
 
+static uint64_t seed_of(int from, int length) { return (uint64_t)from << 32 | (uint64_t)length; }
+
+/* Many different collectives at once, completed in another order than started. */
+static void case_collectives_at_once(void)
+{
+    enum { EACH = 12, COUNT = 12000, BYTES = 400 };
+    MPI_Request requests[3 * EACH];
+    unsigned char *bcast[EACH], *out[EACH], *in[EACH];
+    int sums[EACH], ones[EACH];
+    for (int i = 0; i < EACH; i++) {
+        bcast[i] = get(COUNT);
+        out[i] = get((size_t)(BYTES * ranks));
+        in[i] = get((size_t)(BYTES * ranks));
+        ones[i] = i + 1;
+        if (rank == i % ranks)
+            fill(bcast[i], COUNT, (uint64_t)i);
+        for (int to = 0; to < ranks; to++)
+            fill(out[i] + to * BYTES, BYTES, seed_of(rank, to * EACH + i));
+        MPI_Ibcast(bcast[i], COUNT, MPI_BYTE, i % ranks, MPI_COMM_WORLD, &requests[i]);
+        MPI_Ialltoall(out[i], BYTES, MPI_BYTE, in[i], BYTES, MPI_BYTE, MPI_COMM_WORLD, &requests[EACH + i]);
+        MPI_Iallreduce(&ones[i], &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[2 * EACH + i]);
+    }
+    for (int i = 3 * EACH - 1; i >= 0; i--)
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    for (int i = 0; i < EACH; i++) {
+        CHECK(same(bcast[i], COUNT, (uint64_t)i), "ibcast %d", i);
+        for (int from = 0; from < ranks; from++)
+            CHECK(same(in[i] + from * BYTES, BYTES, seed_of(from, rank * EACH + i)), "ialltoall %d from rank %d", i, from);
+        CHECK(sums[i] == ranks * (i + 1), "sum %d is %d", i, sums[i]);
+        free(bcast[i]), free(out[i]), free(in[i]);
+    }
+}
+
 /* The first posted receive that fits takes the message, wildcard or not. */
 static void case_posting_order(void)
 {
@@ -206,8 +239,6 @@ static void case_order_of_lengths(void)
     mixed_lengths(true);
     mixed_lengths(false);
 }
-
-static uint64_t seed_of(int from, int length) { return (uint64_t)from << 32 | (uint64_t)length; }
 
 /* What a matched probe has taken is out of everybody else's sight, and messages behind it are not held up. */
 static void taken_is_hidden(unsigned char *out, unsigned char *in, int length)
@@ -336,6 +367,7 @@ int main(int argc, char **argv)
         {"tag_range", case_tag_range, NULL},
         {"contexts", case_contexts, NULL},
         {"collectives_pass_wildcards", case_collectives_pass_wildcards, NULL},
+        {"collectives_at_once", case_collectives_at_once, NULL},
         {"posting_order", case_posting_order, NULL},
         {"order_of_lengths", case_order_of_lengths, NULL},
         {"taken_is_hidden", case_taken_is_hidden, NULL},
