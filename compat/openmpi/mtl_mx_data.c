@@ -68,6 +68,10 @@ int mtl_mx_pieces_to_send(struct opal_convertor_t *convertor, struct mtl_mx_piec
 	if (rc != OMPI_SUCCESS)
 		return rc;
 	pieces->bounce = packed ? data : NULL;
+	/* pml/cm prepares requests that are started later in full, and all but these have the
+	 * offset of the type in their address already. */
+	if (is_contiguous(convertor) && (convertor->flags & CONVERTOR_SEND))
+		data = (char *)data + convertor->pDesc->true_lb;
 	if (bytes > UINT32_MAX) {
 		free(pieces->bounce);
 		return MPI_ERR_COUNT;

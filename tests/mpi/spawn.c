@@ -86,18 +86,6 @@ static void case_spawn(void)
     }
 }
 
-static void case_spawn_multiple(void)
-{
-    static char word[] = "child", *arguments[] = {word, NULL};
-    char *programs[CHILDREN] = {program, program}, **all_arguments[CHILDREN] = {arguments, arguments};
-    int each[CHILDREN] = {1, 1}, errors[CHILDREN];
-    MPI_Info info = on_host_of(ranks - 1), infos[CHILDREN] = {info, info};
-    MPI_Comm children;
-    MPI_Comm_spawn_multiple(CHILDREN, programs, all_arguments, each, infos, 0, MPI_COMM_WORLD, &children, errors);
-    MPI_Info_free(&info);
-    with_children(children);
-}
-
 /* Halves of the world that meet as strangers do, by the name of a port. */
 static void case_connect_accept(void)
 {
@@ -129,9 +117,9 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         {"spawn", case_spawn, NULL},
-        {"spawn_multiple", case_spawn_multiple, NULL},
         {"connect_accept", case_connect_accept, NULL},
-        {"children_on_two_hosts", NULL, "Debian's Open MPI 4.1.4 cannot start them, with any transport: PML add procs failed"},
+        {"children_on_two_hosts", NULL,
+         "Debian's Open MPI 4.1.4 cannot start them, with any transport: PML add procs failed"},
     };
     program = argv[0];
     if (argc > 1 && strcmp(argv[1], "child") == 0) {

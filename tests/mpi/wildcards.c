@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Matching: any source, any tag, both; the order of each sender; contexts and the whole range of tags. */
+/* Matching: any source, any tag, both; the order of each sender; contexts and the whole range of tags;
+ * matched probes and cancelled receives, which take away what others would match. */
 #include "check.h"
 
 #include <string.h>
@@ -28,7 +29,8 @@ static void collect(int source, int tag, int senders)
         MPI_Recv(&note, sizeof note, MPI_BYTE, source, tag, MPI_COMM_WORLD, &status);
         CHECK_STATUS(&status, note.from, note.tag, (int)sizeof note);
         if (note.from >= 0 && note.from < ranks)
-            CHECK(note.number == seen[note.from]++, "%d of rank %d came out of order", note.number, note.from);
+            CHECK(note.number == seen[note.from]++, "%d of rank %d came out of order", note.number,
+                  note.from);
     }
     free(seen);
 }
@@ -149,6 +151,39 @@ static void case_collectives_pass_wildcards(void)
     CHECK(in == before + 1000, "got %d", in);
 }
 
+static uint64_t seed_of(int from, int length) { return (uint64_t)from << 32 | (uint64_t)length; }
+
+/* Many different collectives at once, completed in another order than started. */
+static void case_collectives_at_once(void)
+{
+    enum { EACH = 12, COUNT = 12000, BYTES = 400 };
+    MPI_Request requests[3 * EACH];
+    unsigned char *bcast[EACH], *out[EACH], *in[EACH];
+    int sums[EACH], ones[EACH];
+    for (int i = 0; i < EACH; i++) {
+        bcast[i] = get(COUNT);
+        out[i] = get((size_t)(BYTES * ranks));
+        in[i] = get((size_t)(BYTES * ranks));
+        ones[i] = i + 1;
+        if (rank == i % ranks)
+            fill(bcast[i], COUNT, (uint64_t)i);
+        for (int to = 0; to < ranks; to++)
+            fill(out[i] + to * BYTES, BYTES, seed_of(rank, to * EACH + i));
+        MPI_Ibcast(bcast[i], COUNT, MPI_BYTE, i % ranks, MPI_COMM_WORLD, &requests[i]);
+        MPI_Ialltoall(out[i], BYTES, MPI_BYTE, in[i], BYTES, MPI_BYTE, MPI_COMM_WORLD, &requests[EACH + i]);
+        MPI_Iallreduce(&ones[i], &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[2 * EACH + i]);
+    }
+    for (int i = 3 * EACH - 1; i >= 0; i--)
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    for (int i = 0; i < EACH; i++) {
+        CHECK(same(bcast[i], COUNT, (uint64_t)i), "ibcast %d", i);
+        for (int from = 0; from < ranks; from++)
+            CHECK(same(in[i] + from * BYTES, BYTES, seed_of(from, rank * EACH + i)), "ialltoall %d from rank %d", i, from);
+        CHECK(sums[i] == ranks * (i + 1), "sum %d is %d", i, sums[i]);
+        free(bcast[i]), free(out[i]), free(in[i]);
+    }
+}
+
 /* The first posted receive that fits takes the message, wildcard or not. */
 static void case_posting_order(void)
 {
@@ -163,7 +198,8 @@ static void case_posting_order(void)
     for (int i = 0; i < 4; i++)
         MPI_Send(&out[i], 1, MPI_INT, next, tags[i], MPI_COMM_WORLD);
     MPI_Waitall(4, receives, MPI_STATUSES_IGNORE);
-    CHECK(in[0] == 12 && in[1] == 10 && in[2] == 11 && in[3] == 13, "got %d %d %d %d", in[0], in[1], in[2], in[3]);
+    CHECK(in[0] == 12 && in[1] == 10 && in[2] == 11 && in[3] == 13, "got %d %d %d %d", in[0], in[1], in[2],
+          in[3]);
 }
 
 /* Lengths that take different ways may not overtake one another; posted first, then unexpected. */
@@ -204,6 +240,123 @@ static void case_order_of_lengths(void)
     mixed_lengths(false);
 }
 
+/* What a matched probe has taken is out of everybody else's sight, and messages behind it are not held up. */
+static void taken_is_hidden(unsigned char *out, unsigned char *in, int length)
+{
+    MPI_Message first;
+    MPI_Status status;
+    MPI_Request sends[2];
+    unsigned char *second = get(LONGEST);
+    fill(second, (size_t)length, seed_of(rank, length) + 1);
+    fill(out, (size_t)length, seed_of(rank, length));
+    memset(in, 0, LONGEST);
+    MPI_Isend(out, length, MPI_BYTE, next, 7, MPI_COMM_WORLD, &sends[0]);
+    MPI_Isend(second, length, MPI_BYTE, next, 7, MPI_COMM_WORLD, &sends[1]);
+    MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+    CHECK_STATUS(&status, before, 7, length);
+    MPI_Mprobe(MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &first, &status);
+    CHECK_STATUS(&status, before, 7, length);
+    unsigned char *got = get(LONGEST);
+    MPI_Recv(got, LONGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+    CHECK_STATUS(&status, before, 7, length);
+    CHECK(same(got, (size_t)length, seed_of(before, length) + 1), "the second message of %d bytes differs",
+          length);
+    int there = 1;
+    MPI_Iprobe(MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &there, &status);
+    CHECK(!there, "a probe sees what was taken");
+    MPI_Mrecv(in, length, MPI_BYTE, &first, &status);
+    CHECK_STATUS(&status, before, 7, length);
+    CHECK(same(in, (size_t)length, seed_of(before, length)), "%d bytes differ", length);
+    MPI_Waitall(2, sends, MPI_STATUSES_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    free(second);
+    free(got);
+}
+
+static void case_taken_is_hidden(void)
+{
+    unsigned char *out = get(LONGEST), *in = get(LONGEST);
+    for (size_t i = 0; i < length_count; i++)
+        taken_is_hidden(out, in, lengths[i]);
+    free(out);
+    free(in);
+}
+
+/* Many taken at once, received in reverse. */
+static void case_many_taken(void)
+{
+    enum { COUNT = 60, BYTES = 40000 };
+    MPI_Message messages[COUNT];
+    MPI_Request sends[COUNT];
+    MPI_Status status;
+    unsigned char(*from)[BYTES] = get(COUNT * BYTES), *to = get(BYTES);
+    for (int i = 0; i < COUNT; i++) {
+        fill(from[i], (size_t)(i * 600), seed_of(rank, i));
+        MPI_Isend(from[i], i * 600, MPI_BYTE, next, i, MPI_COMM_WORLD, &sends[i]);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        MPI_Mprobe(before, MPI_ANY_TAG, MPI_COMM_WORLD, &messages[i], &status);
+        CHECK_STATUS(&status, before, i, i * 600);
+    }
+    for (int i = COUNT - 1; i >= 0; i--) {
+        MPI_Mrecv(to, BYTES, MPI_BYTE, &messages[i], &status);
+        CHECK_STATUS(&status, before, i, i * 600);
+        CHECK(same(to, (size_t)(i * 600), seed_of(before, i)), "message %d differs", i);
+    }
+    MPI_Waitall(COUNT, sends, MPI_STATUSES_IGNORE);
+    free(from);
+    free(to);
+}
+
+static int cancelled(MPI_Request *request)
+{
+    MPI_Status status;
+    int flag = -1;
+    MPI_Cancel(request);
+    MPI_Wait(request, &status);
+    MPI_Test_cancelled(&status, &flag);
+    return flag;
+}
+
+/* One out of many: the others keep their order. */
+static void case_cancelled_among_many(void)
+{
+    enum { COUNT = 100 };
+    int in[COUNT], out[COUNT], expected = 0;
+    MPI_Request receives[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        in[i] = -1;
+        out[i] = i;
+        MPI_Irecv(&in[i], 1, MPI_INT, before, 1, MPI_COMM_WORLD, &receives[i]);
+    }
+    for (int i = 0; i < COUNT; i += 3)
+        CHECK(cancelled(&receives[i]) == 1, "receive %d not cancelled", i);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT - (COUNT + 2) / 3; i++)
+        MPI_Send(&out[i], 1, MPI_INT, next, 1, MPI_COMM_WORLD);
+    MPI_Waitall(COUNT, receives, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < COUNT; i++)
+        CHECK(in[i] == (i % 3 ? expected++ : -1), "receive %d has %d", i, in[i]);
+}
+
+/* A cancel races with the message: either way exactly one of them has it. */
+static void case_cancel_races(void)
+{
+    for (int i = 0; i < 300; i++) {
+        int in = -1, again = -1, out = rank * 1000 + i;
+        MPI_Request receive, send;
+        MPI_Irecv(&in, 1, MPI_INT, before, 5, MPI_COMM_WORLD, &receive);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Isend(&out, 1, MPI_INT, next, 5, MPI_COMM_WORLD, &send);
+        int was = cancelled(&receive);
+        if (was == 1)
+            MPI_Recv(&again, 1, MPI_INT, before, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK((was == 1 ? again : in) == before * 1000 + i && (was == 0 || in == -1),
+              "cancelled %d: %d and %d", was, in, again);
+        MPI_Wait(&send, MPI_STATUS_IGNORE);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -214,8 +367,13 @@ int main(int argc, char **argv)
         {"tag_range", case_tag_range, NULL},
         {"contexts", case_contexts, NULL},
         {"collectives_pass_wildcards", case_collectives_pass_wildcards, NULL},
+        {"collectives_at_once", case_collectives_at_once, NULL},
         {"posting_order", case_posting_order, NULL},
         {"order_of_lengths", case_order_of_lengths, NULL},
+        {"taken_is_hidden", case_taken_is_hidden, NULL},
+        {"many_taken", case_many_taken, NULL},
+        {"cancelled_among_many", case_cancelled_among_many, NULL},
+        {"cancel_races", case_cancel_races, NULL},
     };
     return RUN_CASES(argc, argv, MPI_THREAD_SINGLE, cases);
 }

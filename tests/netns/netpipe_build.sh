@@ -9,33 +9,14 @@ set -u
 [ $# = 2 ] || { sed -n '3,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 mkdir -p "$2" && build=$(cd "$1" && pwd) && dir=$(cd "$2" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
-cache=${EMX_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ethermx}
+. "$here/../support/debian_source.sh"
 tarball=netpipe_3.7.2.orig.tar.gz
 tarball_sha256=13dac884ff52951636f651c421f5ff4a853218a95aa28a4a852402ee385a2ab8
 
-have_tarball() {
-    echo "$tarball_sha256  $cache/$tarball" | sha256sum --check --status 2>/dev/null
-}
-
-# The system's own package sources, with "deb" turned into "deb-src", in a folder of ours.
-fetch() {
-    local apt=$dir/apt
-    mkdir -p "$cache" "$apt/sources" "$apt/lists/partial" "$apt/archives/partial" || return
-    find /etc/apt/sources.list.d -name '*.sources' -exec cp {} "$apt/sources/" \;
-    sed -i 's/^Types:.*/Types: deb-src/' "$apt"/sources/*.sources 2>/dev/null
-    cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
-        sed -n 's/^deb\(-src\)\? /deb-src /p' | sort -u >"$apt/sources/all.list"
-    local options=(-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$apt/sources"
-                   -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt" -o APT::Sandbox::User=root)
-    apt-get "${options[@]}" update || return
-    (cd "$cache" && apt-get "${options[@]}" source --download-only --tar-only netpipe)
-}
-
 get_source() {
-    have_tarball || fetch
-    have_tarball || { echo "no $cache/$tarball; put it there by hand where this host has no archive"; return 1; }
+    debian_source netpipe "$tarball" "$tarball_sha256" "$dir" || return
     mkdir "$dir/source" || return
-    tar -xzf "$cache/$tarball" -C "$dir/source"
+    tar -xzf "$DEBIAN_SOURCES/$tarball" -C "$dir/source"
     source=$(find "$dir/source" -maxdepth 1 -mindepth 1 -type d | head -n 1)
     [ -f "$source/src/mx.c" ]
 }
