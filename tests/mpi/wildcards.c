@@ -357,6 +357,36 @@ static void case_cancel_races(void)
     }
 }
 
+/* A receive that is complete already cannot be cancelled; its data stays. */
+static void case_cancelled_too_late(void)
+{
+    int in = -1, there = 0;
+    MPI_Request receive;
+    MPI_Irecv(&in, 1, MPI_INT, before, 4, MPI_COMM_WORLD, &receive);
+    MPI_Send(&rank, 1, MPI_INT, next, 4, MPI_COMM_WORLD);
+    while (!there)
+        MPI_Request_get_status(receive, &there, MPI_STATUS_IGNORE);
+    CHECK(cancelled(&receive) == 0, "it was complete");
+    CHECK(in == before, "got %d", in);
+}
+
+static void case_cancelled_persistent(void)
+{
+    int in = -1;
+    MPI_Request receive;
+    MPI_Status status;
+    MPI_Recv_init(&in, 1, MPI_INT, before, 6, MPI_COMM_WORLD, &receive);
+    MPI_Start(&receive);
+    CHECK(cancelled(&receive) == 1, "not cancelled");
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Start(&receive);
+    MPI_Send(&rank, 1, MPI_INT, next, 6, MPI_COMM_WORLD);
+    MPI_Wait(&receive, &status);
+    CHECK_STATUS(&status, before, 6, 4);
+    CHECK(in == before, "got %d", in);
+    MPI_Request_free(&receive);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -373,6 +403,8 @@ int main(int argc, char **argv)
         {"taken_is_hidden", case_taken_is_hidden, NULL},
         {"many_taken", case_many_taken, NULL},
         {"cancelled_among_many", case_cancelled_among_many, NULL},
+        {"cancelled_too_late", case_cancelled_too_late, NULL},
+        {"cancelled_persistent", case_cancelled_persistent, NULL},
         {"cancel_races", case_cancel_races, NULL},
     };
     return RUN_CASES(argc, argv, MPI_THREAD_SINGLE, cases);
