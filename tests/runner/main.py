@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Builds what the chosen suites need, runs them side by side where they leave a processor free, and counts.
+
+Started by tests/run, which documents the options. A suite is a command that ends with a line
+"N passed, N failed, N skipped"; one that prints none, runs no test, or does not end has failed.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import builds
+import suites as tables
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
+BUILD = os.environ['EMX_BUILD']
+LOGS = os.path.join(BUILD, 'logs')
+DURATIONS = os.path.join(BUILD, 'durations.json')
+RUN_MESON = os.path.join('tests', 'support', 'run_suite.py')
+SUMMARY = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
+# A limit says only that a suite hangs: budgets are for a quiet machine, others may be much slower.
+HUNG = 20
+HUNG_AT_LEAST = 900
+
+
+def read_durations():
+    """Seconds that suites took last: {"ci": {name: seconds}, "full": ...}."""
+    try:
+        with open(DURATIONS, encoding='utf-8') as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return {}
+
+
+def remember(tier, name, seconds):
+    durations = read_durations()
+    durations.setdefault(tier, {})[name] = round(seconds)
+    with open(DURATIONS + '.new', 'w', encoding='utf-8') as file:
+        json.dump(durations, file, indent=1, sort_keys=True)
+    os.replace(DURATIONS + '.new', DURATIONS)
+
+
+def show_list(suites):
+    """Names, budgets, and beside each budget the seconds of the last run here."""
+    durations = read_durations()
+    print(f'{"suite":14}{"CI":>8}{"last":>7}{"full":>8}{"last":>7}  command')
+    for suite in suites.values():
+        columns = ''
+        for tier, budget in (('ci', suite.ci), ('full', suite.full)):
+            columns += f'{budget or tables.ABSENT:>8}{durations.get(tier, {}).get(suite.name, ""):>7}'
+        print(f'{suite.name:14}{columns}  {" ".join(suite.command)}')
+
+
+class Running:
+    """A suite that has been started, its output in a log."""
+
+    def __init__(self, suite, full):
+        self.suite, self.began = suite, time.monotonic()
+        self.budget = suite.budget(full)
+        self.log = os.path.join(LOGS, suite.name + '.log')
+        command = [sys.executable, RUN_MESON, *suite.command[1:]] if suite.build else suite.command
+        limit = max(HUNG * self.budget, HUNG_AT_LEAST)
+        with open(self.log, 'w', encoding='utf-8') as output:
+            # timeout(1) leads a process group of its own and ends all of it.
+            self.process = subprocess.Popen(['timeout', '-k', '30', str(limit), *command], cwd=TOP,
+                                            stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+
+    def verdict(self):
+        """(passed, failed, skipped, note) once the process has ended."""
+        with open(self.log, encoding='utf-8', errors='replace') as file:
+            found = SUMMARY.findall(file.read())
+        status, note = self.process.returncode, ''
+        passed, failed, skipped = map(int, found[-1]) if found else (0, 1, 0)
+        if not found:
+            note = ' (no summary line)'
+        elif passed + failed == 0:
+            failed, note = 1, ' (it ran no test)'
+        if status in (124, 137):
+            note = ' (it hangs)'
+        return passed, max(failed, int(status != 0)), skipped, note
+
+    def tell(self):
+        """Prints the verdict and, of a failure, the end of the log; returns the three counts."""
+        seconds = time.monotonic() - self.began
+        passed, failed, skipped, note = self.verdict()
+        if not failed and seconds > self.budget:
+            note += f' (budget {self.budget} s)'
+        word = 'FAIL' if failed else 'ok'
+        print(f'{word:5}{self.suite.name:14}{passed:6} passed{failed:4} failed{skipped:4} skipped{seconds:7.0f} s{note}',
+              flush=True)
+        if failed:
+            print(f'     log: {os.path.relpath(self.log, TOP)}')
+            print('\n'.join('     | ' + line for line in what_failed(self.log)), flush=True)
+        return (passed, failed, skipped), seconds
+
+
+def what_failed(log):
+    """What failed comes first: a reader of a part of it reads the beginning. run_suite.py sums it up at its end."""
+    with open(log, encoding='utf-8', errors='replace') as file:
+        lines = file.read().splitlines()
+    first = next((n for n, line in enumerate(lines) if line.startswith('failed: ')), None)
+    return lines[first:first + 60] if first is not None else lines[-40:]
+
+
+def run_all(chosen, full, processors):
+    """Runs suites in their order, each as soon as enough processors are free; returns the sums."""
+    waiting, running, sums = list(chosen), [], [0, 0, 0]
+    try:
+        while waiting or running:
+            free = processors - sum(min(r.suite.width, processors) for r in running)
+            following = next((s for s in waiting if min(s.width, processors) <= free), None)
+            if following:
+                waiting.remove(following)
+                running.append(Running(following, full))
+                continue
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+            for ended in [r for r in running if r.process.poll() is not None]:
+                running.remove(ended)
+                counts, seconds = ended.tell()
+                sums = [a + b for a, b in zip(sums, counts)]
+                remember('full' if full else 'ci', ended.suite.name, seconds)
+    finally:
+        for left in running:
+            left.process.terminate()
+    return sums
+
+
+def build(chosen):
+    """Whether all is built; tells the errors of a build that failed."""
+    began, path = time.monotonic(), os.path.join(LOGS, 'build.log')
+    try:
+        with open(path, 'w', encoding='utf-8') as log:
+            builds.build(BUILD, chosen, os.path.join(TOP, RUN_MESON), log)
+    except builds.BuildError:
+        print(f'FAIL build: log {os.path.relpath(path, TOP)}')
+        with open(path, encoding='utf-8', errors='replace') as log:
+            lines = log.read().splitlines()
+        marked = {k for n, line in enumerate(lines) if re.search('FAILED|error:|ERROR', line) for k in range(n, n + 9)}
+        print('\n'.join('     | ' + lines[k] for k in sorted(marked or range(len(lines))) if k < len(lines))[-8000:])
+        return False
+    print(f'ok   {"build":14}{time.monotonic() - began:45.0f} s', flush=True)
+    return True
+
+
+def choose(options, suites):
+    """The suites that the options ask for."""
+    if options.changed is None:
+        return tables.select(suites, options.full, options.suite)
+    affected = tables.Affected(os.path.join(TOP, 'tests', 'affected.conf'), suites)
+    files = tables.changed_files(TOP, options.changed)
+    names = affected.suites_of(files)
+    print(f'{len(files)} files changed; suites: {" ".join(s for s in suites if s in names) or "none"}', flush=True)
+    return [s for s in suites.values() if s.name in names]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog='tests/run', add_help=False)
+    parser.add_argument('--full', action='store_true')
+    parser.add_argument('--suite', action='append', default=[])
+    parser.add_argument('--list', action='store_true')
+    parser.add_argument('--changed', nargs='?', const='', default=None)
+    options = parser.parse_args()
+    try:
+        suites = tables.read_suites(os.path.join(TOP, 'tests', 'suites.conf'))
+        if options.list:
+            return show_list(suites)
+        chosen = choose(options, suites)
+    except tables.TableError as error:
+        sys.exit(f'tests/run: {error}')
+    if options.full:
+        os.environ['EMX_FULL'] = '1'
+    if os.environ.get('CI') == 'true':
+        os.environ['EMX_NO_SKIP'] = '1'
+    os.makedirs(LOGS, exist_ok=True)
+    passed, failed, skipped = (0, 0, 0) if not chosen else (
+        run_all(chosen, options.full, os.cpu_count()) if build(chosen) else (0, 1, 0))
+    print(f'{passed} passed, {failed} failed, {skipped} skipped')
+    return int(failed > 0)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

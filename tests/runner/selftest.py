@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""The runner judges made-up suites as it says, and its tables have no hole."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
+SCRATCH = tempfile.TemporaryDirectory()
+os.environ['EMX_BUILD'] = SCRATCH.name
+
+import main  # noqa: E402  it reads EMX_BUILD
+import suites as tables  # noqa: E402
+
+os.makedirs(main.LOGS)
+
+
+def suite(name, script, width=1, budget=100):
+    return tables.Suite(name, budget, budget, width, ('sh', '-c', script))
+
+
+def table(text, suites=None):
+    """Reads a table with that text."""
+    path = os.path.join(SCRATCH.name, 'table')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+    return tables.Affected(path, suites) if suites is not None else tables.read_suites(path)
+
+
+class Verdicts(unittest.TestCase):
+    def judged(self, script):
+        running = main.Running(suite('made-up', script), False)
+        running.process.wait()
+        return running.verdict()[:3]
+
+    def test_counts_are_those_of_the_last_summary(self):
+        self.assertEqual(self.judged('echo "9 passed, 9 failed, 9 skipped"; echo "3 passed, 0 failed, 1 skipped"'), (3, 0, 1))
+
+    def test_a_failure_is_one(self):
+        self.assertEqual(self.judged('echo "3 passed, 2 failed, 0 skipped"; exit 1'), (3, 2, 0))
+
+    def test_a_bad_status_is_a_failure(self):
+        self.assertEqual(self.judged('echo "3 passed, 0 failed, 0 skipped"; exit 1'), (3, 1, 0))
+
+    def test_no_summary_is_a_failure(self):
+        self.assertEqual(self.judged('echo done'), (0, 1, 0))
+
+    def test_no_test_is_a_failure(self):
+        self.assertEqual(self.judged('echo "0 passed, 0 failed, 4 skipped"'), (0, 1, 4))
+
+    def test_what_hangs_is_ended_and_fails(self):
+        main.HUNG_AT_LEAST, before = 1, main.HUNG_AT_LEAST
+        try:
+            running = main.Running(suite('hangs', 'echo "1 passed, 0 failed, 0 skipped"; cat /dev/zero >/dev/null', budget=0.05),
+                                   False)
+            running.process.wait()
+            self.assertEqual(running.verdict(), (1, 1, 0, ' (it hangs)'))
+        finally:
+            main.HUNG_AT_LEAST = before
+
+
+class Order(unittest.TestCase):
+    """A suite that needs the machine never runs beside another; two that leave a processor free do."""
+
+    def run_all(self, *chosen):
+        return main.run_all(chosen, False, 2)
+
+    def test_two_run_side_by_side(self):
+        # Each waits for the other: in turn they would hang.
+        fifo = os.path.join(SCRATCH.name, 'fifo')
+        os.mkfifo(fifo)
+        end = 'echo "1 passed, 0 failed, 0 skipped"'
+        self.assertEqual(self.run_all(suite('reads', f'read line <{fifo}; {end}'), suite('writes', f'echo x >{fifo}; {end}')),
+                         [2, 0, 0])
+
+    def test_a_wide_one_is_alone(self):
+        held = os.path.join(SCRATCH.name, 'held')
+        script = f'mkdir {held} && rmdir {held} && echo "1 passed, 0 failed, 0 skipped"'
+        self.assertEqual(self.run_all(*(suite(f'wide{i}', script, width=2) for i in range(9))), [9, 0, 0])
+
+    def test_durations_are_kept(self):
+        self.run_all(suite('kept', 'echo "1 passed, 0 failed, 0 skipped"'))
+        self.assertIn('kept', main.read_durations()['ci'])
+
+
+class Tables(unittest.TestCase):
+    def setUp(self):
+        self.suites = tables.read_suites(os.path.join(TOP, 'tests', 'suites.conf'))
+        self.affected = tables.Affected(os.path.join(TOP, 'tests', 'affected.conf'), self.suites)
+
+    def test_every_file_has_a_row(self):
+        files = tables.git(TOP, 'ls-files', '--cached', '--others', '--exclude-standard')
+        self.assertEqual([f for f in files if not self.affected.row_of(f)], [])
+
+    def test_every_folder_of_the_product_has_a_row_of_its_own_or_above(self):
+        for folder in ('driver', 'libmx', 'tools', 'tests', 'compat'):
+            for name in os.listdir(os.path.join(TOP, folder)):
+                if os.path.isdir(os.path.join(TOP, folder, name)) and name != '__pycache__':
+                    self.assertTrue(self.affected.suites_of([f'{folder}/{name}/x']), f'{folder}/{name}')
+
+    def test_every_suite_of_the_ci_tier_stands_in_a_row(self):
+        named = {name for names in self.affected.table.values() for name in names}
+        self.assertEqual({s.name for s in self.suites.values() if s.ci} - named, set())
+
+    def test_the_longest_row_decides(self):
+        found = table('a one\na/b two\n', {'one': 0, 'two': 0})
+        self.assertEqual(found.suites_of(['a/x']), {'one'})
+        self.assertEqual(found.suites_of(['a/b/c/x']), {'two'})
+        with self.assertRaisesRegex(tables.TableError, 'no row for c/x'):
+            found.suites_of(['c/x'])
+
+    def test_bad_rows_are_refused(self):
+        for text in ('a 1 2 1\n', 'a 1 x 1 true\n', 'a - - 1 true\n', 'a 1 1 1 meson plain\n', 'a 1 1 1 true\na 1 1 1 true\n'):
+            with self.assertRaisesRegex(tables.TableError, r':\d+: wanted'):
+                table(text)
+        with self.assertRaisesRegex(tables.TableError, 'no suite "two"'):
+            table('a two\n', {'one': 0})
+
+    def test_an_unknown_suite_is_told(self):
+        with self.assertRaisesRegex(tables.TableError, 'no suite "nonsense": see ./tests/run --list'):
+            tables.select(self.suites, False, ['nonsense'])
+
+
+if __name__ == '__main__':
+    sys.stderr = sys.stdout
+    unittest.main(verbosity=0)
