@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The runner judges made-up suites as it says, and its tables have no hole."""
 
+import importlib.machinery
+import importlib.util
 import os
 import sys
 import tempfile
@@ -121,6 +123,17 @@ class Tables(unittest.TestCase):
     def test_an_unknown_suite_is_told(self):
         with self.assertRaisesRegex(tables.TableError, 'no suite "nonsense": see ./tests/run --list'):
             tables.select(self.suites, False, ['nonsense'])
+
+
+class Soak(unittest.TestCase):
+    def test_what_failed_is_named(self):
+        loader = importlib.machinery.SourceFileLoader('soak', os.path.join(TOP, 'tests', 'soak'))
+        soak = importlib.util.module_from_spec(importlib.util.spec_from_loader('soak', loader))
+        loader.exec_module(soak)
+        log = ['ok   unit   3 passed', 'FAIL mpi   1 passed   1 failed', '     log: x', '     | failed: ring', 'FAIL build: log y']
+        self.assertEqual(soak.failures(log, 1), ['mpi', 'mpi: ring', 'build'])
+        self.assertEqual(soak.failures(['ok   unit   3 passed'], 0), [])
+        self.assertEqual(soak.failures([], 2), ['exit status 2'])
 
 
 if __name__ == '__main__':
