@@ -277,11 +277,13 @@ ended() { # ended STATUS NAME: what that process said
 }
 
 agent_killed() {
-    traffic -V -N 100000000 -T 4000
+    traffic -V -N 400000 -T 600000
+    kill -STOP "$CLIENT" # its server lives until it has sent all
     kill -9 "${AGENTS[2]}"
     wait "${AGENTS[2]}" 2>/dev/null
     agent 2 eth0:N=1500
     check "the claim was taken over" ends 255 'endpoint 0 of board 0 is open in process' host 2 EMX_BOARDS=eth0:N=1500 "$calls" open 0 0
+    kill -CONT "$CLIENT"
     wait "$CLIENT"
     check "omxd killed and started again under traffic" ends 0 'length +64' ended $? client
     netlab_stop "$SERVER"

@@ -33,7 +33,9 @@ nothing_dropped() {
     local i
     for i in 1 2 3 4; do
         says . tool $i omx_counters || return
-        ! grep -E '^diagnosis|other dialect|bad medium|bad pull|misplaced' "$said" || { echo "on host $i"; return 1; }
+        # A receiver that gets no processor is diagnosed, too: nothing is lost thereby.
+        ! grep -E '^diagnosis|other dialect|bad medium|bad pull|misplaced' "$said" | grep -v '^diagnosis: no acknowledgement' ||
+            { echo "on host $i"; return 1; }
     done
 }
 
