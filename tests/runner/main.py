@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -176,6 +177,7 @@ def main():
     if os.environ.get('CI') == 'true':
         os.environ['EMX_NO_SKIP'] = '1'
     os.makedirs(LOGS, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what runs, as Ctrl-C does
     passed, failed, skipped = (0, 0, 0) if not chosen else (
         run_all(chosen, options.full, os.cpu_count()) if build(chosen) else (0, 1, 0))
     print(f'{passed} passed, {failed} failed, {skipped} skipped')
