@@ -60,7 +60,7 @@ make_hosts() {
 # modprobe finds the module as on an installed system.
 install_module() {
 	folder=/lib/modules/$(uname -r)
-	mkdir -p "$folder/updates/dkms" && mv /ethermx.ko "$folder/updates/dkms/" && depmod -a
+	mkdir -p "$folder/updates/dkms" && cp /ethermx.ko "$folder/updates/dkms/" && depmod -a
 }
 
 configure() { # TEXT...: lines
@@ -138,7 +138,7 @@ view() {
 hostname emxguest
 export EMX_OMXD=/no/omxd
 client='-V -P 0 -T 300 -N 20 -M 16'
-check "veth loads" insmod /veth.ko
+check "veth loads" load veth
 check "hosts" make_hosts
 check "what they send is watched" watch --dialect N=9000 --dialect N=1500 /run/netns/node1 /run/netns/node2
 configure 'boards = eth1:N=9000'
@@ -207,4 +207,5 @@ check "its status" says '2 peers, others are refused' shown node1 omx_init statu
 check "stop again" says 'unloaded' on node1 omx_init stop
 check "stop once more" says '^not running' on node1 omx_init stop
 check "nothing forbidden was sent" nothing_forbidden
+check "what was installed goes" rm -r /etc/ethermx /lib/modules
 exit $failed

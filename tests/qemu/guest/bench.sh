@@ -93,7 +93,7 @@ row() { # ROUND WAY WHAT
 hostname emxguest
 export EMX_SPIN_US=0 # who blocks does so at once
 export EMX_BOARDS=eth0:N=9000 EMX_OMXD=/emx/tools/omxd/omxd
-check "veth loads" insmod /veth.ko
+check "veth loads" load veth
 check "links" links
 check "module loads" insmod /ethermx.ko
 check "attach" attach_both

@@ -26,12 +26,9 @@ meet() { # until the other has come so far; by TCP, which shares the card
 
 load_card() {
 	case $card in
-	e1000) insmod /e1000.ko ;;
+	e1000) load e1000 ;;
 	virtio-net-pci)
-		for module in virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover \
-			net_failover virtio_net; do
-			insmod /$module.ko || return
-		done
+		load virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net
 		;;
 	*) return 1 ;;
 	esac

@@ -291,7 +291,7 @@ make_third() {
 
 hostname emxguest
 export EMX_DEVICE=kernel
-check "veth loads" insmod /veth.ko
+check "veth loads" load veth
 check "hosts" make_hosts
 check "module loads" insmod /ethermx.ko
 check "attach" attach eth0:N=9000

@@ -112,9 +112,7 @@ by_other_way() { echo $(($(counted b "$other_way received") + $(counted b "$othe
 # ---- frames that are altered on their way
 
 may_alter() {
-	for module in sch_ingress cls_u32 act_gact act_pedit; do
-		insmod /$module.ko || return
-	done
+	load sch_ingress cls_u32 act_gact act_pedit
 }
 
 # Of the X MEDIUM that come to a host, and of the X DATA, every so manyth has a byte of its data inverted. That byte is in the

@@ -99,7 +99,7 @@ namespace_deleted() {
 
 hostname emxguest
 export EMX_DEVICE=kernel
-check "veth loads" insmod /veth.ko
+check "veth loads" load veth
 check "hosts" make_hosts
 check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
 check "module loads" insmod /ethermx.ko

@@ -77,7 +77,7 @@ two_users() {
 
 hostname emxguest
 export EMX_DEVICE=kernel
-insmod /veth.ko
+load veth
 check "hosts" make_hosts
 check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
 check "a DMA engine" insmod /softdma.ko

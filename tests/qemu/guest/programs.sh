@@ -38,9 +38,7 @@ hostname emxguest
 export EMX_OMXD=/emx/tools/omxd/omxd EMX_DEVICE=kernel
 # shellcheck disable=SC2034 # hosts.sh reads it
 perf_limit=300
-for module in llc stp bridge veth ethermx; do
-	insmod /$module.ko || exit 1
-done
+load llc stp bridge veth && insmod /ethermx.ko || exit 1
 check "hosts" make_hosts
 check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
 check "attach" attach eth0:N=9000
@@ -61,4 +59,5 @@ check "the files of the machine around" mount_root
 check "NetPIPE" netpipe "$@"
 check "nothing pinned in the end" nothing_pinned
 check "unload" rmmod ethermx
+check "nobody is left in the machine's files" unmount_root
 exit $failed

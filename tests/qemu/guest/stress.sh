@@ -53,7 +53,7 @@ honest_pair() {
 # Each of them lives to the end.
 all_done() { [ "$(grep -c operations /tmp/scribblers)" = 4 ]; }
 
-insmod /veth.ko
+load veth
 check "boards" make_boards
 # Hostile users say what they like, but nothing that would end another host.
 check "what is sent is watched" watch --dangers --dialect N=9000 /proc/self/ns/net /run/netns/b

@@ -169,7 +169,7 @@ path_is_good() {
 
 hostname emxguest
 export EMX_OMXD=/emx/tools/omxd/omxd
-check "veth loads" insmod /veth.ko
+check "veth loads" load veth
 check "hosts" make_hosts
 check "what is sent is watched" watch --both /run/netns/a --dialect N=9000 --dialect W --spare 255
 check "module loads" insmod /ethermx.ko

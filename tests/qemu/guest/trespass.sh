@@ -14,7 +14,7 @@ make_pair() {
 }
 
 hostname emxguest
-check "veth loads" insmod /veth.ko
+check "veth loads" load veth
 check "pair" make_pair
 check "what is sent is watched" watch --dangers --not 02:00:00:00:00:0a --dialect N=9000 /proc/self/ns/net
 check "module loads" insmod /ethermx.ko ifnames=emx0 frame_size=9000
