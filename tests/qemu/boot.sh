@@ -77,13 +77,13 @@ end_qemu() { # PROCESS
 # Until QEMU ends, or one test takes longer than so many seconds. LOGS/times.log gets, for each line of the guest's own, the
 # seconds for which QEMU has computed.
 follow() { # PROCESS LOGS SECONDS
-	local process=$1 logs=$2 limit=$3 since=$SECONDS said='' now
+	local process=$1 logs=$2 limit=$3 since=$SECONDS said=0 now
 	: >"$logs/times.log"
 	while kill -0 "$process" 2>/dev/null; do
-		now=$(grep -a '^GUEST ' "$logs/result.log" 2>/dev/null | tail -n 1)
-		if [ "$now" != "$said" ]; then
+		now=$(grep -ac '^GUEST ' "$logs/result.log" 2>/dev/null || true)
+		if [ "${now:=0}" != "$said" ]; then
+			grep -a '^GUEST ' "$logs/result.log" | tail -n +$((said + 1)) | sed "s/^/$(computed "$process") /" >>"$logs/times.log"
 			said=$now since=$SECONDS
-			echo "$(computed "$process") $now" >>"$logs/times.log"
 		fi
 		[ $((SECONDS - since)) -lt "$limit" ] || {
 			end_qemu "$process"

@@ -42,19 +42,22 @@ with() { # PARAMETER VALUE COMMAND...: the command with an engine like that
 	return $status
 }
 
+engine_has_work() { [ "$(cat /sys/module/softdma/parameters/waiting)" -gt 0 ]; }
+# A receiver that would not wait is gone at once.
+waits_for_copies() { grep -q '\[ethermx\]' "/proc/$receiver/stack"; }
+
 # A receiver is killed while the engine holds copies into its memory: that stays pinned until the engine is done with it.
 killed_with_copies() {
 	/bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &
 	server=$!
-	/bin/ip netns exec a timeout 60 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -U -S 1M -T 100000 -N 100000 >/tmp/client 2>&1 &
+	/bin/ip netns exec a timeout $HUNG /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience $HUNG -U -S 1M -T 100000 -N 100000 >/tmp/client 2>&1 &
 	client=$!
-	until_ok 300 something_is_pinned || return 1
+	until_ok something_is_pinned || return 1
 	engine stopped Y
-	# tidy-allow(sleep): the stream may be between its warm-up and the rest, and has to run into the engine
-	sleep 1
-	kill -9 "$(pid_of_endpoint b 0)" "$(pid_of_endpoint a 0)"
-	# tidy-allow(sleep): long enough for whoever would not wait
-	sleep 2
+	until_ok engine_has_work || return 1
+	receiver=$(pid_of_endpoint b 0)
+	kill -9 "$receiver" "$(pid_of_endpoint a 0)"
+	until_ok waits_for_copies || return 1
 	held=$(account 'pages pinned')
 	engine stopped N
 	wait "$client" "$server"
@@ -103,4 +106,5 @@ check "nothing forbidden was sent" nothing_forbidden
 check "detach" detach
 check "unload" rmmod ethermx
 check "the engine unloads" rmmod softdma
+check "hosts go" hosts_go
 exit $failed

@@ -32,5 +32,6 @@ check "nothing but commands by io_uring" /trespass uring emx1
 check "nothing pinned" nothing_is_pinned
 check "nothing forbidden was sent" nothing_forbidden
 # A file that io_uring held is given back by a thread of the kernel.
-check "unload" until_ok 100 rmmod ethermx
+check "unload" until_ok rmmod ethermx
+check "interfaces go" /bin/ip link del emx0
 exit $failed
