@@ -9,7 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 [ $# = 1 ] || fail "usage: prepare.sh DIR"
 dir=$1
-inputs=("$TOP/driver" "$TOP/include" "$TOP/compat/wire" "$here")
+sources=("$TOP/driver" "$TOP/include" "$here/softdma" "$here/build-module.sh")
+inputs=("${sources[@]}" "$TOP/compat/wire" "$here")
 [ -z "${EMX_USER_BUILD:-}" ] || inputs+=("$EMX_USER_BUILD"/{libmx/install,tools,tests/conform/conform_engine,tests/bench/tcp_pingpong,tests/watch/wirewatch,tests/qemu/sink})
 
 # Tests that share a folder may start together.
@@ -20,6 +21,10 @@ if [ -e "$dir/initrd.gz" ] && unchanged "$dir/prepared" "${inputs[@]}"; then
 	exit
 fi
 rm -f "$dir/prepared"
-"$here/build-module.sh" "$dir" 9>&-
+if ! [ -e "$dir/ethermx.ko" ] || ! unchanged "$dir/module.stamp" "${sources[@]}"; then
+	rm -f "$dir/module.stamp"
+	"$here/build-module.sh" "$dir" 9>&-
+	remember_inputs "$dir/module.stamp" "${sources[@]}"
+fi
 "$here/initrd.sh" "$dir" "$EMX_KVER" 9>&-
 remember_inputs "$dir/prepared" "${inputs[@]}"

@@ -157,6 +157,7 @@ check "no privilege to stop" ends 255 'run as root' user node1 omx_init stop
 check "status" says '^board #0: eth1:N=9000, address 02:00:00:00:00:0a, link Up, 0 of 32 endpoints open' shown node1 omx_init status
 check "omx_info" says 'node1:0 .board #0 name eth1' shown node1 omx_info
 check "messages, found by address" messages 02:00:00:00:00:0b
+client='-V -P 0 -T 100 -N 5 -M 16 -E 100000'
 check "messages, found by name" messages
 check "omx_info knows the peer" says '02:00:00:00:00:0b node2:0' shown node1 omx_info
 check "omx_counters" says 'tiny messages sent' shown node1 omx_counters

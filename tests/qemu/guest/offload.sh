@@ -14,7 +14,7 @@ engine() { # PARAMETER VALUE
 	echo "$2" >"/sys/module/softdma/parameters/$1"
 }
 
-large() { perf -S 256K -E 1048577 -M 4 -T 300 -N 6 -W 1; }
+large() { perf -S 256K -E 1048577 -M 4 -T 0 -N 2 -W 1; }
 
 # more WHAT COMMAND...: after the command the number is larger
 more() {
@@ -44,7 +44,7 @@ with() { # PARAMETER VALUE COMMAND...: the command with an engine like that
 
 engine_has_work() { [ "$(cat /sys/module/softdma/parameters/waiting)" -gt 0 ]; }
 # A receiver that would not wait is gone at once.
-waits_for_copies() { grep -q '\[ethermx\]' "/proc/$receiver/stack"; }
+waits_for_copies() { cat "/proc/$receiver"/task/*/stack | grep -q "\[ethermx\]"; }
 
 # A receiver is killed while the engine holds copies into its memory: that stays pinned until the engine is done with it.
 killed_with_copies() {
@@ -65,7 +65,7 @@ killed_with_copies() {
 	nothing_pinned && [ "$held" -gt 0 ]
 }
 
-within_a() { perf_between a kernel a kernel -e 1 -S 256K -E 1048577 -M 4 -T 300 -N 6 -W 1; }
+within_a() { perf_between a kernel a kernel -e 1 -S 256K -E 1048577 -M 4 -T 0 -N 2 -W 1; }
 
 # Neither may read the other's memory.
 two_users() {
@@ -96,7 +96,7 @@ check "a slow engine" with delay_us 20000 more by_dma large
 check "an engine that fails" with fail_every 7 more failures large
 check "an engine that refuses" with refuse_every 5 more failures large
 check "an engine that always fails" with fail_every 1 same by_dma large
-check "streams both ways, failing" with fail_every 11 perf -x -S 1M -E 1048577 -T 300 -N 20 -W 1
+check "streams both ways, failing" with fail_every 11 perf -x -S 1M -E 1048577 -T 0 -N 4 -W 1
 check "a higher limit for messages" eval 'echo 8388608 >/sys/module/ethermx/parameters/dma_message_min; same by_dma large'
 echo 65536 >/sys/module/ethermx/parameters/dma_message_min
 check "processes killed while the engine copies" killed_with_copies

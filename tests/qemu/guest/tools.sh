@@ -164,7 +164,7 @@ path_is_good() {
 	/bin/ip netns exec b /emx/tools/omx_check -s >/tmp/server 2>&1 &
 	server=$!
 	until_ok endpoint_is_open b 30 || return
-	says '^OK$' in_host a timeout $HUNG /emx/tools/omx_check -N 200 02:00:00:00:00:0b
+	says '^OK$' in_host a timeout $HUNG /emx/tools/omx_check -N 50 02:00:00:00:00:0b
 	status=$?
 	kill -9 "$(pid_of_endpoint b 30)"
 	wait "$server"
