@@ -10,7 +10,7 @@
 # Everything goes to DIR: console.log, result.log (what the tests said), times.log, qemu.log; of later boots to
 # DIR/boot2 and so on. The last line is "N passed, N failed, N skipped", with each check of a test counted.
 #
-# EMX_QEMU_TIMEOUT  seconds after which a test hangs (default 1200)
+# EMX_QEMU_TIMEOUT  seconds of computing after which a test hangs (default 1200), or half as many of silence and idleness
 # EMX_USER_BUILD    a Meson build whose programs the tests need, see initrd.sh
 # EMX_GUEST_ARGS    arguments of the only test, separated by blanks
 # and those of boot.sh and common.sh
@@ -81,7 +81,7 @@ why_not() {
 	elif tr -d '\r' <"$2/result.log" | grep -qF "GUEST FAIL $3 "; then
 		echo "FAILED"
 	elif [ "$1" = 124 ]; then
-		echo "not finished within $limit s"
+		echo "it hangs"
 	else
 		echo "the guest ended, QEMU with status $1"
 	fi

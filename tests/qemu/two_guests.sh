@@ -46,10 +46,10 @@ two_guests() {
 	guest a server=off, "$@" || status_a=$?
 	wait $server || status_b=$?
 	# The one that ended badly explains the other.
-	[ $status_b = 0 ] || [ $status_a != 0 ] || judge $status_b "$logs-b" "$test,b,${args// /,}" "$limit"
+	[ $status_b = 0 ] || [ $status_a != 0 ] || judge $status_b "$logs-b" "$test,b,${args// /,}"
 	[ $status_a = 0 ] || explain "$logs-b" >&2
-	judge $status_a "$logs-a" "$test,a,${args// /,}" "$limit"
-	judge $status_b "$logs-b" "$test,b,${args// /,}" "$limit"
+	judge $status_a "$logs-a" "$test,a,${args// /,}"
+	judge $status_b "$logs-b" "$test,b,${args// /,}"
 	for name in a b; do
 		echo "--- guest $name:"
 		cat "$logs-$name/result.log"

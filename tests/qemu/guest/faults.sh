@@ -126,7 +126,7 @@ stream() { # KIND
 	eval "server_$1=$!"
 	client "$1" &
 	eval "client_$1=$!"
-	goes_on "$1" 500
+	goes_on "$1" 200
 }
 
 # Kills what the kernel says has that endpoint; who waits for it takes the rest.
