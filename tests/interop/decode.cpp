@@ -7,7 +7,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -15,21 +14,10 @@
 
 namespace {
 
-/// Whether senders agree on that byte: it is in a field that receivers look at.
-bool has_meaning(const fw_sizes &s, const std::vector<uint8_t> &frame, unsigned at)
-{
-    const char dialect = s.dialect == FW_DIALECT_W ? 'W' : 'N';
-    if (frame[EMX_OUTER_LEN] == EMX_HOST_REPLY && at >= EMX_OUTER_LEN + sizeof(emx_w_host))
-        return true; // of the name
-    return std::any_of(std::begin(wire_fields), std::end(wire_fields), [&](const wire_field &x) {
-        return at >= x.at && at < unsigned{x.at} + x.size && x.use != USE_IGNORED && x.use != USE_UNREAD &&
-               wire_has(&x, frame.data(), frame.size(), dialect);
-    });
-}
-
 /// Decodes and encodes all MXoE frames of a file; counts them by type.
 std::map<unsigned, unsigned> replay(const std::string &path, const fw_sizes &s)
 {
+    const char dialect = s.dialect == FW_DIALECT_W ? 'W' : 'N';
     std::map<unsigned, unsigned> types;
     for (auto &f : emx::test::read_pcap(path)) {
         fw_pkt pkt;
@@ -40,7 +28,7 @@ std::map<unsigned, unsigned> replay(const std::string &path, const fw_sizes &s)
         uint32_t length = fw_encode(&s, &pkt, header);
         REQUIRE(length <= f.bytes.size());
         for (unsigned at = 0; at < length; at++) {
-            if (header[at] == f.bytes[at] || !has_meaning(s, f.bytes, at))
+            if (header[at] == f.bytes[at] || !wire_matters(at, f.bytes.data(), f.bytes.size(), dialect))
                 continue;
             CAPTURE(fw_type_name(pkt.msg.type), at, int(header[at]), int(f.bytes[at]));
             FAIL("encoded otherwise");

@@ -344,4 +344,16 @@ static inline const struct wire_field *wire_named(const char *name, const uint8_
 	return NULL;
 }
 
+/* Whether senders agree on that byte: it is in a field that receivers look at, or in the name of a board. */
+static inline bool wire_matters(size_t at, const uint8_t *frame, size_t length, char dialect)
+{
+	const struct wire_field *x;
+
+	for (x = wire_fields; x < wire_fields + WIRE_FIELD_COUNT; x++)
+		if (at >= x->at && at < (size_t)x->at + x->size && x->use != USE_IGNORED && x->use != USE_UNREAD &&
+		    wire_has(x, frame, length, dialect))
+			return true;
+	return frame[EMX_OUTER_LEN] == EMX_HOST_REPLY && at >= EMX_OUTER_LEN + sizeof(struct emx_w_host);
+}
+
 #endif
