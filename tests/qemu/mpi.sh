@@ -14,6 +14,6 @@ need_packages "$TOP/tests/mpi/packages.txt" netpipe-openmpi || skip "Open MPI an
 	skip "MPICH's tests cannot be fetched or compiled"
 jobs="-g 2x1 modes wildcards mishaps.killed_in_traffic mishaps.outlived_in_traffic"
 [ "${EMX_FULL:-0}" != 1 ] ||
-	jobs="-g 2x2 $jobs truncation spawn threads finalize mishaps.abort_in_traffic"
+	jobs="-g 2x2 $jobs truncation types spawn threads finalize mishaps.abort_in_traffic"
 export EMX_QEMU_TIMEOUT=${EMX_QEMU_TIMEOUT:-1800} EMX_GUEST_ARGS="$jobs"
 exec "$TOP/tests/qemu/run.sh" "$1" mpi
