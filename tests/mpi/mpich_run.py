@@ -136,7 +136,6 @@ class Suite:
         also = f"so does the control: {control.fault}" if control.fault else "the control passes"
         self.count("failed", f"FAIL {place} {test.name}: {outcome.fault}; {also}", outcome.output)
 
-
     def endpoints_closed(self):
         """What jobs leave open is theirs no more, and would be missing to those that come."""
         for host in ("node1", "node2"):

@@ -100,11 +100,15 @@ class Running:
 
 
 def what_failed(log):
-    """What failed comes first: a reader of a part of it reads the beginning. run_suite.py sums it up at its end."""
+    """What failed comes first: a reader of a part of it reads the beginning. run_suite.py sums it up at its end, check.sh
+    says it as it comes."""
     with open(log, encoding='utf-8', errors='replace') as file:
         lines = file.read().splitlines()
-    first = next((n for n, line in enumerate(lines) if line.startswith('failed: ')), None)
-    return lines[first:first + 60] if first is not None else lines[-40:]
+    for word in ('failed: ', 'FAIL'):
+        first = next((n for n, line in enumerate(lines) if line.startswith(word)), None)
+        if first is not None:
+            return lines[first:first + 60]
+    return lines[-40:]
 
 
 def run_all(chosen, full, processors):
@@ -165,6 +169,8 @@ def main():
     parser.add_argument('--list', action='store_true')
     parser.add_argument('--changed', nargs='?', const='', default=None)
     options = parser.parse_args()
+    if options.changed is not None and options.suite:
+        parser.error('--changed chooses the suites itself: leave --suite out')
     try:
         suites = tables.read_suites(os.path.join(TOP, 'tests', 'suites.conf'))
         if options.list:

@@ -49,6 +49,10 @@ class Verdicts(unittest.TestCase):
     def test_no_summary_is_a_failure(self):
         self.assertEqual(self.judged('echo done'), (0, 1, 0))
 
+    def test_what_failed_comes_first(self):
+        self.judged('echo "ok one"; echo "FAIL two"; seq 100; echo "1 passed, 1 failed, 0 skipped"; exit 1')
+        self.assertEqual(main.what_failed(os.path.join(main.LOGS, 'made-up.log'))[:2], ['FAIL two', '1'])
+
     def test_no_test_is_a_failure(self):
         self.assertEqual(self.judged('echo "0 passed, 0 failed, 4 skipped"'), (0, 1, 4))
 
@@ -130,8 +134,9 @@ class Soak(unittest.TestCase):
         loader = importlib.machinery.SourceFileLoader('soak', os.path.join(TOP, 'tests', 'soak'))
         soak = importlib.util.module_from_spec(importlib.util.spec_from_loader('soak', loader))
         loader.exec_module(soak)
-        log = ['ok   unit   3 passed', 'FAIL mpi   1 passed   1 failed', '     log: x', '     | failed: ring', 'FAIL build: log y']
-        self.assertEqual(soak.failures(log, 1), ['mpi', 'mpi: ring', 'build'])
+        log = ['ok   unit   3 passed', 'FAIL mpi   1 passed   1 failed', '     log: x', '     | failed: ring', '     | FAIL a path',
+               'FAIL build: log y']
+        self.assertEqual(soak.failures(log, 1), ['mpi', 'mpi: ring', 'mpi: a path', 'build'])
         self.assertEqual(soak.failures(['ok   unit   3 passed'], 0), [])
         self.assertEqual(soak.failures([], 2), ['exit status 2'])
 

@@ -50,7 +50,7 @@ public:
 private:
     void run();
     void schedule_helper(uint64_t delay);
-    /// Time between two looks of the helper, 0 for none; at first the time of the default.
+    /// Time between two looks of the helper in ns, 0 for none: what EMX_HELPER_MS says, 20 ms without.
     uint64_t helper_delay() const;
 
     Host &host_;

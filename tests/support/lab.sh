@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=dash
 # Hosts made of network namespaces and what joins them: the one description, for bash, dash and busybox. Source it behind
-# check.sh, whose until_ok it uses. netlab.sh makes whole networks of it, tests/qemu/guest/hosts.sh those of a guest.
+# check.sh, whose until_ok it uses. netlab.sh makes whole networks of it.
 #
 #   lab_host NS                            a namespace with lo, without IPv6
 #   lab_pair MTU NS IF MAC NS IF MAC       two interfaces joined by a cable, both up
