@@ -150,6 +150,10 @@ void RawLink::open_bulk()
     const uint32_t charge = std::bit_ceil(frame_max_) + 1024;
     bulk_window_ = std::clamp(static_cast<uint32_t>(granted) / charge, 1u, 64u);
     join_fanout(bulk_fd_, id);
+    // Until it joined, it had copies of all frames. A bulk frame comes only after the two sides have agreed.
+    std::byte stray;
+    while (recv(bulk_fd_, &stray, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0) {
+    }
 }
 
 void RawLink::fill_header(std::byte *frame, uint64_t peer) const

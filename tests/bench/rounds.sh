@@ -82,7 +82,7 @@ bench_perf() {
     shift 2
     BENCH_ENDPOINT=$((8 + (BENCH_ENDPOINT + 1) % 8))
     BENCH_SERVER=$host bench_pair "$csv" "$perf" -e $BENCH_ENDPOINT -- \
-        "$perf" -r $BENCH_ENDPOINT -d "$(netlab_mac "$host")" -P 0 "${lengths[@]}" "$@"
+        "$perf" -r $BENCH_ENDPOINT -d "$(netlab_mac "$host")" -P 0 --patience 60 "${lengths[@]}" "$@"
 }
 
 bench_one() {
