@@ -31,13 +31,14 @@ constexpr std::size_t default_stack = 256 << 10;
 #endif
 
 namespace emx::test {
-namespace {
 
 /// Copy of the C++ run time's per-thread exception state (two words by the Itanium ABI).
 struct EhGlobals {
     void *caught = nullptr;
     unsigned int uncaught = 0;
 };
+
+namespace {
 
 EhGlobals *eh_globals() { return reinterpret_cast<EhGlobals *>(abi::__cxa_get_globals()); }
 

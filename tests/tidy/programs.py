@@ -2,7 +2,6 @@
 """Gates that ask another program: nm, clang-format, clang-tidy, shellcheck."""
 
 import concurrent.futures
-import hashlib
 import json
 import os
 import pathlib
@@ -12,7 +11,6 @@ import subprocess
 
 from tree import Finding
 
-TIDY_SHARE = 12  # files; each takes 5 to 10 s
 CORE_SYMBOLS = {'memcpy', 'memset', 'memcmp', 'memmove'}
 # What compilers add by themselves: position independence, stack protector, sanitizers, coverage.
 COMPILER_SYMBOLS = re.compile(r'_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__(asan|ubsan|tsan|msan)_\w+'
@@ -96,23 +94,19 @@ def changed(tree):
     return set(run('git', '-C', tree.root, 'diff', '--name-only', base).stdout.splitlines())
 
 
-def tidy_share(tree, names):
-    """Those that one commit's run looks at: changed files, then a share that its hash chooses.
-
-    A count, not a time, limits it, so that the same commit gets the same verdict on any machine.
-    """
-    head = run('git', '-C', tree.root, 'rev-parse', 'HEAD').stdout.strip() or 'no commit'
-    fresh = changed(tree)
-
-    def lot(name):
-        return name not in fresh, hashlib.sha256(f'{head} {name}'.encode()).digest()
-
-    return sorted(names, key=lot)[:TIDY_SHARE]
+def commands_of_files(tree):
+    """A folder with compile_commands.json in which each file stands for itself, whatever the build joins."""
+    folder = tree.build / 'single-files'
+    if not (folder / 'compile_commands.json').exists():
+        result = run('meson', 'setup', '-Dunity=off', folder, cwd=tree.root)
+        if result.returncode:
+            raise Missing(f'meson setup {folder}: ' + result.stdout.strip()[-300:])
+    return folder
 
 
-def tidy_findings(tree, name):
-    result = run('clang-tidy', '-p', tree.build, '--quiet', '--extra-arg=-Wno-unknown-warning-option',
-                 tree.root / name, cwd=tree.build)
+def tidy_findings(tree, folder, name):
+    result = run('clang-tidy', '-p', folder, '--quiet', '--extra-arg=-Wno-unknown-warning-option',
+                 tree.root / name, cwd=folder)
     found = []
     for line in result.stdout.splitlines():
         match = re.match(r'(.*?):(\d+):\d+: (?:warning|error): (.*)', line)
@@ -126,17 +120,22 @@ def tidy_findings(tree, name):
 
 
 def clang_tidy(tree):
-    """clang-tidy on changed files and a share of the others that the commit chooses; with --full on all."""
+    """clang-tidy on changed files; with --full on all."""
     need('clang-tidy')
-    if not tree.build or not (tree.build / 'compile_commands.json').exists():
-        raise Missing('no compile_commands.json: configure with Meson and give --build DIR')
-    commands = json.loads((tree.build / 'compile_commands.json').read_text())
+    if not tree.build:
+        raise Missing('no build directory given: --build DIR')
+    names = tree.under('', suffixes={'.c', '.cpp'})
+    if not tree.full:
+        names = [n for n in names if n in changed(tree)]
+    if not names:
+        return
+    folder = commands_of_files(tree)
+    commands = json.loads((folder / 'compile_commands.json').read_text())
     known = {os.path.normpath(os.path.join(c['directory'], c['file'])) for c in commands}
-    names = [n for n in tree.under('', suffixes={'.c', '.cpp'}) if str(tree.root / n) in known]
-    share = names if tree.full else tidy_share(tree, names)
+    names = [n for n in names if str(tree.root / n) in known]
     seen = set()
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-        for found in pool.map(lambda n: tidy_findings(tree, n), share):
+        for found in pool.map(lambda n: tidy_findings(tree, folder, n), names):
             seen.update(found)
-    print(f'  clang-tidy looked at {len(share)} of {len(names)} files')
+    print(f'  clang-tidy looked at {len(names)} files')
     yield from sorted(seen, key=lambda f: (f.path, f.line))

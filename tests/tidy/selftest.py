@@ -96,12 +96,13 @@ def compiled(folder, source):
     """A tree whose driver/core was built, as Meson would leave it."""
     root = pathlib.Path(folder)
     tree = write(root, {'driver/core/a.c': source, '.clang-tidy': CHECKS})
-    tree.build = root / 'build'
+    tree.build, tree.full = root / 'build', True
     target = tree.build / 'driver/core/core.a.p'
     target.mkdir(parents=True)
     command = ['cc', '-c', '-O1', str(root / 'driver/core/a.c'), '-o', str(target / 'a.o')]
     subprocess.run(command, check=True)
-    (tree.build / 'compile_commands.json').write_text(json.dumps(
+    (tree.build / 'single-files').mkdir()
+    (tree.build / 'single-files/compile_commands.json').write_text(json.dumps(
         [{'directory': str(tree.build), 'file': str(root / 'driver/core/a.c'), 'arguments': command}]))
     return tree
 

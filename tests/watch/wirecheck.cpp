@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The rules of the wire checker, by section of the wire specification. See wirecheck.hpp.
 #include "wirecheck.hpp"
+#include "judge.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -116,17 +117,6 @@ uint64_t place(const Bytes &f, size_t mac_at, uint64_t ep)
     for (size_t i = 0; i < 6; i++)
         m = m << 8 | f[mac_at + i];
     return m;
-}
-
-std::string hex(const Bytes &f)
-{
-    std::string out;
-    char b[4];
-    for (size_t i = 0; i < std::min<size_t>(f.size(), 64); i++) {
-        std::snprintf(b, sizeof b, "%02x%s", f[i], i % 16 == 15 ? "\n" : " ");
-        out += b;
-    }
-    return out;
 }
 
 } // namespace

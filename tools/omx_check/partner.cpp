@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t key = 0x0c4ec;
 constexpr uint32_t long_message = 1 << 20;
 constexpr unsigned long_messages = 64;
-constexpr unsigned in_flight = 4;
+constexpr unsigned long_in_flight = 4;
 constexpr unsigned pings = 500;
 constexpr uint32_t patience_ms = 4000;
 constexpr uint32_t retry_us = 20000;
@@ -73,7 +73,7 @@ Settings settings_of(const BoardFacts &board)
     return {board.sizes.dialect == FW_DIALECT_W ? 'W' : 'N', board.sizes.mtu, board.mtu};
 }
 
-Partner::Partner(uint32_t board, uint32_t endpoint) : memory_(in_flight * std::size_t{long_message})
+Partner::Partner(uint32_t board, uint32_t endpoint) : memory_(long_in_flight * std::size_t{long_message})
 {
     mx_set_error_handler(remember_error);
     check(mx_init(), "cannot use MX");
@@ -183,7 +183,7 @@ std::optional<double> Partner::latency()
 std::optional<double> Partner::rate(bool to_server)
 {
     const uint64_t word = to_server ? word_data : word_want;
-    mx_request_t answers[in_flight], requests[in_flight];
+    mx_request_t answers[long_in_flight], requests[long_in_flight];
     const auto start = [&](unsigned slot) {
         uint8_t *memory = memory_.data() + slot * std::size_t{long_message};
         answers[slot] =
@@ -191,13 +191,13 @@ std::optional<double> Partner::rate(bool to_server)
         requests[slot] = post_send(server_, memory, to_server ? long_message : 0, word);
     };
     const uint64_t began = monotonic_ns();
-    for (unsigned i = 0; i < in_flight; i++)
+    for (unsigned i = 0; i < long_in_flight; i++)
         start(i);
     for (unsigned i = 0; i < long_messages; i++) {
-        if (!finish(requests[i % in_flight]) || !finish(answers[i % in_flight]))
+        if (!finish(requests[i % long_in_flight]) || !finish(answers[i % long_in_flight]))
             return {};
-        if (i + in_flight < long_messages)
-            start(i % in_flight);
+        if (i + long_in_flight < long_messages)
+            start(i % long_in_flight);
     }
     const auto ns = static_cast<double>(monotonic_ns() - began);
     return double{long_messages} * long_message * 1000 / ns;
@@ -221,7 +221,7 @@ void Partner::answer(const mx_status_t &request, const Settings &own)
 void Partner::serve(const Settings &own)
 {
     // One part of the memory is what clients get, the others take what they send.
-    for (unsigned i = 1; i < in_flight; i++)
+    for (unsigned i = 1; i < long_in_flight; i++)
         post_receive(memory_.data() + i * std::size_t{long_message}, long_message, 0, 0);
     for (;;) {
         mx_status_t status;
