@@ -22,7 +22,7 @@ namespace emx::conform {
 
 namespace {
 
-constexpr std::size_t workers_max = 64, none = ~std::size_t{0};
+constexpr std::size_t workers_max = 64, columns_max = 64, none = ~std::size_t{0};
 
 /// For the eyes: no verdict depends on it.
 double seconds_now()
@@ -63,16 +63,54 @@ void pass_on(int signal)
 } // namespace
 
 struct Queue::Shared {
-    std::atomic<std::size_t> next;
+    std::atomic<std::size_t> taken[columns_max]; ///< jobs of each column
     std::atomic<std::size_t> at[workers_max]; ///< the job of each worker, or none
 };
 
+Queue::Queue(const std::vector<Job> &jobs, Shared &shared, std::size_t worker, int results)
+    : jobs_(jobs), shared_(shared), worker_(worker), results_(results)
+{
+    for (std::size_t i = 0; i < jobs.size(); i++) {
+        if (i == 0 || jobs[i].column != jobs[i - 1].column)
+            columns_.push_back({i, 0});
+        columns_.back().count++;
+    }
+}
+
+/// How many jobs of a column nobody has taken.
+std::size_t Queue::left(std::size_t column) const
+{
+    return columns_[column].count - std::min<std::size_t>(columns_[column].count, shared_.taken[column]);
+}
+
+/// The column of before, else one that nobody has begun, else the one with most to do.
+std::size_t Queue::choose() const
+{
+    if (column_ < columns_.size() && left(column_))
+        return column_;
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < columns_.size(); i++) {
+        const std::size_t other = (worker_ + i) % columns_.size();
+        if (!shared_.taken[other])
+            return other;
+        if (left(other) > left(most))
+            most = other;
+    }
+    return most;
+}
+
 const Job *Queue::take()
 {
-    const std::size_t job = shared_.next++;
-    shared_.at[worker_] = job < jobs_.size() ? job : none;
-    began_ = seconds_now();
-    return job < jobs_.size() ? &jobs_[job] : nullptr;
+    shared_.at[worker_] = none;
+    for (column_ = choose(); left(column_); column_ = choose()) {
+        const std::size_t place = shared_.taken[column_]++;
+        if (place >= columns_[column_].count)
+            continue;
+        began_ = seconds_now();
+        shared_.at[worker_] = columns_[column_].first + place;
+        return &jobs_[columns_[column_].first + place];
+    }
+    return nullptr;
 }
 
 void Queue::send(std::size_t about, bool column, const std::string &failures) const

@@ -28,14 +28,11 @@ struct Job {
     std::size_t column; ///< its place in the table
 };
 
-/// What a worker has of the list. The jobs of a column follow one another.
+/// What a worker has of the list. A worker stays in a column as long as that has jobs.
 class Queue {
 public:
     struct Shared;
-    Queue(const std::vector<Job> &jobs, Shared &shared, std::size_t worker, int results)
-        : jobs_(jobs), shared_(shared), worker_(worker), results_(results)
-    {
-    }
+    Queue(const std::vector<Job> &jobs, Shared &shared, std::size_t worker, int results);
     /// The next job, from now on this worker's; nullptr when there is none.
     const Job *take();
     /// Tells how the job taken last came out: empty `failures` means that it passed.
@@ -45,7 +42,15 @@ public:
 
 private:
     void send(std::size_t about, bool column, const std::string &failures) const;
+    std::size_t left(std::size_t column) const;
+    std::size_t choose() const;
+
+    struct Span {
+        std::size_t first, count;
+    };
     const std::vector<Job> &jobs_;
+    std::vector<Span> columns_; ///< the jobs of each column that has some
+    std::size_t column_ = ~std::size_t{0};
     Shared &shared_;
     std::size_t worker_;
     int results_;

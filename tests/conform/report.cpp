@@ -56,8 +56,9 @@ Options parse_options(int argc, char **argv)
             std::exit(2);
         }
     }
-    if (o.jobs == 0) // the module is one for all labs, and its counters are
-        o.jobs = o.device == "kernel" ? 1 : std::max(1u, std::thread::hardware_concurrency());
+    if (o.jobs ==
+        0) // the module is one for all labs, and its counters are; other cases wait a part of their time
+        o.jobs = o.device == "kernel" ? 1 : std::thread::hardware_concurrency() + 1;
     return o;
 }
 

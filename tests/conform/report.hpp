@@ -15,7 +15,7 @@ struct Options {
     std::string config; ///< run only backends whose name contains it
     std::string device = "engine"; ///< conform_engine: or "kernel", the module
     unsigned patience = 1; ///< time limits of cases times that: for emulated machines
-    unsigned jobs = 0; ///< cases side by side; 0: as many as there are processors
+    unsigned jobs = 0; ///< cases side by side; 0: one more than there are processors
     bool full = false; ///< EMX_FULL=1
     bool big = false; ///< --big, or EMX_FULL=1
     bool list = false;

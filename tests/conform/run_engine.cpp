@@ -81,7 +81,7 @@ int shared_file; ///< for a rank that becomes another program
 
 void nap()
 {
-    timespec t{0, 200000};
+    timespec t{0, 1000000}; // shorter ones cost more than the cases do
     // tidy-allow(sleep): between two looks at memory that other processes write, or at waitpid
     nanosleep(&t, nullptr);
 }
@@ -305,10 +305,11 @@ std::string run_case(const Case &c, const Config &config, Lab &lab, unsigned pat
         shared->pid[i] = pid;
     }
     time_t end = time(nullptr) + static_cast<time_t>((c.tags & big ? big_limit : case_limit) * patience);
-    bool killed = false;
+    bool killed = false, is_cut = false;
     while (reap(c.ranks, failures) > 0) {
         if (shared->cut_wanted) {
-            if (!lab.cut(shared->cut_wanted == 1))
+            is_cut = shared->cut_wanted == 1;
+            if (!lab.cut(is_cut))
                 failures += "  cannot change the bridge\n";
             shared->cut_wanted = 0;
         }
@@ -322,7 +323,8 @@ std::string run_case(const Case &c, const Config &config, Lab &lab, unsigned pat
         }
         nap();
     }
-    lab.cut(false);
+    if (is_cut)
+        lab.cut(false);
     for (int i = 0; i < c.ranks; i++)
         failures += shared->failures[i];
     if (failures.empty() && shared->abandoned)
@@ -385,6 +387,10 @@ public:
         while (const Job *job = queue_.take()) {
             if (!in_column(job->column))
                 return cannot_work;
+            if (o_.verbose) { // a host that crashes does not say which case was its last
+                std::printf("     begins  %s [%s]\n", job->c->name, config_->name);
+                std::fflush(stdout);
+            }
             queue_.done(run_case(*job->c, *config_, *lab_, o_.patience));
             if (stop_signal)
                 return 128 + stop_signal; // the destructor cleans up
@@ -440,19 +446,19 @@ private:
     std::unique_ptr<watch::Watcher> watcher_;
 };
 
-/// How a case's processes meet, in which dialect, and with whom: each of that once. What a single process
-/// sends to itself is in no dialect.
+/// How a case's processes meet, in which dialect, and with whom: each of that once. What takes no way but
+/// memory is in no dialect.
 std::vector<std::string> traits_of(const Case &c, const Config &config)
 {
     if (!exists_on(c, config))
         return {};
     if (config.model >= 0)
-        return {dialect_of(config) + " with the model",
-                "the model first " + std::to_string(config.model == 0)};
-    const char *way = !config.shared_memory               ? "frames"
-                      : config.hosts == 1 || c.ranks == 1 ? "memory"
-                                                          : "wire";
-    return c.ranks == 1 ? std::vector<std::string>{way} : std::vector<std::string>{way, dialect_of(config)};
+        return {dialect_of(config) + " with the model", config.model == 0 ? "model first" : "model second"};
+    const bool alone = c.ranks == 1;
+    const char *way = !config.shared_memory ? "frames" : config.hosts == 1 || alone ? "memory" : "wire";
+    if (alone || (c.tags & together))
+        return {way};
+    return {way, dialect_of(config)};
 }
 
 int run_all(const Options &o)
