@@ -51,7 +51,7 @@ CONFORM(connect_to_a_closed_endpoint_fails_at_once, 2, foreign)
     double start = r.now_ms();
     mx_endpoint_addr_t a;
     CHECK_EQ(mx_connect(net.ep, net.nic[other(r)], 25, key, patience, &a), MX_CONNECTION_FAILED);
-    CHECK(r.now_ms() - start < 100);
+    CHECK_TOOK(start, 0, 100);
     r.barrier();
 }
 
@@ -87,7 +87,7 @@ CONFORM(connect_to_an_unknown_nic, 1, any)
     CHECK_EQ(mx_connect(ep, 0x0100deadbeefull, 0, key, patience, &a), MX_NIC_NOT_FOUND);
     CHECK_EQ(mx_connect(ep, 0, 0, key, patience, &a), MX_NIC_NOT_FOUND);
     CHECK_EQ(mx_iconnect(ep, 0x0100deadbeefull, 0, key, 1, nullptr, &q), MX_NIC_NOT_FOUND);
-    CHECK(r.now_ms() - start < 100);
+    CHECK_TOOK(start, 0, 100);
 }
 
 CONFORM(connect_times_out, 2, apart | foreign)
@@ -100,8 +100,7 @@ CONFORM(connect_times_out, 2, apart | foreign)
         double start = r.now_ms();
         mx_endpoint_addr_t a;
         CHECK_EQ(mx_connect(net.ep, net.nic[1], net.eid[1], key, 300, &a), MX_TIMEOUT);
-        CHECK(r.now_ms() - start >= 299);
-        CHECK(r.now_ms() - start < 1000);
+        CHECK_TOOK(start, 299, 1000);
         r.cut(false);
     }
     r.barrier();
@@ -183,7 +182,7 @@ CONFORM(iconnect_can_be_cancelled, 2, apart | foreign_second)
         CHECK(q == nullptr);
         r.cut(false);
         mx_status_t s;
-        REQUIRE_OK(mx_wait_any(net.ep, 700, 0, 0, &s, &result)); // no completion comes
+        REQUIRE_OK(mx_wait_any(net.ep, in_vain(r, 700), 0, 0, &s, &result)); // no completion comes
         CHECK_EQ(result, 0u);
         REQUIRE_OK(mx_iconnect(net.ep, net.nic[1], net.eid[1], key, 1, nullptr, &q));
         finish_ok(r, net.ep, q);
@@ -194,14 +193,12 @@ CONFORM(iconnect_can_be_cancelled, 2, apart | foreign_second)
 CONFORM(a_computing_peer_answers_connects, 2, foreign)
 {
     Net net = open_net(r, false);
-    if (r.id == 1) {
-        r.sleep_ms(1000);
-    } else {
+    if (r.id == 0) {
         double start = r.now_ms();
         connect_to(r, net.ep, net.nic[1], net.eid[1]);
-        CHECK(r.now_ms() - start < 500);
+        CHECK_TOOK(start, 0, 500);
     }
-    r.barrier();
+    r.barrier(); // where the peer computes all the while
 }
 
 CONFORM(disconnect_own_zero_and_dead_addresses, 2, any)

@@ -9,25 +9,25 @@ CONFORM(a_killed_peer_closes_pending_sends, 2, any)
 {
     Net net = open_net(r);
     if (r.id == 1) {
+        await_unexpected(r, net.ep, 2); // announced, and acknowledged soon
         r.barrier();
-        progress_for(r, net.ep, 60000); // until killed
-        return;
+        progress_until_killed(r, net.ep);
     }
     std::vector<uint8_t> data(100000);
     char posted = 0;
     mx_request_t receive = irecv(r, net.ep, &posted, 1, 5);
-    r.barrier();
     mx_request_t large = isend(r, net.ep, data.data(), 100000, net.to[1], 1);
     mx_request_t sync = issend(r, net.ep, data.data(), 10, net.to[1], 2);
-    progress_for(r, net.ep, 100); // announced and acknowledged
+    r.barrier();
+    progress_for(r, net.ep, 100);
     r.kill(1);
     double start = r.now_ms();
     mx_request_t later = issend(r, net.ep, data.data(), 10, net.to[1], 3);
     CHECK_EQ(finish(r, net.ep, later).code, MX_STATUS_ENDPOINT_CLOSED);
     CHECK_EQ(finish(r, net.ep, large).code, MX_STATUS_ENDPOINT_CLOSED);
     CHECK_EQ(finish(r, net.ep, sync).code, MX_STATUS_ENDPOINT_CLOSED);
-    CHECK(r.now_ms() - start < 5000);
-    CHECK(!completes(r, net.ep, receive, 50)); // stays posted
+    CHECK_TOOK(start, 0, 5000);
+    CHECK(stays_pending(r, net.ep, receive, 50)); // stays posted
     mx_endpoint_addr_t a;
     CHECK_EQ(mx_connect(net.ep, net.nic[1], net.eid[1], key, patience, &a), MX_CONNECTION_FAILED);
 }
@@ -37,13 +37,13 @@ CONFORM(a_killed_peer_closes_an_idle_rendezvous, 2, any)
     // No later send asks: the announced message alone must find out.
     Net net = open_net(r);
     if (r.id == 1) {
+        await_unexpected(r, net.ep, 1);
         r.barrier();
-        progress_for(r, net.ep, 60000);
-        return;
+        progress_until_killed(r, net.ep);
     }
     std::vector<uint8_t> data(100000);
-    r.barrier();
     mx_request_t large = isend(r, net.ep, data.data(), 100000, net.to[1], 1);
+    r.barrier();
     progress_for(r, net.ep, 100);
     r.kill(1);
     CHECK_EQ(finish(r, net.ep, large, 60000).code, MX_STATUS_ENDPOINT_CLOSED);
@@ -142,7 +142,7 @@ CONFORM(a_frozen_peer_is_not_reported_early, 2, foreign)
         r.freeze(1);
         mx_request_t small = issend(r, net.ep, data.data(), 100, net.to[1], 1);
         mx_request_t large = isend(r, net.ep, data.data(), 50000, net.to[1], 2);
-        CHECK(!completes(r, net.ep, small, 2500));
+        CHECK(stays_pending(r, net.ep, small, 2500));
         CHECK(!completes(r, net.ep, large, 0));
         r.thaw(1);
         finish_ok(r, net.ep, small);
@@ -159,22 +159,19 @@ CONFORM(a_frozen_peer_is_not_reported_early, 2, foreign)
 
 CONFORM(a_computing_peer_keeps_receiving, 2, foreign)
 {
-    // The receiver is away with a large receive posted: the data moves all the same.
     Net net = open_net(r);
-    const uint32_t size = 1 << 20;
-    std::vector<uint8_t> data = pattern(1, size), room(size);
+    std::vector<uint8_t> data = pattern(1, 10000), room(10000);
     if (r.id == 0) {
-        r.barrier();
         double start = r.now_ms();
         std::vector<mx_request_t> eager;
         for (int i = 0; i < 100; i++)
             eager.push_back(isend(r, net.ep, data.data(), 10000, net.to[1], 2));
         for (mx_request_t &q : eager)
             finish_ok(r, net.ep, q);
-        CHECK(r.now_ms() - start < 1500);
-    } else {
+        CHECK_TOOK(start, 0, 1500);
         r.barrier();
-        r.sleep_ms(2000);
+    } else {
+        r.barrier(); // computes until all is sent
         for (int i = 0; i < 100; i++)
             recv(r, net.ep, room.data(), 10000, 2);
         CHECK_PATTERN(room, 1, 10000);
@@ -190,14 +187,15 @@ CONFORM(an_away_sender_keeps_sending, 2, foreign)
     if (r.id == 0) {
         mx_request_t q = isend(r, net.ep, data.data(), size, net.to[1], 1);
         r.barrier();
-        r.sleep_ms(3000);
+        r.barrier(); // away until all is received
         finish_ok(r, net.ep, q);
     } else {
         r.barrier();
         double start = r.now_ms();
         recv(r, net.ep, room.data(), size, 1);
-        CHECK(r.now_ms() - start < 2500);
+        CHECK_TOOK(start, 0, 2500);
         CHECK_PATTERN(room, 1, size);
+        r.barrier();
     }
     r.barrier();
 }
@@ -207,17 +205,18 @@ CONFORM(request_timeout_is_at_least_half_a_second, 2, apart | foreign_second)
     Net net = open_net(r);
     if (r.id == 0) {
         r.cut(true);
+        double start = r.now_ms();
         mx_request_t q = issend(r, net.ep, "x", 1, net.to[1], 1);
         REQUIRE_OK(mx_set_request_timeout(net.ep, q, 1));
         mx_status_t s{};
-        CHECK(!completes(r, net.ep, q, 490));
-        CHECK(completes(r, net.ep, q, 3000, &s));
+        CHECK(completes(r, net.ep, q, patience, &s));
+        CHECK_TOOK(start, 490, 3500);
         CHECK(s.code == MX_STATUS_TIMEOUT || s.code == MX_STATUS_ENDPOINT_UNREACHABLE);
         CHECK_EQ(mx_set_request_timeout(net.ep, nullptr, 1000), MX_SUCCESS); // for later ones
         q = nullptr;
         mx_return_t code = mx_iconnect(net.ep, net.nic[1], net.eid[1], key, 1, nullptr, &q);
         REQUIRE_OK(code);
-        CHECK(completes(r, net.ep, q, 5000, &s));
+        CHECK(completes(r, net.ep, q, patience, &s));
         CHECK(s.code == MX_STATUS_TIMEOUT || s.code == MX_STATUS_ENDPOINT_UNREACHABLE);
         CHECK_EQ(mx_set_request_timeout(net.ep, nullptr, 0), MX_SUCCESS); // the default again
         r.cut(false);
@@ -230,7 +229,7 @@ CONFORM(request_timeout_leaves_receives_alone, 1, any)
     Endpoint ep(r);
     mx_request_t q = irecv(r, ep, nullptr, 0, 1);
     REQUIRE_OK(mx_set_request_timeout(ep, q, 1));
-    CHECK(!completes(r, ep, q, 1500));
+    CHECK(stays_pending(r, ep, q, 1500));
     uint32_t result = 0;
     CHECK_EQ(mx_cancel(ep, &q, &result), MX_SUCCESS);
     CHECK_EQ(result, 1u);
@@ -306,12 +305,11 @@ CONFORM(a_dead_host_is_unreachable_after_the_limit, 2, apart | simulated)
         mx_request_t q = issend(r, net.ep, "x", 1, net.to[1], 1);
         mx_status_t s = finish(r, net.ep, q, 2000000);
         CHECK_EQ(s.code, MX_STATUS_ENDPOINT_UNREACHABLE);
-        CHECK(r.now_ms() - start > 400000);
-        CHECK(r.now_ms() - start < 700000);
+        CHECK_TOOK(start, 400000, 700000);
         start = r.now_ms();
         mx_endpoint_addr_t a;
         CHECK_EQ(mx_connect(net.ep, net.nic[1], net.eid[1], key, MX_INFINITE, &a), MX_TIMEOUT);
-        CHECK(r.now_ms() - start > 400000);
+        CHECK_TOOK(start, 400000, 700000);
         r.cut(false);
         a = connect_to(r, net.ep, net.nic[1], net.eid[1]);
         send(r, net.ep, "y", 1, a, 2);
@@ -351,7 +349,7 @@ CONFORM(one_dead_peer_does_not_slow_others, 3, any)
     uint64_t v = 0;
     if (r.id == 2) {
         r.barrier();
-        progress_for(r, net.ep, 60000);
+        progress_until_killed(r, net.ep);
         return;
     }
     r.barrier();
@@ -366,7 +364,7 @@ CONFORM(one_dead_peer_does_not_slow_others, 3, any)
             recv(r, net.ep, &v, sizeof v, 3);
             CHECK_EQ(v, i);
         }
-        CHECK(r.now_ms() - start < 3000);
+        CHECK_TOOK(start, 0, 3000);
         r.kill(2);
     } else {
         for (uint64_t i = 0; i < 200; i++) {

@@ -153,9 +153,7 @@ CONFORM(handler_posts_the_receive, 2, foreign_first)
         };
         REQUIRE_OK(mx_register_unexp_handler(net.ep, handler, &seen));
         r.barrier();
-        double end = r.now_ms() + patience;
-        while (seen.calls < 5 && r.now_ms() < end)
-            progress_for(r, net.ep, 1);
+        progress_until(r, net.ep, [&] { return seen.calls == 5; });
         REQUIRE_EQ(q.size(), 5u);
         for (size_t i = 0; i < 5; i++) {
             mx_status_t s = finish_ok(r, net.ep, q[i]);
@@ -301,9 +299,7 @@ CONFORM(handler_disconnects, 2, foreign_first)
         };
         REQUIRE_OK(mx_register_unexp_handler(net.ep, handler, &seen));
         r.barrier();
-        double end = r.now_ms() + patience;
-        while (!seen.calls && r.now_ms() < end)
-            progress_for(r, net.ep, 1);
+        progress_until(r, net.ep, [&] { return seen.calls != 0; });
         CHECK_EQ(seen.calls, 1);
         REQUIRE_OK(mx_register_unexp_handler(net.ep, nullptr, nullptr));
         mx_endpoint_addr_t again = connect_to(r, net.ep, net.nic[0], net.eid[0]);
@@ -378,9 +374,7 @@ CONFORM(callback_of_the_old_form, 2, any)
         OldForm f{net.ep};
         REQUIRE_OK(mx_register_unexp_callback(net.ep, old_callback, &f));
         r.barrier();
-        double end = r.now_ms() + patience;
-        while (!f.q && r.now_ms() < end)
-            progress_for(r, net.ep, 1);
+        progress_until(r, net.ep, [&] { return f.q != nullptr; });
         REQUIRE(f.q != nullptr);
         finish_ok(r, net.ep, f.q);
         CHECK_EQ(f.c, 'x');

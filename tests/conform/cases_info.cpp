@@ -143,7 +143,7 @@ CONFORM(names_resolve_both_ways, 2, any)
         std::memset(name, 'x', sizeof name);
         // The agent may still be asking the other host.
         mx_return_t code = MX_HOST_NOT_FOUND;
-        for (double end = r.now_ms() + 10000; code == MX_HOST_NOT_FOUND && r.now_ms() < end;) {
+        for (double end = r.now_ms() + patience; code == MX_HOST_NOT_FOUND && r.now_ms() < end;) {
             code = mx_nic_id_to_hostname(net.nic[i], name);
             if (code == MX_HOST_NOT_FOUND)
                 r.sleep_ms(50);

@@ -38,9 +38,7 @@ CONFORM(waits_time_out, 1, any)
         result = 7;
         CHECK_EQ(call(), MX_SUCCESS);
         CHECK_EQ(result, 0u);
-        CHECK(r.now_ms() - start >= 99);
-        CHECK(r.now_ms() - start <
-              3000); // a machine may be busy; one that forgets the time-out waits for ever
+        CHECK_TOOK(start, 99, 300);
     };
     timed([&] { return mx_wait(ep, &q, 100, &s, &result); });
     timed([&] { return mx_wait_any(ep, 100, 0, 0, &s, &result); });
@@ -293,9 +291,8 @@ CONFORM(forgotten_requests_still_happen, 2, foreign)
         CHECK(q == nullptr);
         char text[4] = {};
         recv(r, net.ep, text, 3, 2);
-        double end = r.now_ms() + patience; // nothing tells when: look
-        while (verify(room.data(), 1, 100000) != 100000 && r.now_ms() < end)
-            progress_for(r, net.ep, 1);
+        progress_until(r, net.ep,
+                       [&] { return verify(room.data(), 1, 100000) == 100000; }); // nothing tells when
         CHECK_PATTERN(room, 1, 100000);
         progress_for(r, net.ep, 20);
         mx_status_t s;
@@ -361,7 +358,7 @@ CONFORM(buffered_waits, 2, any)
         double start = r.now_ms();
         CHECK_EQ(mx_buffered(net.ep, &q, 100, &result), MX_SUCCESS);
         CHECK_EQ(result, 0u);
-        CHECK(r.now_ms() - start >= 99);
+        CHECK_TOOK(start, 99, 300);
         r.barrier();
         CHECK_EQ(mx_buffered(net.ep, &q, patience, &result), MX_SUCCESS);
         CHECK_EQ(result, 1u);
@@ -399,7 +396,7 @@ CONFORM(synchronous_self_send_waits_for_the_match, 1, any)
     for (uint32_t length : {0u, 10u, 50000u}) {
         std::vector<uint8_t> data = pattern(1, length), room(length);
         mx_request_t s = issend(r, ep, data.data(), length, ep.self(), 1);
-        CHECK(!completes(r, ep, s, 30));
+        CHECK(stays_pending(r, ep, s, 30));
         mx_request_t q = irecv(r, ep, room.data(), length, 1);
         finish_ok(r, ep, q);
         finish_ok(r, ep, s);
@@ -459,7 +456,7 @@ CONFORM(disabled_progression_takes_nothing_in, 2, any)
         mx_request_t q = irecv(r, net.ep, &c, 1, 1);
         r.barrier();
         r.barrier();
-        CHECK(!completes(r, net.ep, q, 50));
+        CHECK(stays_pending(r, net.ep, q, 50));
         REQUIRE_OK(mx_reenable_progression(net.ep));
         finish_ok(r, net.ep, q);
         CHECK_EQ(c, 'x');
@@ -495,7 +492,7 @@ CONFORM(a_wakeup_is_not_remembered, 1, any)
     uint32_t result = 1;
     REQUIRE_OK(mx_wait_any(ep, 100, 0, 0, &s, &result));
     CHECK_EQ(result, 0u);
-    CHECK(r.now_ms() - start >= 99);
+    CHECK_TOOK(start, 99, 300);
 }
 
 CONFORM(close_with_everything_pending, 2, any)

@@ -2,8 +2,10 @@
 // Conformance: threads, processes, signals (API 2.2, 2.6; checklist 15, 21, 22). Real ones only.
 #include "kit.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <fstream>
 #include <thread>
 
 #include <fcntl.h>
@@ -39,6 +41,34 @@ int in_child(const std::function<int()> &fn, std::string *text = nullptr)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
+using ThreadIds = std::vector<std::atomic<int>>;
+
+/// Enters the calling thread.
+void at(ThreadIds &ids)
+{
+    for (auto &id : ids)
+        if (int nobody = 0; id.compare_exchange_strong(nobody, gettid()))
+            return;
+}
+
+bool sleeps(int thread)
+{
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string line;
+    std::getline(file, line);
+    const auto state = line.rfind(") "); // behind the name, which may hold anything
+    return state != std::string::npos && line[state + 2] == 'S';
+}
+
+/// Returns when all have entered, and sleep in the library: they have been seen asleep many times in a row.
+void await_sleep(Rank &r, const ThreadIds &ids)
+{
+    constexpr int looks = 20;
+    for (int seen = 0; seen < looks; r.sleep_ms(1))
+        seen = std::all_of(ids.begin(), ids.end(), [](const auto &id) { return id && sleeps(id); }) ? seen + 1
+                                                                                                    : 0;
+}
+
 CONFORM(errors_are_fatal_by_default, 1, real | bare)
 {
     std::string text;
@@ -65,7 +95,8 @@ CONFORM(wakeup_ends_every_kind_of_wait, 2, real | apart)
     mx_endpoint_addr_t self = net.ep.self();
     r.cut(true);
     r.barrier();
-    std::atomic<int> asleep{0}, released{0}, wrong{0};
+    std::vector<std::atomic<int>> threads_at(12);
+    std::atomic<int> released{0}, wrong{0};
     auto done = [&](bool right) {
         released++;
         if (!right)
@@ -82,7 +113,7 @@ CONFORM(wakeup_ends_every_kind_of_wait, 2, real | apart)
         threads.emplace_back([&, copy = q]() mutable {
             mx_status_t s;
             uint32_t result = 7;
-            asleep++;
+            at(threads_at);
             mx_return_t code = mx_wait(net.ep, &copy, MX_INFINITE, &s, &result);
             done(code == MX_SUCCESS && result == 0);
         });
@@ -90,27 +121,25 @@ CONFORM(wakeup_ends_every_kind_of_wait, 2, real | apart)
         threads.emplace_back([&] {
             mx_status_t s;
             uint32_t result = 7;
-            asleep++;
+            at(threads_at);
             done(mx_probe(net.ep, MX_INFINITE, 999, all_bits, &s, &result) == MX_SUCCESS && result == 0);
         });
         threads.emplace_back([&] {
             mx_request_t q = nullptr;
             uint32_t result = 7;
-            asleep++;
+            at(threads_at);
             done(mx_peek(net.ep, MX_INFINITE, &q, &result) == MX_SUCCESS && result == 0);
         });
         threads.emplace_back([&] {
             mx_endpoint_addr_t a;
-            asleep++;
+            at(threads_at);
             done(mx_connect(net.ep, net.nic[1], net.eid[1], key, MX_INFINITE, &a) == MX_TIMEOUT);
         });
     }
-    while (asleep < 12)
-        r.sleep_ms(1);
-    r.sleep_ms(500); // there is no way to see that a thread sleeps inside; a wakeup before would be lost
+    await_sleep(r, threads_at);
     CHECK_EQ(released.load(), 0);
     CHECK_EQ(mx_wakeup(net.ep), MX_SUCCESS);
-    for (double end = r.now_ms() + 5000; released < 12 && r.now_ms() < end;)
+    for (double end = r.now_ms() + patience; released < 12 && r.now_ms() < end;)
         r.sleep_ms(1);
     CHECK_EQ(released.load(), 12);
     CHECK_EQ(wrong.load(), 0);
@@ -125,14 +154,15 @@ CONFORM(close_releases_waiting_threads, 1, real)
 {
     Endpoint e(r);
     mx_endpoint_t ep = e;
-    std::atomic<int> asleep{0}, released{0};
+    std::vector<std::atomic<int>> threads_at(4);
+    std::atomic<int> released{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; i++)
         threads.emplace_back([&, i] {
             mx_status_t s;
             mx_request_t q = nullptr;
             uint32_t result = 7;
-            asleep++;
+            at(threads_at);
             if (i % 2)
                 mx_wait_any(ep, MX_INFINITE, 0, 0, &s, &result);
             else
@@ -140,9 +170,7 @@ CONFORM(close_releases_waiting_threads, 1, real)
             if (result == 0)
                 released++;
         });
-    while (asleep < 4)
-        r.sleep_ms(1);
-    r.sleep_ms(100);
+    await_sleep(r, threads_at);
     CHECK_EQ(e.close(), MX_SUCCESS);
     for (std::thread &t : threads)
         t.join();
@@ -182,10 +210,9 @@ CONFORM(one_thread_sleeps_and_another_asks, 2, real)
 {
     Net net = open_net(r);
     if (r.id == 1) {
-        constexpr std::chrono::milliseconds pause(20);
         for (uint64_t i = 0; i < 20; i++) {
             // The receiver falls asleep meanwhile; nothing tells when it has.
-            std::this_thread::sleep_for(pause); // tidy-allow(sleep): the case asks for this time to pass
+            r.sleep_ms(20);
             mx_request_t send = isend(r, net.ep, &i, sizeof i, net.to[0], i);
             finish_ok(r, net.ep, send);
         }
@@ -199,21 +226,20 @@ CONFORM(one_thread_sleeps_and_another_asks, 2, real)
         while (!over)
             mx_iprobe(net.ep, 1000, all_bits, nullptr, &result);
     });
-    constexpr uint32_t limit = 20000; // ms: a message comes every 20
     uint64_t late = 0;
-    const auto begin = std::chrono::steady_clock::now();
+    const double start = r.now_ms(); // a message comes every 20 ms
     for (uint64_t i = 0; i < 20 && !late; i++) {
         uint64_t in = 0;
         mx_request_t request = irecv(r, net.ep, &in, sizeof in, i);
         mx_status_t status;
         uint32_t result = 0;
-        if (mx_wait(net.ep, &request, limit, &status, &result) != MX_SUCCESS || !result)
+        if (mx_wait(net.ep, &request, patience, &status, &result) != MX_SUCCESS || !result)
             late = i + 1;
     }
     over = true;
     asker.join();
     CHECK_EQ(late, 0u);
-    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(limit)); // not by the deadline
+    CHECK(r.now_ms() - start < patience); // not by the deadline, which would be a wakeup lost
     r.barrier();
 }
 
@@ -545,7 +571,7 @@ CONFORM(a_signal_does_not_end_a_wait, 1, real)
     pthread_t me = pthread_self();
     std::thread sender([&] {
         for (int i = 0; i < 5; i++) {
-            usleep(20000); // tidy-allow(sleep): the times of signals, not an event waited for
+            r.sleep_ms(20);
             pthread_kill(me, SIGUSR1);
         }
     });
@@ -554,7 +580,7 @@ CONFORM(a_signal_does_not_end_a_wait, 1, real)
     uint32_t result = 7;
     REQUIRE_OK(mx_wait_any(ep, 300, 0, 0, &s, &result));
     CHECK_EQ(result, 0u);
-    CHECK(r.now_ms() - start >= 299);
+    CHECK_TOOK(start, 299, patience);
     sender.join();
     sigaction(SIGUSR1, &old, nullptr);
 }

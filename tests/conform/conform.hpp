@@ -71,6 +71,8 @@ public:
     /// Does something else than calling the library for that long.
     virtual void sleep_ms(uint32_t ms) = 0;
     virtual double now_ms() = 0;
+    /// Time is the simulator's: it passes only where the case lets it.
+    virtual bool virtual_time() const = 0;
     virtual int host_of(int rank) const = 0;
     /// Another rank dies at once, as by kill -9. Its part of the case is over, and barriers from
     /// then on are those of the others.
@@ -127,6 +129,15 @@ inline bool check_ok(Rank &r, mx_return_t code, const char *call, const char *fi
     return false;
 }
 
+/// Judges how long something took since `start`, ms. What is too late is judged in virtual time alone: on a
+/// real host the machine's other work is part of it, and the limit of the case says that something hangs.
+inline void check_took(Rank &r, double start, double least, double below, const char *file, int line)
+{
+    const double took = r.now_ms() - start;
+    if (took < least || (r.virtual_time() && took >= below))
+        r.fail(file, line, "took " + show(took) + " ms, want " + show(least) + " to " + show(below));
+}
+
 } // namespace emx::conform
 
 #define CONFORM(name, ranks, tags)                                                                           \
@@ -140,6 +151,7 @@ inline bool check_ok(Rank &r, mx_return_t code, const char *call, const char *fi
         if (!(cond))                                                                                         \
             r.fail(__FILE__, __LINE__, #cond);                                                               \
     } while (0)
+#define CHECK_TOOK(start, least, below) emx::conform::check_took(r, start, least, below, __FILE__, __LINE__)
 #define CHECK_EQ(a, b) emx::conform::check_eq(r, (a), (b), #a, __FILE__, __LINE__)
 /// Record and leave the case. Not inside an unexpected handler.
 #define REQUIRE(cond)                                                                                        \

@@ -138,12 +138,49 @@ bool completes(Rank &r, mx_endpoint_t ep, mx_request_t &request, uint32_t ms, mx
     return result == 1;
 }
 
-void progress_for(Rank &r, mx_endpoint_t ep, uint32_t ms)
+namespace {
+
+constexpr int real_calls = 1000;
+constexpr uint32_t real_wait = 10; ///< ms
+
+/// Calls `step` for that long, or that often, while it says true; what it said last.
+bool poll_for(Rank &r, uint32_t ms, const std::function<bool()> &step)
 {
     double end = r.now_ms() + ms;
-    while (r.now_ms() < end)
+    bool more = true;
+    for (int i = 0; more && (r.virtual_time() ? r.now_ms() < end : i < real_calls); i++)
+        more = step();
+    return more;
+}
+
+} // namespace
+
+void progress_for(Rank &r, mx_endpoint_t ep, uint32_t ms)
+{
+    poll_for(r, ms, [&] {
+        REQUIRE_OK(mx_progress(ep));
+        return true;
+    });
+}
+
+void progress_until(Rank &r, mx_endpoint_t ep, const std::function<bool()> &done)
+{
+    for (double end = r.now_ms() + patience; !done() && r.now_ms() < end;)
         REQUIRE_OK(mx_progress(ep));
 }
+
+void progress_until_killed(Rank &r, mx_endpoint_t ep)
+{
+    for (;; r.now_ms())
+        REQUIRE_OK(mx_progress(ep));
+}
+
+bool stays_pending(Rank &r, mx_endpoint_t ep, mx_request_t &request, uint32_t ms)
+{
+    return poll_for(r, ms, [&] { return !completes(r, ep, request, 0); });
+}
+
+uint32_t in_vain(const Rank &r, uint32_t ms) { return r.virtual_time() ? ms : std::min(ms, real_wait); }
 
 mx_status_t await_unexpected(Rank &r, mx_endpoint_t ep, uint64_t match, uint64_t mask)
 {

@@ -11,8 +11,9 @@ namespace emx::conform {
 
 inline constexpr uint32_t key = 0x12345;
 inline constexpr uint64_t all_bits = MX_MATCH_MASK_NONE;
-/// ms: longer means that it hangs. Longer on slow machines (conform_engine --patience).
-inline uint32_t patience = 20000;
+/// ms: longer means that it hangs; what is waited for takes a twentieth at the most. Longer on slow machines
+/// (conform_engine --patience).
+inline uint32_t patience = 60000;
 
 /// An open endpoint that closes itself.
 class Endpoint {
@@ -76,8 +77,17 @@ mx_status_t recv(Rank &r, mx_endpoint_t ep, void *data, uint32_t length, uint64_
                  uint64_t mask = all_bits);
 /// True if the request is complete now or becomes so within ms of polling; it is then reaped.
 bool completes(Rank &r, mx_endpoint_t ep, mx_request_t &request, uint32_t ms, mx_status_t *status = nullptr);
-/// Polls the endpoint for that long.
+/// Polls the endpoint for that long in virtual time; on a real host, where the machine decides what happens
+/// in a time, for a number of calls.
 void progress_for(Rank &r, mx_endpoint_t ep, uint32_t ms);
+/// Polls the endpoint until something is true, or it hangs: the caller looks.
+void progress_until(Rank &r, mx_endpoint_t ep, const std::function<bool()> &done);
+/// Polls the endpoint until the rank is killed.
+[[noreturn]] void progress_until_killed(Rank &r, mx_endpoint_t ep);
+/// The same as progress_for() with mx_test: false when the request has completed.
+bool stays_pending(Rank &r, mx_endpoint_t ep, mx_request_t &request, uint32_t ms);
+/// Time-out of a wait that nothing ends: so many ms of virtual time, and a few of real time.
+uint32_t in_vain(const Rank &r, uint32_t ms);
 /// Progresses until a message that fits is in the unexpected queue. Abandons on a hang.
 mx_status_t await_unexpected(Rank &r, mx_endpoint_t ep, uint64_t match, uint64_t mask = all_bits);
 

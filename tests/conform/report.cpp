@@ -6,12 +6,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 namespace emx::conform {
 
 namespace {
 
-/// 0: not a factor of 1 to 1000.
+constexpr size_t slowest_shown = 10;
+
+/// 0: not a number of 1 to 1000.
 unsigned factor(const char *text)
 {
     char *end = nullptr;
@@ -25,7 +28,7 @@ Options parse_options(int argc, char **argv)
 {
     Options o;
     const char *full = std::getenv("EMX_FULL");
-    o.big = full && !std::strcmp(full, "1");
+    o.big = o.full = full && !std::strcmp(full, "1");
     for (int i = 1; i < argc; i++) {
         std::string a = argv[i];
         if (a == "--filter" && i + 1 < argc)
@@ -36,6 +39,8 @@ Options parse_options(int argc, char **argv)
             o.device = argv[++i];
         else if (a == "--patience" && i + 1 < argc && factor(argv[i + 1]))
             o.patience = factor(argv[++i]);
+        else if (a == "--jobs" && i + 1 < argc && factor(argv[i + 1]))
+            o.jobs = factor(argv[++i]);
         else if (a == "--big")
             o.big = true;
         else if (a == "--list")
@@ -43,13 +48,17 @@ Options parse_options(int argc, char **argv)
         else if (a == "--verbose")
             o.verbose = true;
         else {
-            std::fprintf(stderr,
-                         "usage: %s [--filter TEXT]... [--config TEXT] [--device engine|kernel] [--patience "
-                         "FACTOR] [--big] [--list] [--verbose]\nFACTOR is 1 to 1000\n",
-                         argv[0]);
+            std::fprintf(
+                stderr,
+                "usage: %s [--filter TEXT]... [--config TEXT] [--device engine|kernel] [--patience "
+                "FACTOR] [--jobs COUNT] [--big] [--list] [--verbose]\nFACTOR and COUNT are 1 to 1000\n",
+                argv[0]);
             std::exit(2);
         }
     }
+    if (o.jobs ==
+        0) // the module is one for all labs, and its counters are; other cases wait a part of their time
+        o.jobs = o.device == "kernel" ? 1 : std::thread::hardware_concurrency() + 1;
     return o;
 }
 
@@ -61,11 +70,13 @@ bool Options::chosen(const Case &c) const
            });
 }
 
-void Report::add(const Case &c, const std::string &column, Outcome outcome, const std::string &detail)
+void Report::add(const Case &c, const std::string &column, Outcome outcome, const std::string &detail,
+                 double seconds)
 {
-    auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row &r) { return r.c == &c; });
-    if (row == rows_.end())
-        row = rows_.insert(rows_.end(), {&c, {}});
+    seconds_.emplace(seconds, std::string(c.name) + " [" + column + "]");
+    auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row &r) { return r.c >= &c; });
+    if (row == rows_.end() || row->c != &c)
+        row = rows_.insert(row, {&c, {}}); // in the order of the cases, whichever ended first
     row->cells[column] = outcome;
     (outcome == Outcome::passed ? passed_ : outcome == Outcome::failed ? failed_ : skipped_)++;
     if (outcome == Outcome::skipped)
@@ -105,6 +116,10 @@ int Report::print() const
         }
         std::printf("\n");
     }
+    std::printf("\nslowest:\n");
+    size_t shown = 0;
+    for (auto it = seconds_.rbegin(); it != seconds_.rend() && shown < slowest_shown; ++it, shown++)
+        std::printf("%8.3f s  %s\n", it->first, it->second.c_str());
     for (const std::string &text : skips_)
         std::printf("\nskipped %s", text.c_str());
     for (const std::string &f : failures_)

@@ -5,7 +5,7 @@
 #include "kit.hpp"
 #include "module.hpp"
 #include "netns.hpp"
-#include "report.hpp"
+#include "pool.hpp"
 
 #include <tests/watch/watcher.hpp>
 
@@ -29,7 +29,7 @@ namespace emx::conform {
 namespace {
 
 constexpr int ranks_max = 8;
-constexpr unsigned case_limit = 60, big_limit = 1800; ///< seconds
+constexpr unsigned case_limit = 300, big_limit = 1800; ///< seconds
 
 struct Config {
     const char *name;
@@ -39,7 +39,6 @@ struct Config {
     int hosts;
     int board_count;
     bool shared_memory = true; ///< between the processes of a host; else frames over its loopback interface
-    bool always = true; ///< else under EMX_FULL=1, or asked for by its name
     int model = -1; ///< which rank is the model peer; none
 };
 
@@ -47,17 +46,17 @@ constexpr Config configs[] = {
     {"W/2hosts", "eth0:W", 9000, 4096, 2, 1},
     {"W/1host", "eth0:W", 9000, 4096, 1, 1},
     {"N9000/1host/frames", "eth0:N=9000", 9000, 8192, 1, 1, false},
-    {"W/1host/frames", "eth0:W", 9000, 4096, 1, 1, false, false},
-    {"N9000/1host", "eth0:N=9000", 9000, 8192, 1, 1, true, false},
+    {"W/1host/frames", "eth0:W", 9000, 4096, 1, 1, false},
+    {"N9000/1host", "eth0:N=9000", 9000, 8192, 1, 1},
     {"N9000/2hosts", "eth0:N=9000", 9000, 8192, 2, 1},
     {"N1500/2hosts", "eth0:N=1500", 1500, 1452, 2, 1},
     {"2boards", "eth1:N=9000,eth0:N=9000", 9000, 8192, 2, 2}, // the order is the configuration's
-    {"model+W", "eth0:W", 9000, 4096, 2, 1, true, true, 0},
-    {"W+model", "eth0:W", 9000, 4096, 2, 1, true, false, 1},
-    {"model+N1500", "eth0:N=1500", 1500, 1452, 2, 1, true, false, 0},
-    {"N1500+model", "eth0:N=1500", 1500, 1452, 2, 1, true, true, 1},
-    {"model+N9000", "eth0:N=9000", 9000, 8192, 2, 1, true, false, 0},
-    {"N9000+model", "eth0:N=9000", 9000, 8192, 2, 1, true, false, 1},
+    {"model+W", "eth0:W", 9000, 4096, 2, 1, true, 0},
+    {"W+model", "eth0:W", 9000, 4096, 2, 1, true, 1},
+    {"model+N1500", "eth0:N=1500", 1500, 1452, 2, 1, true, 0},
+    {"N1500+model", "eth0:N=1500", 1500, 1452, 2, 1, true, 1},
+    {"model+N9000", "eth0:N=9000", 9000, 8192, 2, 1, true, 0},
+    {"N9000+model", "eth0:N=9000", 9000, 8192, 2, 1, true, 1},
 };
 
 constexpr const char *model_library = EMX_MODEL_LIBRARY; ///< empty where it is not built
@@ -82,7 +81,7 @@ int shared_file; ///< for a rank that becomes another program
 
 void nap()
 {
-    timespec t{0, 200000};
+    timespec t{0, 1000000}; // shorter ones cost more than the cases do
     // tidy-allow(sleep): between two looks at memory that other processes write, or at waitpid
     nanosleep(&t, nullptr);
 }
@@ -137,9 +136,11 @@ public:
     double now_ms() override
     {
         timespec t;
+        // tidy-allow(time): cases judge by it that a wait is not too short, and that something hangs
         clock_gettime(CLOCK_MONOTONIC, &t);
         return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
     }
+    bool virtual_time() const override { return false; }
     int host_of(int rank) const override { return rank % config_.hosts; }
     void kill(int rank) override
     {
@@ -304,10 +305,11 @@ std::string run_case(const Case &c, const Config &config, Lab &lab, unsigned pat
         shared->pid[i] = pid;
     }
     time_t end = time(nullptr) + static_cast<time_t>((c.tags & big ? big_limit : case_limit) * patience);
-    bool killed = false;
+    bool killed = false, is_cut = false;
     while (reap(c.ranks, failures) > 0) {
         if (shared->cut_wanted) {
-            if (!lab.cut(shared->cut_wanted == 1))
+            is_cut = shared->cut_wanted == 1;
+            if (!lab.cut(is_cut))
                 failures += "  cannot change the bridge\n";
             shared->cut_wanted = 0;
         }
@@ -321,7 +323,8 @@ std::string run_case(const Case &c, const Config &config, Lab &lab, unsigned pat
         }
         nap();
     }
-    lab.cut(false);
+    if (is_cut)
+        lab.cut(false);
     for (int i = 0; i < c.ranks; i++)
         failures += shared->failures[i];
     if (failures.empty() && shared->abandoned)
@@ -346,7 +349,7 @@ bool exists_on(const Case &c, const Config &config)
 bool wanted(const Config &config, const Options &o)
 {
     if (o.config.empty())
-        return (config.always || o.big) && (config.model < 0 || (*model_library && o.device != "kernel"));
+        return config.model < 0 || (*model_library && o.device != "kernel");
     return std::string(config.name).find(o.config) != std::string::npos;
 }
 
@@ -370,45 +373,103 @@ bool make_lab(Lab &lab, const Config &config, const Options &o, std::string &err
     return true;
 }
 
+/// A worker: takes cases until there are no more, and makes a lab for each column that they are in.
+class Worker {
+public:
+    Worker(const Options &o, Queue &queue) : o_(o), queue_(queue) {}
+
+    int run()
+    {
+        if (!share_memory())
+            return cannot_work;
+        for (int signal : {SIGINT, SIGTERM, SIGHUP})
+            ::signal(signal, on_signal);
+        while (const Job *job = queue_.take()) {
+            if (!in_column(job->column))
+                return cannot_work;
+            if (o_.verbose) { // a host that crashes does not say which case was its last
+                std::printf("     begins  %s [%s]\n", job->c->name, config_->name);
+                std::fflush(stdout);
+            }
+            queue_.done(run_case(*job->c, *config_, *lab_, o_.patience));
+            if (stop_signal)
+                return 128 + stop_signal; // the destructor cleans up
+        }
+        leave_column();
+        return 0;
+    }
+
+private:
+    static bool share_memory()
+    {
+        shared_file = memfd_create("conform", MFD_CLOEXEC);
+        if (shared_file >= 0 && !ftruncate(shared_file, sizeof(Shared)) && (shared = map_shared()))
+            return true;
+        std::perror("memory that the ranks share");
+        return false;
+    }
+
+    bool in_column(size_t column)
+    {
+        if (config_ == &configs[column])
+            return true;
+        leave_column();
+        config_ = &configs[column];
+        lab_ = std::make_unique<Lab>();
+        std::string error;
+        if (!make_lab(*lab_, *config_, o_, error)) {
+            std::fprintf(stderr, "conform_engine: %s\n", error.c_str());
+            return false;
+        }
+        watcher_ = std::make_unique<watch::Watcher>(std::vector{lab_->path(0), lab_->path(1)},
+                                                    std::vector{dialect_of(*config_)});
+        if (config_->model >= 0) // it does what strangers may and we do not
+            watcher_->foreign(static_cast<unsigned>(config_->model));
+        return true;
+    }
+
+    void leave_column()
+    {
+        if (!config_)
+            return;
+        const std::string forbidden = watcher_->finish();
+        if (!forbidden.empty())
+            queue_.complain(static_cast<size_t>(config_ - configs), forbidden);
+        watcher_.reset();
+        lab_.reset();
+    }
+
+    const Options &o_;
+    Queue &queue_;
+    const Config *config_ = nullptr;
+    std::unique_ptr<Lab> lab_;
+    std::unique_ptr<watch::Watcher> watcher_;
+};
+
+/// How a case's processes meet, in which dialect, and with whom: each of that once. What takes no way but
+/// memory is in no dialect.
+std::vector<std::string> traits_of(const Case &c, const Config &config)
+{
+    if (!exists_on(c, config))
+        return {};
+    if (config.model >= 0)
+        return {dialect_of(config) + " with the model", config.model == 0 ? "model first" : "model second"};
+    const bool alone = c.ranks == 1;
+    const char *way = !config.shared_memory ? "frames" : config.hosts == 1 || alone ? "memory" : "wire";
+    if (alone || (c.tags & together))
+        return {way};
+    return {way, dialect_of(config)};
+}
+
 int run_all(const Options &o)
 {
     setenv("EMX_DEVICE", o.device.c_str(), 1);
-    std::vector<std::string> columns;
+    std::vector<Column> columns;
     for (const Config &config : configs)
-        if (wanted(config, o))
-            columns.push_back(config.name);
-    Report report(columns);
-    for (const Config &config : configs) {
-        if (!wanted(config, o))
-            continue;
-        Lab lab;
-        std::string error;
-        if (!make_lab(lab, config, o, error)) {
-            std::fprintf(stderr, "conform_engine: %s\n", error.c_str());
-            return 2;
-        }
-        watch::Watcher watcher({lab.path(0), lab.path(1)}, {dialect_of(config)});
-        if (config.model >= 0) // it does what strangers may and we do not
-            watcher.foreign(static_cast<unsigned>(config.model));
-        for (const Case &c : cases()) {
-            if (!o.chosen(c) || !exists_on(c, config))
-                continue;
-            if (stop_signal)
-                return 128 + stop_signal; // the destructor cleans up
-            if ((c.tags & big) && !o.big) {
-                report.add(c, config.name, Outcome::skipped, skipped_for_size);
-                continue;
-            }
-            if (o.verbose)
-                std::printf("%s [%s]\n", c.name, config.name), std::fflush(stdout);
-            std::string failures = run_case(c, config, lab, o.patience);
-            report.add(c, config.name, failures.empty() ? Outcome::passed : Outcome::failed, failures);
-        }
-        const std::string forbidden = watcher.finish();
-        if (!forbidden.empty())
-            report.add(config.name, forbidden);
-    }
-    return report.print();
+        columns.push_back({config.name, wanted(config, o)});
+    return run_cases(
+        o, columns, [](const Case &c, size_t i) { return traits_of(c, configs[i]); },
+        [&o](Queue &queue) { return Worker(o, queue).run(); });
 }
 
 } // namespace
@@ -425,20 +486,5 @@ int main(int argc, char **argv)
                     std::atoi(argv[4]));
         return 2;
     }
-    Options o = parse_options(argc, argv);
-    if (o.list) {
-        for (const Case &c : cases())
-            if (o.chosen(c))
-                std::printf("%s\n", c.name);
-        return 0;
-    }
-    shared_file = memfd_create("conform", MFD_CLOEXEC);
-    if (shared_file < 0 || ftruncate(shared_file, sizeof(Shared)) || !(shared = map_shared())) {
-        std::perror("memory that the ranks share");
-        return 2;
-    }
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
-    signal(SIGHUP, on_signal);
-    return run_all(o);
+    return run_all(parse_options(argc, argv));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Conformance over the simulator: ranks are fibers, time is virtual.
-#include "report.hpp"
+#include "pool.hpp"
 
 #include "../sim/process.hpp"
 
@@ -95,6 +95,7 @@ public:
         process->world().charge(50);
         return static_cast<double>(process->world().now()) / sim::ms;
     }
+    bool virtual_time() const override { return true; }
     int host_of(int rank) const override { return rank % static_cast<int>(stage_.config.hosts); }
     void kill(int rank) override
     {
@@ -201,32 +202,12 @@ bool exists_on(const Case &c, const Config &config)
     return !(c.tags & big) || !std::strcmp(config.name, "N9000/2hosts"); // one run takes minutes
 }
 
-int run_all(const Options &o)
+int work(Queue &queue)
 {
-    std::vector<std::string> columns;
-    for (const Config &config : configs)
-        if (std::string(config.name).find(o.config) != std::string::npos)
-            columns.push_back(config.name);
-    Report report(columns);
-    for (const Case &c : cases()) {
-        if (!o.chosen(c))
-            continue;
-        for (const Config &config : configs) {
-            if (std::string(config.name).find(o.config) == std::string::npos)
-                continue;
-            if (!exists_on(c, config))
-                continue;
-            if ((c.tags & big) && !o.big) {
-                report.add(c, config.name, Outcome::skipped, skipped_for_size);
-                continue;
-            }
-            if (o.verbose)
-                std::printf("%s [%s]\n", c.name, config.name), std::fflush(stdout);
-            std::string failures = run_case(c, config);
-            report.add(c, config.name, failures.empty() ? Outcome::passed : Outcome::failed, failures);
-        }
-    }
-    return report.print();
+    signal(SIGALRM, on_alarm);
+    while (const Job *job = queue.take())
+        queue.done(run_case(*job->c, configs[job->column]));
+    return 0;
 }
 
 } // namespace
@@ -235,13 +216,14 @@ int run_all(const Options &o)
 int main(int argc, char **argv)
 {
     using namespace emx::conform;
-    Options o = parse_options(argc, argv);
-    if (o.list) {
-        for (const Case &c : cases())
-            if (o.chosen(c))
-                std::printf("%s\n", c.name);
-        return 0;
-    }
-    signal(SIGALRM, on_alarm);
-    return run_all(o);
+    const Options o = parse_options(argc, argv);
+    std::vector<Column> columns;
+    for (const Config &config : configs)
+        columns.push_back({config.name, std::string(config.name).find(o.config) != std::string::npos});
+    // A case takes milliseconds: none is spared.
+    const Traits traits = [](const Case &c, size_t i) {
+        return exists_on(c, configs[i]) ? std::vector<std::string>{configs[i].name}
+                                        : std::vector<std::string>{};
+    };
+    return run_cases(o, columns, traits, work);
 }

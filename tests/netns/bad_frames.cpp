@@ -49,7 +49,7 @@ public:
         stranger.send(tiny, data);
         stranger.advance();
         mx_status_t status{};
-        REQUIRE(victim.progress_until([&] { return victim.complete(request, status); }, 3000));
+        REQUIRE(victim.progress_until([&] { return victim.complete(request, status); }));
         REQUIRE(status.code == MX_STATUS_SUCCESS);
         REQUIRE(target == data);
     }
@@ -70,7 +70,7 @@ public:
         const auto before = victim.counters();
         send_and_count(bad, before);
         if (bad.counter < 0)
-            victim.progress_until([] { return false; }, 50); // nothing tells that it was looked at
+            victim.progress_in_vain([] { return false; }); // nothing tells that it was looked at
         only_that_counts(bad, before);
     }
 
@@ -100,7 +100,7 @@ private:
         if (bad.counter >= 0) {
             const auto c = static_cast<std::size_t>(bad.counter);
             INFO(fw_counter_label(static_cast<unsigned>(c)));
-            CHECK(victim.progress_until([&] { return victim.counters()[c] > before[c]; }, 2000));
+            CHECK(victim.progress_until([&] { return victim.counters()[c] > before[c]; }));
         }
     }
 
@@ -162,7 +162,7 @@ mx_request_t send_large(Scene &s, std::vector<uint8_t> &data)
     reply.msg.u.connect = {Stranger::session, 0, 1, 1, asked->msg.u.connect.number, EMX_CONNECT_OK};
     s.stranger.send(reply);
     mx_status_t status{};
-    REQUIRE(s.victim.progress_until([&] { return s.victim.complete(request, status); }, 3000));
+    REQUIRE(s.victim.progress_until([&] { return s.victim.complete(request, status); }));
     to = status.source;
     mx_segment_t segment{data.data(), static_cast<uint32_t>(data.size())};
     REQUIRE(mx_issend(s.victim.endpoint(), &segment, 1, to, 77, nullptr, &request) == MX_SUCCESS);
@@ -306,13 +306,13 @@ TEST_CASE("bad_frames__fragments_that_contradict_each_other", "[frames]")
     s.stranger.send(later, bytes(8));
     s.stranger.advance();
     mx_status_t status{};
-    CHECK_FALSE(s.victim.progress_until([&] { return s.victim.complete(later_request, status); }, 100));
+    CHECK(s.victim.progress_in_vain([&] { return s.victim.complete(later_request, status); }));
     CHECK_FALSE(s.victim.complete(request, status));
     s.stranger.send(second, bytes(frag));
-    CHECK(s.victim.progress_until([&] { return s.victim.complete(request, status); }, 3000));
+    CHECK(s.victim.progress_until([&] { return s.victim.complete(request, status); }));
     CHECK(status.code == MX_STATUS_SUCCESS);
     CHECK(target == bytes(total));
-    CHECK(s.victim.progress_until([&] { return s.victim.complete(later_request, status); }, 3000));
+    CHECK(s.victim.progress_until([&] { return s.victim.complete(later_request, status); }));
     CHECK(later_target == bytes(8));
     s.works();
 }
@@ -395,7 +395,7 @@ TEST_CASE("bad_frames__notifies", "[frames]")
     notify.msg.seq = s.stranger.next();
     s.stranger.send(notify);
     s.stranger.advance();
-    CHECK(s.victim.progress_until([&] { return s.victim.complete(request, status); }, 3000));
+    CHECK(s.victim.progress_until([&] { return s.victim.complete(request, status); }));
     CHECK(status.code == MX_STATUS_SUCCESS);
     s.works();
 }
@@ -457,7 +457,7 @@ TEST_CASE("bad_frames__pull_replies", "[frames]")
     CHECK_FALSE(s.victim.complete(request, status));
     s.stranger.send(reply(1));
     s.stranger.send(reply(2));
-    CHECK(s.victim.progress_until([&] { return s.victim.complete(request, status); }, 3000));
+    CHECK(s.victim.progress_until([&] { return s.victim.complete(request, status); }));
     CHECK(status.code == MX_STATUS_SUCCESS);
     CHECK(target == bytes(total));
     const auto notify = s.stranger.expect(EMX_NOTIFY);
@@ -570,6 +570,6 @@ TEST_CASE("bad_frames__host_packets_and_beacons", "[frames]")
         if (i % 50 == 49)
             s.works();
     }
-    CHECK(s.victim.progress_until(full, 3000));
+    CHECK(s.victim.progress_until(full));
     s.works();
 }

@@ -3,7 +3,7 @@
 #include "tests/netns/engine_fixture.hpp"
 
 #include "driver/engine/board_file.hpp"
-#include "driver/engine/clock.hpp"
+#include "tests/support/becomes.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -11,8 +11,6 @@
 
 namespace emx::test {
 namespace {
-
-constexpr unsigned patience_ms = 10000;
 
 /// Cuts memory into pieces of nearly equal size.
 std::vector<Segment> cut(std::byte *memory, uint32_t bytes, unsigned pieces)
@@ -92,16 +90,18 @@ emx_msg Pair::message(int side, uint8_t type, uint32_t bytes)
     return msg;
 }
 
-const emx_msg *Pair::poll(int side, unsigned milliseconds)
+bool Pair::poll(int side)
 {
-    const uint64_t deadline = monotonic_ns() + uint64_t{milliseconds} * 1000000;
-    do {
-        if (const emx_msg *event = ports_[side]->peek())
-            return event;
-        if (ports_[1 - side])
-            ports_[1 - side]->peek(); // serves pulls; its events stay
-    } while (monotonic_ns() < deadline);
-    return nullptr;
+    if (ports_[side]->peek())
+        return true;
+    if (ports_[1 - side])
+        ports_[1 - side]->peek(); // serves pulls; its events stay
+    return false;
+}
+
+bool Pair::quiet(int side)
+{
+    return stays_away([&] { return poll(side); });
 }
 
 /// What each counter of a side says, for the report of a failure.
@@ -116,7 +116,7 @@ std::string Pair::describe(int side)
 
 const emx_msg *Pair::expect(int side, uint8_t type)
 {
-    const emx_msg *event = poll(side, patience_ms);
+    const emx_msg *event = becomes([&] { return poll(side); }) ? ports_[side]->peek() : nullptr;
     INFO("side " << side << ", event " << int(type) << ", counters:" << describe(0) << " /" << describe(1));
     REQUIRE(event);
     REQUIRE(int(event->type) == int(type));

@@ -53,8 +53,8 @@ public:
     emx_msg message(int side, uint8_t type, uint32_t bytes);
     /// Polls both sides until this one has an event, which must be of that type.
     const emx_msg *expect(int side, uint8_t type);
-    /// Next event of a side within the time, or null.
-    const emx_msg *poll(int side, unsigned milliseconds);
+    /// No event comes to this side.
+    bool quiet(int side);
 
     /// Side 1 pulls a message of side 0 into a list of pieces.
     void begin(const std::vector<std::byte> &source, std::vector<std::byte> &target, uint8_t window,
@@ -67,6 +67,8 @@ public:
     bool x_sums = false; ///< with checksums
 
 private:
+    bool poll(int side);
+
     std::unique_ptr<Device> devices_[2];
     std::unique_ptr<Port> ports_[2];
     uint32_t peers_[2] = {};

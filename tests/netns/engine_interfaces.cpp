@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Interfaces that vanish, return, start down, or change their address under a running agent.
-#include "driver/engine/clock.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "tests/netns/engine_fixture.hpp"
+#include "tests/support/becomes.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -12,14 +12,9 @@ using Catch::Contains;
 
 namespace {
 
-/// Waits until the board is up, or is not, for at most five seconds.
-bool becomes(Device &device, bool up)
+bool board_becomes(Device &device, bool up)
 {
-    const uint64_t deadline = monotonic_ns() + 5000000000;
-    while (monotonic_ns() < deadline)
-        if (device.boards().at(0).up == up)
-            return true;
-    return false;
+    return becomes([&] { return device.boards().at(0).up == up; });
 }
 
 void expect_gone(Pair &pair, int side)
@@ -53,7 +48,7 @@ TEST_CASE("engine__a_board_comes_back_with_its_interface", "[netns][engine]")
     for (int round = 0; round < 2; round++) {
         hosts.run(0, "ip link del eth0");
         for (int side : {0, 1})
-            REQUIRE(becomes(pair.device(side), false));
+            REQUIRE(board_becomes(pair.device(side), false));
         if (round == 0) {
             expect_gone(pair, 0);
             expect_gone(pair, 1);
@@ -66,13 +61,13 @@ TEST_CASE("engine__a_board_comes_back_with_its_interface", "[netns][engine]")
 
         hosts.join();
         for (int side : {0, 1})
-            REQUIRE(becomes(pair.device(side), true));
+            REQUIRE(board_becomes(pair.device(side), true));
         CHECK(pair.info(0).nic_id != address);
         // The sockets of before are dead, and the port does not pretend otherwise.
         emx_msg msg = pair.message(0, EMX_TINY, 0);
         Payload payload({});
         CHECK_FALSE(pair.port(0).send(msg, payload.data()));
-        CHECK(pair.poll(0, 100) == nullptr);
+        CHECK(pair.quiet(0));
     }
     CHECK(hosts.agent_pid(0) == agent);
     // The numbers are free again although their former holders have not closed; and a new agent, too,
@@ -98,7 +93,7 @@ TEST_CASE("engine__an_interface_may_be_down_at_first", "[netns][engine]")
     CHECK(int(event->u.link.state) == EMX_LINK_DOWN);
     port->consume();
     hosts.run(0, "ip link set eth0 up");
-    REQUIRE(becomes(*device, true));
+    REQUIRE(board_becomes(*device, true));
     Pair pair(hosts, "eth0:W");
     check_transfer(pair);
 }
@@ -123,18 +118,15 @@ TEST_CASE("engine__a_board_whose_interface_comes_back_too_small_says_so", "[netn
     const auto device = open_device(hosts, 0, "eth0:W");
     hosts.run(0, "ip link del eth0 && ip link add eth0 mtu 1500 type veth peer name eth1");
     DeviceError error;
-    const uint64_t deadline = monotonic_ns() + 5000000000;
-    do {
+    CHECK(becomes([&] {
         error = {};
         CHECK(device->open(0, 1, 1, error) == nullptr);
-    } while (error.text.find("vanished") != std::string::npos && monotonic_ns() < deadline);
+        return error.text.find("vanished") == std::string::npos;
+    }));
     CHECK(error.code == mx_no_dev);
     CHECK_THAT(error.text, Contains("has MTU 1500, but dialect W needs"));
     hosts.run(0, "ip link set eth0 mtu 9000");
-    std::unique_ptr<Port> port;
-    while (!port && monotonic_ns() < deadline)
-        port = device->open(0, 1, 1, error);
-    CHECK(port);
+    CHECK(becomes([&] { return device->open(0, 1, 1, error) != nullptr; }));
 }
 
 TEST_CASE("engine__boards_have_the_order_of_their_configuration", "[netns][engine]")
@@ -156,9 +148,7 @@ TEST_CASE("engine__boards_have_the_order_of_their_configuration", "[netns][engin
     // One of them goes; the other does not care.
     DeviceError error;
     hosts.run(0, "ip link del eth1");
-    const uint64_t deadline = monotonic_ns() + 5000000000;
-    while (device->boards().at(0).up && monotonic_ns() < deadline) {
-    }
+    CHECK(board_becomes(*device, false));
     CHECK(device->open(0, 1, 1, error) == nullptr);
     CHECK(error.code == mx_no_dev);
     CHECK(device->open(1, 1, 1, error));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Board agents that are killed and started again while endpoints are open.
-#include "driver/engine/clock.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "tests/netns/engine_fixture.hpp"
+#include "tests/support/becomes.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -46,17 +46,6 @@ int code_of_claim(Device &device, const TwoHosts &hosts, int host, uint32_t endp
     int status = -1;
     ::waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-/// Opens as soon as the number is free, for at most a second.
-std::unique_ptr<Port> open_soon(Device &device, uint32_t endpoint)
-{
-    const uint64_t deadline = monotonic_ns() + 1000000000;
-    std::unique_ptr<Port> port;
-    DeviceError error;
-    while (!port && monotonic_ns() < deadline)
-        port = device.open(0, endpoint, 7, error);
-    return port;
 }
 
 /// A process of host 1 with a device of its own that holds endpoint 5.
@@ -110,8 +99,8 @@ private:
     pid_t pid_ = -1;
 };
 
-/// Asks endpoint 5 of a peer for a connection, again and again: whether that is refused within the time.
-bool refused_within(Port &port, uint32_t peer, unsigned milliseconds)
+/// Asks endpoint 5 of a peer for a connection: true when that is refused before anything else could be.
+bool refused(Port &port, uint32_t peer)
 {
     emx_msg connect{};
     connect.type = EMX_CONNECT;
@@ -120,20 +109,14 @@ bool refused_within(Port &port, uint32_t peer, unsigned milliseconds)
     connect.u.connect.session = 0x11223344;
     connect.u.connect.start = 1;
     Payload nothing({});
-    const uint64_t deadline = monotonic_ns() + uint64_t{milliseconds} * 1000000;
-    for (uint64_t next = 0; monotonic_ns() < deadline;) {
-        if (monotonic_ns() >= next) {
-            REQUIRE(port.send(connect, nothing.data()));
-            next = monotonic_ns() + 10000000;
-        }
-        if (const emx_msg *event = port.peek()) {
-            const bool refused = event->type == EMX_NACK_LIB;
+    REQUIRE(port.send(connect, nothing.data()));
+    return !stays_away([&] {
+        const emx_msg *event = port.peek();
+        const bool is_refusal = event && event->type == EMX_NACK_LIB;
+        if (event)
             port.consume();
-            if (refused)
-                return true;
-        }
-    }
-    return false;
+        return is_refusal;
+    });
 }
 
 /// Stands in for the agent: is killed the first times that it is started, and is the agent then.
@@ -196,8 +179,8 @@ TEST_CASE("engine__endpoints_outlive_a_killed_agent", "[netns][engine]")
 
     // The claim is a live one: it ends with the endpoint, and others are refused then.
     pair.close(1);
-    const auto port = open_soon(*late, 5);
-    CHECK(port);
+    DeviceError error;
+    CHECK(becomes([&] { return late->open(0, 5, 7, error) != nullptr; }));
 }
 
 TEST_CASE("engine__an_agent_may_be_killed_again_and_again", "[netns][engine]")
@@ -288,12 +271,13 @@ TEST_CASE("engine__a_new_agent_waits_for_processes_that_are_held_up", "[netns][e
     holder.stop();
     hosts.kill_agent(1);
     hosts.start_agent(1, "--boards eth0:W --linger 60");
-    CHECK_FALSE(refused_within(*port, *peer, 400));
+    for (int times = 0; times < 10; times++)
+        CHECK_FALSE(refused(*port, *peer));
     holder.go_on();
     CHECK(code_of_claim(*far, hosts, 1, 5) == mx_busy);
-    CHECK_FALSE(refused_within(*port, *peer, 100));
+    CHECK_FALSE(refused(*port, *peer));
     holder.kill();
-    CHECK(refused_within(*port, *peer, 1000));
+    CHECK(becomes([&] { return refused(*port, *peer); }));
 
     // Who stays away for longer loses the number, and others get on.
     const Holder other(hosts);

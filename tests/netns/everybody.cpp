@@ -9,6 +9,7 @@
 #include "../../tools/cli.hpp"
 #include "../../tools/omx_perf/payload.hpp"
 #include "../model/frame.hpp"
+#include "../support/mx_check.hpp"
 #include "meeting.hpp"
 
 #include <mx_extensions.h>
@@ -25,6 +26,7 @@ namespace emx::test {
 namespace {
 
 using cli::Failure;
+// tidy-allow(time): a limit that says that it hangs, a pause for what comes twice, and a figure for the eyes
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t key = 0xfab1c, number = 0;
@@ -40,12 +42,6 @@ struct Options {
     bool strangers_apart = false;
     std::string meeting;
 };
-
-void check(mx_return_t code, const char *what)
-{
-    if (code != MX_SUCCESS)
-        throw Failure(std::string(what) + ": " + mx_strerror(code));
-}
 
 struct Host {
     bool ours = false;

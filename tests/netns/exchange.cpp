@@ -8,6 +8,7 @@
 // Endpoint i of one process talks with endpoint i of the other. Ends with a line of what it did.
 #include "../../tools/cli.hpp"
 #include "../../tools/omx_perf/payload.hpp"
+#include "../support/mx_check.hpp"
 #include "meeting.hpp"
 #include "schedule.hpp"
 
@@ -24,6 +25,7 @@ namespace emx::test {
 namespace {
 
 using cli::Failure;
+// tidy-allow(time): a limit that says that it hangs, a pause for what comes twice, and a figure for the eyes
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t key = 0x10557;
@@ -36,12 +38,6 @@ struct Options {
     uint32_t rank = 0, messages = 10000, endpoints = 16, large = 20, seed = 1, patience = 120;
     std::string meeting, peer;
 };
-
-void check(mx_return_t code, const char *what)
-{
-    if (code != MX_SUCCESS)
-        throw Failure(std::string(what) + ": " + mx_strerror(code));
-}
 
 /// A message under way, in one of the directions.
 struct Slot {

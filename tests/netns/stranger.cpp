@@ -2,7 +2,9 @@
 // See stranger.hpp.
 #include "tests/netns/stranger.hpp"
 
-#include "driver/engine/clock.hpp"
+#include "tests/support/becomes.hpp"
+#include "tests/support/mx_check.hpp"
+
 #include "driver/engine/packet_socket.hpp"
 
 #include <mx_extensions.h>
@@ -16,26 +18,17 @@
 #include <stdexcept>
 
 namespace emx::test {
-namespace {
-
-void require(mx_return_t code, const char *what)
-{
-    if (code != MX_SUCCESS)
-        throw std::runtime_error(std::string(what) + ": " + mx_strerror(code));
-}
-
-} // namespace
 
 Victim::Victim(const TwoHosts &hosts, const std::string &boards)
 {
     hosts.enter(0);
     ::setenv("EMX_BOARDS", boards.c_str(), 1);
     mx_set_error_handler(MX_ERRORS_RETURN);
-    require(mx_init(), "mx_init");
-    require(mx_open_endpoint(0, MX_ANY_ENDPOINT, Stranger::key, nullptr, 0, &endpoint_), "mx_open_endpoint");
+    check(mx_init(), "mx_init");
+    check(mx_open_endpoint(0, MX_ANY_ENDPOINT, Stranger::key, nullptr, 0, &endpoint_), "mx_open_endpoint");
     mx_endpoint_addr_t self;
-    require(mx_get_endpoint_addr(endpoint_, &self), "mx_get_endpoint_addr");
-    require(mx_decompose_endpoint_addr2(self, &nic_id_, &number_, &session_), "mx_decompose_endpoint_addr2");
+    check(mx_get_endpoint_addr(endpoint_, &self), "mx_get_endpoint_addr");
+    check(mx_decompose_endpoint_addr2(self, &nic_id_, &number_, &session_), "mx_decompose_endpoint_addr2");
 }
 
 Victim::~Victim() { mx_finalize(); }
@@ -44,9 +37,9 @@ std::vector<uint32_t> Victim::counters() const
 {
     std::vector<uint32_t> values(EMX_CNT_COUNT);
     uint32_t board = 0;
-    require(mx_get_info(nullptr, MX_COUNTERS_VALUES, &board, sizeof board, values.data(),
-                        static_cast<uint32_t>(values.size() * sizeof values[0])),
-            "mx_get_info");
+    check(mx_get_info(nullptr, MX_COUNTERS_VALUES, &board, sizeof board, values.data(),
+                      static_cast<uint32_t>(values.size() * sizeof values[0])),
+          "mx_get_info");
     return values;
 }
 
@@ -54,25 +47,30 @@ mx_request_t Victim::receive(void *data, uint32_t length, uint64_t match) const
 {
     mx_segment_t segment{data, length};
     mx_request_t request = nullptr;
-    require(mx_irecv(endpoint_, &segment, 1, match, MX_MATCH_MASK_NONE, nullptr, &request), "mx_irecv");
+    check(mx_irecv(endpoint_, &segment, 1, match, MX_MATCH_MASK_NONE, nullptr, &request), "mx_irecv");
     return request;
 }
 
-bool Victim::progress_until(const std::function<bool()> &done, unsigned milliseconds) const
+bool Victim::progress_until(const std::function<bool()> &done) const
 {
-    const uint64_t deadline = monotonic_ns() + uint64_t{milliseconds} * 1000000;
-    do {
+    return becomes([&] {
         mx_progress(endpoint_);
-        if (done())
-            return true;
-    } while (monotonic_ns() < deadline);
-    return false;
+        return done();
+    });
+}
+
+bool Victim::progress_in_vain(const std::function<bool()> &done) const
+{
+    return stays_away([&] {
+        mx_progress(endpoint_);
+        return done();
+    });
 }
 
 bool Victim::complete(mx_request_t &request, mx_status_t &status) const
 {
     uint32_t result = 0;
-    require(mx_test(endpoint_, &request, &status, &result), "mx_test");
+    check(mx_test(endpoint_, &request, &status, &result), "mx_test");
     return result == 1;
 }
 
@@ -138,7 +136,7 @@ bool Stranger::receive(fw_pkt &pkt)
     }
 }
 
-std::optional<fw_pkt> Stranger::expect(uint8_t type, unsigned milliseconds)
+std::optional<fw_pkt> Stranger::expect(uint8_t type)
 {
     fw_pkt pkt{};
     const auto arrived = [&] {
@@ -147,7 +145,7 @@ std::optional<fw_pkt> Stranger::expect(uint8_t type, unsigned milliseconds)
                 return true;
         return false;
     };
-    if (victim_.progress_until(arrived, milliseconds))
+    if (victim_.progress_until(arrived))
         return pkt;
     return std::nullopt;
 }

@@ -33,8 +33,10 @@ public:
     /// Values of the board's counters, as omx_counters shows them.
     std::vector<uint32_t> counters() const;
     mx_request_t receive(void *data, uint32_t length, uint64_t match) const;
-    /// Makes progress until the condition holds, at most that long; whether it does.
-    bool progress_until(const std::function<bool()> &done, unsigned milliseconds) const;
+    /// Makes progress until the condition holds; false when it hangs.
+    bool progress_until(const std::function<bool()> &done) const;
+    /// Makes progress for a while, in which the condition must not hold; true when it does not.
+    bool progress_in_vain(const std::function<bool()> &done) const;
     /// Whether the request is complete now; status then has its outcome.
     bool complete(mx_request_t &request, mx_status_t &status) const;
 
@@ -72,7 +74,7 @@ public:
 
     /// The next packet of that type to us, while the victim makes progress; others are forgotten. Its
     /// payload follows in `payload`.
-    std::optional<fw_pkt> expect(uint8_t type, unsigned milliseconds = 3000);
+    std::optional<fw_pkt> expect(uint8_t type);
     const std::vector<uint8_t> &payload() const { return payload_; }
     void forget_all();
 

@@ -82,7 +82,7 @@ printf '%s\n' '#!/bin/sh' 'echo watching' 'read -r _' 'echo "FORBIDDEN: planted"
 chmod +x "$work/bad_watcher"
 check "conform_engine: a verdict against a column is a failure" ends 1 '^[1-9][0-9]* passed, 1 failed, ' \
     env EMX_OMXD="$plain/tools/omxd/omxd" EMX_WATCH="$work/bad_watcher" "$plain/tests/conform/conform_engine" \
-    --config W/2hosts --filter cases_connect
+    --config W/2hosts --filter cases_connect --jobs 1
 
 # Captures.
 check "a real MXoE peer does nothing dangerous" ends 0 '^wirewatch: [0-9]{3} frames judged.* 0 violations' \

@@ -10,7 +10,8 @@
 namespace emx::conform {
 namespace {
 
-static_assert(int(THREADS) == int(real) && int(APART) == int(apart) && int(TWO_BOARDS) == int(two_boards));
+static_assert(int(THREADS) == int(real) && int(SIMULATED) == int(simulated) && int(APART) == int(apart) &&
+              int(TWO_BOARDS) == int(two_boards));
 
 /// What a client's rank keeps for it.
 struct Holder {
@@ -70,6 +71,14 @@ void client_exchange(client *c, uint64_t value, uint64_t *all)
 
 void client_sleep_ms(client *c, uint32_t ms) { rank(c).sleep_ms(ms); }
 double client_now_ms(client *c) { return rank(c).now_ms(); }
+void client_took(client *c, double begin, double least, double below, const char *file, int line,
+                 const char *why)
+{
+    const double took = rank(c).now_ms() - begin;
+    if (took < least || (rank(c).virtual_time() && took >= below))
+        client_note(c, file, line, (show(took) + " ms").c_str(), why);
+}
+
 void client_env(client *c, const char *name, const char *value) { rank(c).env(name, value); }
 void client_freeze(client *c, int id) { rank(c).freeze(id); }
 void client_thaw(client *c, int id) { rank(c).thaw(id); }

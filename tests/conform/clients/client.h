@@ -26,6 +26,7 @@ enum { clients_max = 8 };
 enum client_tag {
     ANYWHERE = 0,
     THREADS = 1, ///< starts threads: not in the simulator
+    SIMULATED = 2, ///< asks how long something takes: simulator only
     APART = 4, ///< needs the processes on different hosts
     TWO_BOARDS = 32,
 };
@@ -59,6 +60,9 @@ void client_barrier(struct client *c);
 void client_exchange(struct client *c, uint64_t value, uint64_t *all);
 void client_sleep_ms(struct client *c, uint32_t ms);
 double client_now_ms(struct client *c);
+/// Judges how long something took since `begin`, ms; what is too late, in virtual time alone.
+void client_took(struct client *c, double begin, double least, double below, const char *file, int line,
+                 const char *why);
 void client_env(struct client *c, const char *name, const char *value);
 void client_freeze(struct client *c, int id);
 void client_thaw(struct client *c, int id);
@@ -86,6 +90,7 @@ __attribute__((noreturn)) void client_abandon(struct client *c);
 #define EXPECT_EQ(got, want, why)                                                                            \
     client_equal(c, __FILE__, __LINE__, #got, (uint64_t)(got), (uint64_t)(want), why)
 #define OK(call) client_ok(c, __FILE__, __LINE__, #call, call)
+#define TOOK(begin, least, below, why) client_took(c, begin, least, below, __FILE__, __LINE__, why)
 /// For unexpected handlers: records and goes on, since the library is on the stack.
 #define NOTE(cond, why) ((cond) ? (void)0 : client_note(c, __FILE__, __LINE__, #cond, why))
 

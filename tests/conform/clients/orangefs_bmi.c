@@ -441,15 +441,15 @@ CLIENT(bmi_request_timeout, 2, ANYWHERE)
     client_barrier(c);
     if (c->id) {
         client_freeze(c, 0);
+        begin = client_now_ms(c);
         request = client_isend(c, net.ep, data, LONG, to, bits(EXPECTED, 1, 1), NULL);
         OK(mx_set_request_timeout(net.ep, request, 1000));
-        begin = client_now_ms(c);
         OK(mx_wait_any(net.ep, 20000, KIND(EXPECTED), KIND_MASK, &s, &result));
         client_thaw(c, 0);
         EXPECT_EQ(result, 1, "a request that nobody answers ends by its time-out");
         EXPECT(s.code == MX_STATUS_TIMEOUT || s.code == MX_STATUS_ENDPOINT_UNREACHABLE,
                "with \"time-out\" or \"unreachable\"");
-        EXPECT(client_now_ms(c) - begin >= 500, "and not much earlier than it was told");
+        TOOK(begin, 500, 3000, "and not much earlier than it was told");
     }
     client_stop(c, &net);
 }
@@ -477,7 +477,7 @@ CLIENT(bmi_wakeup_ends_a_wait, 1, THREADS)
     EXPECT_EQ(pthread_create(&thread, NULL, wait_for_anything, &net.ep), 0, "there are threads");
     for (tries = 0; joined && tries < 200; tries++) { // a wakeup before the thread sleeps is not remembered
         OK(mx_wakeup(net.ep));
-        clock_gettime(CLOCK_REALTIME, &soon);
+        clock_gettime(CLOCK_REALTIME, &soon); // tidy-allow(time): looks again after a while
         soon.tv_sec += soon.tv_nsec >= 900000000;
         soon.tv_nsec = (soon.tv_nsec + 100000000) % 1000000000;
         joined = pthread_timedjoin_np(thread, &ended, &soon);
