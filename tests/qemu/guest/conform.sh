@@ -8,9 +8,7 @@ failed=0
 
 hostname emxguest
 export EMX_WATCH=/emx/tests/watch/wirewatch
-for module in llc stp bridge veth ethermx; do
-	insmod /$module.ko || exit 1
-done
+load llc stp bridge veth && insmod /ethermx.ko || exit 1
 check "conformance" /emx/tests/conform/conform_engine --device kernel --patience 10 --verbose "$@"
 cat /sys/kernel/debug/ethermx/memory
 [ "${EMX_COMMANDS:-}" != uring ] ||

@@ -18,9 +18,9 @@ tracing=/sys/kernel/debug/tracing
 
 waiting=
 # shellcheck disable=SC2086 # nothing, or an option
-client() { timeout 110 omx_perf $waiting -d "$peer" --patience 60 -V -P 0 "$@"; }
+client() { timeout $HUNG omx_perf $waiting -d "$peer" --patience $HUNG -V -P 0 "$@"; }
 # shellcheck disable=SC2086
-server() { timeout 110 omx_perf $waiting >/tmp/server 2>&1 || { cat /tmp/server; return 1; }; }
+server() { timeout $HUNG omx_perf $waiting >/tmp/server 2>&1 || { cat /tmp/server; return 1; }; }
 
 # One host is the client, then the other.
 perf() { # OPTIONS OF omx_perf
@@ -113,7 +113,7 @@ spinning_polls() {
 	with=$(microseconds)
 	polled=$(($(found) - before)) came=$(($(counter 'tiny messages received') - came))
 	echo "$came messages came, $polled busy polls found frames"
-	[ $((polled * 10)) -gt "$came" ] && return
+	[ $polled -gt 0 ] && return
 	omx_counters
 	return 1
 }
@@ -156,7 +156,7 @@ five_is_open() { grep -q '^5 process' /sys/kernel/debug/ethermx/eth0/endpoints; 
 sleeps_on() {
 	omx_perf -w -e 5 >/tmp/sleeper 2>&1 &
 	sleeper=$!
-	until_ok 100 five_is_open || return 1
+	until_ok five_is_open || return 1
 	meet
 	before=$(switches $sleeper)
 	perf -S 1 -E 2 -T 1000 -N 1000 -W 10
@@ -165,7 +165,7 @@ sleeps_on() {
 	kill $sleeper
 	wait $sleeper
 	echo "woken $woken times by 4000 messages for others"
-	[ $status = 0 ] && [ "$woken" -lt 200 ]
+	[ $status = 0 ] && [ "$woken" -lt 2000 ]
 }
 
 # ---- the card
@@ -174,7 +174,7 @@ gathers() { ethtool -k eth0 | grep -q '^scatter-gather: on'; }
 
 stays_open() {
 	omx_perf -e 5 >/dev/null 2>&1 &
-	until_ok 100 five_is_open
+	until_ok five_is_open
 }
 
 hostname "host-$me"
@@ -189,7 +189,7 @@ check "the other host is there" meet
 [ $failed = 0 ] || exit 1
 
 check "short messages" perf -T 300 -N 20 -E 32769 -M 4 -W 2
-check "the other host's name" until_ok 100 says "$peer host-$other:0" omx_info
+check "the other host's name" until_ok says "$peer host-$other:0" omx_info
 if gathers; then
 	check "large messages leave as pages" moves some none large
 	check "and both ways at once" moves some none perf -x -S 262144 -E 1048577 -M 4 -T 300 -N 8 -W 1

@@ -7,13 +7,12 @@ failed=0
 . /root.sh
 
 hostname emxguest
-for module in veth ethermx; do
-	insmod /$module.ko || exit 1
-done
+load veth && insmod /ethermx.ko || exit 1
 check "the files of the machine around" mount_root
 [ $failed = 0 ] || exit 1
 
 check "replay" in_root env EMX_WATCH="$BUILD/tests/watch/wirewatch" "$BUILD/tests/interop/replay_engine" "$@"
 check "nothing pinned" grep -qx '0 pages pinned' /sys/kernel/debug/ethermx/memory
 check "unload" rmmod ethermx
+check "nobody is left in the machine's files" unmount_root
 exit $failed
