@@ -38,8 +38,9 @@ ran_and_waited() { # PROCESS
 		END { printf "%d %d\n", ran, waited }'
 }
 
-# Until the guest's init runs or QEMU has ended; false when the console says nothing more, though QEMU has nothing to do for
-# a long time, or has computed in vain for long. That other processes take the processors changes neither.
+# Until the guest's init runs or QEMU has ended; false when the console says nothing more while QEMU has had little to do, as a
+# kernel before its init never leaves it for seconds, or has computed in vain for long. That other processes take the
+# processors changes neither: waiting for one counts as having something to do.
 reaches_init() { # LOGS PROCESS
 	local since=$SECONDS said=-1 now ran=0 waited=0 ran_now waited_now
 	until grep -qsa 'as init process' "$1/console.log"; do
@@ -48,9 +49,9 @@ reaches_init() { # LOGS PROCESS
 		if [ "$now" != "$said" ]; then
 			said=$now since=$SECONDS
 			read -r ran waited < <(ran_and_waited "$2")
-		elif [ $((SECONDS - since)) -ge 90 ]; then
+		elif [ $((SECONDS - since)) -ge 15 ]; then
 			read -r ran_now waited_now < <(ran_and_waited "$2")
-			[ $((ran_now - ran + waited_now - waited)) -ge 20 ] && [ $((ran_now - ran)) -lt 120 ] || return 1
+			[ $(((ran_now - ran + waited_now - waited) * 3)) -ge $((SECONDS - since)) ] && [ $((ran_now - ran)) -lt 120 ] || return 1
 		fi
 		# tidy-allow(sleep): between two looks at the console
 		sleep 0.2

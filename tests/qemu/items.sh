@@ -8,9 +8,26 @@ item_of() {
 	case $1 in
 	programs) programs_item "$2" ;;
 	mpi) mpi_item ;;
-	conform) echo "conform,--config,N9000/2hosts" ;;
+	conform) conform_item ;;
+	replay) replay_item ;;
 	*) echo "$1" ;;
 	esac
+}
+
+# The cases of conform.cases; in the full tier every case.
+conform_item() {
+	if [ "${EMX_FULL:-0}" = 1 ]; then echo "conform,--config,N9000/2hosts"; else echo "conform,CASES=/conform.cases,--config,N9000/2hosts"; fi
+}
+
+# A capture of each class of message, large ones, and a late connect; in the full tier every capture.
+replay_item() {
+	local item=replay name
+	if [ "${EMX_FULL:-0}" != 1 ]; then
+		for name in connect eager_messages_of_every_class many_tiny_messages large_messages_and_a_late_connect; do
+			item+=",replay__$name"
+		done
+	fi
+	echo "$item"
 }
 
 # Messages of each class once, to 8 MiB; in the full tier to 64 MiB, and NetPIPE measures all its lengths, each more often.

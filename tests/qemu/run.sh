@@ -11,6 +11,7 @@
 # DIR/boot2 and so on. The last line is "N passed, N failed, N skipped", with each check of a test counted.
 #
 # EMX_QEMU_TIMEOUT  seconds of computing after which a test hangs (default 1200), or half as many of silence and idleness
+# EMX_QEMU_LOGS     a folder for the logs, instead of DIR
 # EMX_USER_BUILD    a Meson build whose programs the tests need, see initrd.sh
 # EMX_GUEST_ARGS    arguments of the only test, separated by blanks
 # and those of boot.sh and common.sh
@@ -121,8 +122,8 @@ export EMX_QEMU_MEMORY=${EMX_QEMU_MEMORY:-1024}
 left=("$@") boots=0 all_passed=0 all_failed=0 all_skipped=0 verdicts=''
 while [ ${#left[@]} -gt 0 ]; do
 	boots=$((boots + 1)) before=$all_failed
-	logs=$dir
-	[ $boots = 1 ] || logs=$dir/boot$boots
+	logs=${EMX_QEMU_LOGS:-$dir}
+	[ $boots = 1 ] || logs+=/boot$boots
 	run_boot "$logs"
 	if [ $all_failed = $before ]; then cat "$logs/result.log"; else explain "$logs"; fi
 done

@@ -157,7 +157,7 @@ check "no privilege to stop" ends 255 'run as root' user node1 omx_init stop
 check "status" says '^board #0: eth1:N=9000, address 02:00:00:00:00:0a, link Up, 0 of 32 endpoints open' shown node1 omx_init status
 check "omx_info" says 'node1:0 .board #0 name eth1' shown node1 omx_info
 check "messages, found by address" messages 02:00:00:00:00:0b
-client='-V -P 0 -T 100 -N 5 -M 16 -E 100000'
+client='-V -P 0 -T 0 -N 2 -M 16 -E 100000'
 check "messages, found by name" messages
 check "omx_info knows the peer" says '02:00:00:00:00:0b node2:0' shown node1 omx_info
 check "omx_counters" says 'tiny messages sent' shown node1 omx_counters
@@ -183,7 +183,7 @@ check "restart with peers" says '^2 peers from /etc/ethermx/peers; others are re
 check "the other" says '^eth1 is no board any more' on node2 omx_init restart
 check "status with peers" says 'of 8 endpoints open, 2 peers, others are refused' on node1 omx_init status
 check "names of the list" messages second:0
-check "a stranger is refused" ends 255 'not in the peers file' user node1 timeout $HUNG omx_perf -d 02:00:00:00:00:77
+check "a stranger is refused" ends 255 'not in the peers file' user node1 timeout $HUNG omx_perf -d 02:00:00:00:00:77 --patience 1
 check "a peer of another dialect" own_dialect
 check "its dialect stays while an endpoint is open" dialect_while_open
 check "a dialect that the interface cannot carry" ends 255 'dialect N=60000 needs an MTU of 59986' on node1 omx_init_peers 02:00:00:00:00:0b second:0 N=60000

@@ -37,6 +37,7 @@ held() {
 remember() {
 	held >/tmp/held
 	until_ok settled
+	askers >/tmp/held_askers
 	cat /tmp/held
 }
 
@@ -54,22 +55,22 @@ as_before() {
 	awk 'NR == FNR { was[$2 $3] = $1; next } $1 > was[$2 $3] { more = 1 } END { exit more }' /tmp/held /tmp/now
 }
 
-# Who asked for the objects: how many, and by which way.
+# Objects on the heap as lines "COUNT FUNCTION below FUNCTION": the one that asked the kernel for them, and ours that it was called by.
 askers() {
 	cat /sys/kernel/debug/slab/kmalloc-*/alloc_traces | awk '
-		function tell() { if (block ~ /\[ethermx\]/) printf "%s", block }
-		/^ *[0-9]+ / { tell(); block = "" }
-		{ block = block $0 "\n" }
-		END { tell() }'
+		function name(word) { sub(/\+.*/, "", word); return word }
+		/^ *[0-9]+ / { count = $1; asker = name($2); ours = $3 == "[ethermx]" ? asker : "" ; seen = 0 }
+		/\[ethermx\]/ && !seen { seen = 1; sum[asker " below " (ours ? ours : name($1))] += count }
+		END { for (way in sum) print sum[way], way }' | sort -k2
 }
 
+# Who has asked for more than was given back is told first: functions, and how many objects.
 nothing_lost() {
 	until_ok as_before && return
-	echo "were:"
-	cat /tmp/held
-	echo "are:"
-	cat /tmp/now
-	askers
+	askers >/tmp/askers
+	awk 'NR == FNR { n = $1; $1 = ""; was[$0] = n; next }
+		{ n = $1; $1 = ""; if (n > was[$0]) print n - was[$0], "more objects:" $0 }' /tmp/held_askers /tmp/askers
+	echo "were: $(tr '\n' ';' </tmp/held) are: $(tr '\n' ';' </tmp/now)"
 	return 1
 }
 
@@ -110,23 +111,20 @@ more_than() { [ "$(received "$2")" -gt "$1" ]; }
 goes_on() { until_ok more_than $(($(received "$1") + ${2:-0})) "$1"; } # KIND [FRAMES]
 all_go_on() { goes_on small && goes_on medium && goes_on large; }
 
-# Streams leave the processors to all else: an emulated machine has no others.
-behind='nice -n 19'
-
 # One way: whatever happens to the server, the client has messages under way, whose errors it must get. Who only
 # receives may wait for ever for one that is gone. No time is set: how many messages fit into one would be guessed from
 # the first, which may take a second on an emulated machine.
 verify=-V
 client() { # KIND
 	# shellcheck disable=SC2086 # no word when it is empty
-	/bin/ip netns exec a $behind timeout $HUNG /emx/tools/omx_perf -d 02:00:00:00:00:0b -r "$(endpoint_of "$1")" --patience $HUNG \
+	/bin/ip netns exec a timeout $HUNG /emx/tools/omx_perf -d 02:00:00:00:00:0b -r "$(endpoint_of "$1")" --patience $HUNG \
 		-U $verify -w -P 0 -W 1 -T 0 -N 1000000000 -S "$(length_of "$1")" -E $(($(length_of "$1") + 1)) >"/tmp/client_$1" 2>&1
 }
 
 # Until somebody ends it. The first message is the client's warm-up; after it both sides prepare for the others, and
 # nothing is under way.
 stream() { # KIND
-	/bin/ip netns exec b $behind /emx/tools/omx_perf -w -e "$(endpoint_of "$1")" >"/tmp/server_$1" 2>&1 &
+	/bin/ip netns exec b /emx/tools/omx_perf -w -e "$(endpoint_of "$1")" >"/tmp/server_$1" 2>&1 &
 	eval "server_$1=$!"
 	client "$1" &
 	eval "client_$1=$!"
@@ -285,7 +283,7 @@ scarce_memory() {
 	fill_memory 128
 	move_memory &
 	mover=$!
-	perf -w -T 100 -N 2 -M 16 -W 1
+	perf -w -T 0 -N 2 -M 16 -W 1
 	sent=$?
 	kill $mover
 	wait $mover
@@ -309,7 +307,7 @@ check "another board" make_third
 # What the third board sends, users of the bare driver let it send, who connect to nobody.
 check "what is sent is watched" watch --both /run/netns/a --not 02:00:00:00:00:0c --not 02:00:00:00:00:0d --dialect N=9000 \
 	/proc/self/ns/net
-check "messages" perf -w -T 100 -N 2 -M 64 -W 1
+check "messages" perf -w -T 0 -N 2 -M 64 -W 1
 check "no endpoint is left" until_ok no_endpoint_is_left
 [ $failed = 0 ] || exit 1
 check "what is held" remember
@@ -340,7 +338,7 @@ check "nothing lost" nothing_lost
 
 check "namespace deleted" namespace_deleted
 check "it returns" host_returns
-check "messages" perf -w -T 100 -N 2 -M 64 -W 1
+check "messages" perf -w -T 0 -N 2 -M 64 -W 1
 check "nothing lost" nothing_lost
 
 check "scarce memory" scarce_memory

@@ -90,7 +90,7 @@ check "nothing pinned" nothing_pinned
 check "another interface of that name is no board while it is too small" comes_back_small
 check "is one when it is large enough" grows
 check "with the name it had" says 'kept:0' in_host a /emx/tools/omx_info
-check "messages" perf -T 100 -N 4 -M 64 -W 1
+check "messages" perf -T 0 -N 4 -M 64 -W 1
 check "vanishes, and is detached" gone_for_good
 check "detached once more" refuses 'not attached' in_host a /emx/tools/omx_attach -d eth0
 check "comes back" make_link

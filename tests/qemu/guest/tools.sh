@@ -23,7 +23,7 @@ killed_server() {
 }
 
 nobody_answers() {
-	refuses 'nobody has that endpoint open' in_host a timeout $HUNG /emx/tools/omx_perf -d 02:00:00:00:00:0b -r 7 --patience 2
+	refuses 'nobody has that endpoint open' in_host a timeout $HUNG /emx/tools/omx_perf -d 02:00:00:00:00:0b -r 7 --patience 1
 }
 
 rmmod_while_open() {
@@ -50,7 +50,7 @@ little_memory() {
 	EOF
 	chmod +x /tmp/as_user
 	as=/tmp/as_user
-	perf -T 100 -N 5 -M 16 -W 1 && perf -x -S 1M -T 0 -N 2 -W 1
+	perf -T 0 -N 5 -M 16 -W 1 && perf -x -S 1M -T 0 -N 2 -W 1
 	status=$?
 	unset as
 	[ "$(loose_regions)" -gt "$before" ] && return $status
@@ -60,18 +60,18 @@ nothing_copied() { [ "$(account 'reply payloads copied')" = 0 ] && [ "$(account 
 
 without_extension() {
 	export EMX_EXTENSION=0
-	pulls_by dialect perf -S 100000 -E 1000001 -T 100 -N 5 -M 4 -W 1
+	pulls_by dialect perf -S 100000 -E 1000001 -T 0 -N 5 -M 4 -W 1
 	status=$?
 	unset EMX_EXTENSION
 	return $status
 }
 
 # Messages that no longer fit a fragment of the wide dialect.
-several_fragments() { fragments_by extension "$@" -S 5000 -E 32769 -M 2 -T 100 -N 5 -W 1; }
+several_fragments() { fragments_by extension "$@" -S 5000 -E 32769 -M 2 -T 0 -N 5 -W 1; }
 
 fragments_without_extension() {
 	export EMX_EXTENSION=0
-	fragments_by dialect perf -S 5000 -E 32769 -M 2 -T 100 -N 5 -W 1
+	fragments_by dialect perf -S 5000 -E 32769 -M 2 -T 0 -N 5 -W 1
 	status=$?
 	unset EMX_EXTENSION
 	return $status
@@ -83,7 +83,7 @@ wrong_sums() { counted "$1" 'drop: wrong checksum'; }
 summed() { # COMMAND...
 	export EMX_CHECKSUM=1
 	before=$(wrong_sums b)
-	only_by 'x medium fragments' 'tiny messages' "$@" -T 100 -N 5 -M 16 -W 1
+	only_by 'x medium fragments' 'tiny messages' "$@" -T 0 -N 5 -M 16 -W 1
 	status=$?
 	unset EMX_CHECKSUM
 	[ "$(wrong_sums b)" = "$before" ] && return $status
@@ -131,11 +131,11 @@ spinning() { # COMMAND...
 
 by_uring() { account 'commands by io_uring'; }
 
-# So many messages of every class, however fast they are, by that way; more than so many commands of io_uring, and not more than so many.
-commands_by() { # WAY AT-LEAST AT-MOST
+# Messages of every class, so many of each length, by that way; no fewer commands of io_uring than so many, and no more.
+commands_by() { # WAY AT-LEAST AT-MOST MESSAGES
 	before=$(by_uring)
 	export EMX_COMMANDS="$1"
-	perf -T 0 -N 10 -M 4 -E 300000 -W 1 && perf -x -T 0 -N 20 -M 64 -E 300000 -W 1
+	perf -x -T 0 -N "$4" -M 16 -E 300000 -W 1
 	status=$?
 	unset EMX_COMMANDS
 	used=$(($(by_uring) - before))
@@ -146,7 +146,7 @@ commands_by() { # WAY AT-LEAST AT-MOST
 # shellcheck disable=SC2034 # hosts.sh reads $as
 uring_forbidden() {
 	as=/no_uring
-	commands_by uring 0 0
+	commands_by uring 0 0 3
 	status=$?
 	unset as
 	return $status
@@ -172,7 +172,7 @@ path_is_good() {
 	/bin/ip netns exec b /emx/tools/omx_check -s >/tmp/server 2>&1 &
 	server=$!
 	until_ok endpoint_is_open b 30 || return
-	says '^OK$' in_host a timeout $HUNG /emx/tools/omx_check -N 50 02:00:00:00:00:0b
+	says '^OK$' in_host a timeout $HUNG /emx/tools/omx_check -N 10 02:00:00:00:00:0b
 	status=$?
 	kill -9 "$(pid_of_endpoint b 30)"
 	wait "$server"
@@ -192,16 +192,16 @@ export EMX_DEVICE=kernel
 check "no board: the library says so" refuses 'no board in this network namespace' in_host a /emx/tools/omx_perf
 check "attach" attach eth0:N=9000
 check "attach twice" refuses 'attached already' in_host a /emx/tools/omx_attach eth0:N=9000
-check "messages, 0 B to 4 MiB" pulls_by extension perf -E 4194305 -T 100 -N 5 -M 4 -W 1
+check "messages, 0 B to 4 MiB" pulls_by extension perf -E 4194305 -T 0 -N 5 -M 4 -W 1
 check "sent from their own pages" nothing_copied
 check "without the extension" without_extension
 check "nothing pinned" nothing_pinned
-check "synchronous messages" perf -Y -T 100 -N 5 -M 16 -E 100000 -W 1
-check "streams both ways" perf -x -T 100 -N 5 -M 16 -W 1
-check "who spins" spinning perf -T 100 -N 5 -M 64 -W 1
-check "commands by io_uring" commands_by uring 500 1000000
+check "synchronous messages" perf -Y -T 0 -N 5 -M 16 -E 100000 -W 1
+check "streams both ways" perf -x -T 0 -N 5 -M 16 -W 1
+check "who spins" spinning perf -T 0 -N 5 -M 64 -W 1
+check "commands by io_uring" commands_by uring 100 1000000 20
 check "where io_uring is forbidden" uring_forbidden
-check "commands by an ioctl each" commands_by ioctl 0 0
+check "commands by an ioctl each" commands_by ioctl 0 0 3
 check "ordinary users, beyond the limit of locked memory" little_memory
 check "nobody there" nobody_answers
 check "omx_info" says 'kernel module ethermx' in_host a /emx/tools/omx_info -v
@@ -221,8 +221,8 @@ check "detach" detach
 check "board agent" start_agent
 check "module refused what the agent has" refuses 'in use by omxd' in_host a /emx/tools/omx_attach eth0:N=9000
 check "module on the other host" in_host b /emx/tools/omx_attach eth0:N=9000
-check "engine against module" pulls_by extension perf_between a engine b kernel -T 100 -N 5 -M 16 -W 1
-check "module against engine" pulls_by extension perf_between b kernel a engine -T 100 -N 5 -M 16 -W 1
+check "engine against module" pulls_by extension perf_between a engine b kernel -T 0 -N 5 -M 16 -W 1
+check "module against engine" pulls_by extension perf_between b kernel a engine -T 0 -N 5 -M 16 -W 1
 check "agent ends" stop_agent
 check "detach the other" in_host b /emx/tools/omx_attach -d eth0
 check "board agent, wide dialect" start_agent eth0:W
@@ -236,7 +236,7 @@ check "module against engine, frames altered" altered b perf_between b kernel a 
 check "agent ends" stop_agent
 check "detach the other again" in_host b /emx/tools/omx_attach -d eth0
 check "attach, wide dialect" attach eth0:W
-check "messages, wide dialect" pulls_by extension perf -T 100 -N 5 -M 16 -W 1
+check "messages, wide dialect" pulls_by extension perf -T 0 -N 5 -M 16 -W 1
 check "fragments by the extension" several_fragments perf
 check "fragments without the extension" fragments_without_extension
 check "with checksums" summed perf
