@@ -13,7 +13,7 @@ esac
 # shellcheck disable=SC2034 # the test reads it
 peer=02:00:00:00:00:0$other
 
-meet_limit=120 # seconds
+meet_limit=$HUNG
 serves_tcp() { timeout $meet_limit nc -l -p 7 </dev/null; }
 asks_tcp() { nc -w 2 $others 7 </dev/null 2>/dev/null; }
 
