@@ -11,8 +11,8 @@ hostname emxguest
 export EMX_WATCH=/emx/tests/watch/wirewatch
 load llc stp bridge veth && insmod /ethermx.ko || exit 1
 if [ -n "${CASES:-}" ]; then
-	for case in $(grep -v '^#' "$CASES"); do
-		set -- "$@" --filter "$case"
+	for name in $(grep -v '^#' "$CASES"); do
+		set -- "$@" --filter "$name"
 	done
 fi
 check "conformance" /emx/tests/conform/conform_engine --device kernel --patience 10 --verbose "$@"
