@@ -122,6 +122,7 @@ arrives_altered() {
 }
 
 spinning() { # COMMAND...
+	# shellcheck disable=SC2034 # hosts.sh reads it
 	waiting=
 	"$@"
 	status=$?
