@@ -198,7 +198,7 @@ check "sent from their own pages" nothing_copied
 check "without the extension" without_extension
 check "nothing pinned" nothing_pinned
 check "synchronous messages" perf -Y -T 0 -N 5 -M 16 -E 100000 -W 1
-check "streams both ways" perf -x -T 0 -N 5 -M 16 -W 1
+check "streams both ways" perf -x -T 0 -N 5 -M 16 -E 100000 -W 1
 check "who spins" spinning perf -T 0 -N 5 -M 64 -W 1
 check "commands by io_uring" commands_by uring 100 1000000 20
 check "where io_uring is forbidden" uring_forbidden
