@@ -121,7 +121,7 @@ if [ -n "${EMX_USER_BUILD:-}" ]; then
 	add_outside "$(cd "$EMX_USER_BUILD" && pwd)"
 fi
 cp "$dir/ethermx.ko" "$dir/softdma.ko" "$root/"
-cp "$here"/guest/*.sh "$here/conform.cases" "$root/"
+cp "$here"/guest/*.sh "$here"/conform.{cases,1host} "$root/"
 install -m 755 "$here/guest/init" "$root/init"
 compile_programs
 for program in $programs; do

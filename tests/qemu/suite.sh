@@ -53,6 +53,8 @@ if [ "${EMX_FULL:-0}" = 1 ]; then
 		items+=("conform,--config,$column")
 	done
 	items+=("conform,EMX_COMMANDS=uring,--config,N1500/2hosts")
+else
+	items+=("conform,CASES=/conform.1host,--config,N9000/1host")
 fi
 {
 	run_items boot-a smoke tools admin links offload trespass || true
