@@ -30,9 +30,9 @@ replay_item() {
 	echo "$item"
 }
 
-# Messages of each class once, to 8 MiB; in the full tier to 64 MiB, and NetPIPE measures all its lengths, each more often.
+# Messages of each class once, to 1 MiB, since tools has longer ones; in the full tier to 64 MiB, and NetPIPE measures all its lengths, each more often.
 programs_item() { # DIR
-	local netpipe=$1/netpipe options=",8,-n,1,-p,0"
+	local netpipe=$1/netpipe options=",1,-n,1,-p,0"
 	[ -n "${EMX_USER_BUILD:-}" ] || fail "NetPIPE is built for EMX_USER_BUILD, which is not set"
 	mkdir -p "$netpipe"
 	netpipe=$(cd "$netpipe" && pwd)

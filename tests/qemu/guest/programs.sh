@@ -43,7 +43,7 @@ check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
 check "attach" attach eth0:N=9000
 [ $failed = 0 ] || exit 1
 check "omx_perf, 0 B to $longest MiB" perf_to_the_longest a kernel b kernel
-check "omx_perf, both ways at once" perf -x -S 67 -M 10 -E 6700001 -T 0 -N 6 -W 1
+check "omx_perf, both ways at once" perf -x -S 67 -M 10 -E $((longest < 7 ? (longest << 20) + 1 : 6700001)) -T 0 -N 6 -W 1
 check "counters of a" counters_are_good a
 check "counters of b" counters_are_good b
 check "nothing pinned" nothing_pinned
