@@ -23,7 +23,7 @@ conform_item() {
 replay_item() {
 	local item=replay name
 	if [ "${EMX_FULL:-0}" != 1 ]; then
-		for name in connect eager_messages_of_every_class many_tiny_messages large_messages_and_a_late_connect; do
+		for name in eager_messages_of_every_class large_messages_and_a_late_connect; do
 			item+=",replay__$name"
 		done
 	fi
