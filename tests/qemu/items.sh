@@ -49,9 +49,9 @@ programs_item() { # DIR
 	echo "programs,$netpipe$options"
 }
 
-# A job and its end by force; in the full tier every mode, wildcards, more mishaps, two ranks on a host, and MPICH's selection.
+# A job, its end by force, and another one after it; in the full tier every mode, wildcards, more mishaps, two ranks on a host, and MPICH's selection.
 mpi_item() {
-	local jobs="-g,2x1,modes.all_pairs,mishaps.killed_in_traffic"
+	local jobs="-g,2x1,mishaps.killed_in_traffic"
 	need_packages "$TOP/tests/mpi/packages.txt" netpipe-openmpi || skip "Open MPI and NetPIPE cannot be installed"
 	[ -x "${EMX_USER_BUILD:-}/tests/mpi/mpi_modes" ] ||
 		skip "no MPI programs in EMX_USER_BUILD=${EMX_USER_BUILD:-}: apt-get install libopenmpi-dev, and build there"
