@@ -1,25 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=bash
-# Shared by the scripts here: where the source is, which stock kernel to use, how to skip.
+# Shared by the scripts here: where the source is, which stock kernel to use.
 #
 # EMX_KVER         kernel version to build for and boot (default: newest installed 6.x that has
 #                  headers, an image, or both, as the caller asks)
 # EMX_KDIR         a kernel built from source to use instead: debug-kernel.sh's folder "build"
-# EMX_NO_SKIP=1    a missing program or package is a failure, not a skip; CI sets it
 
 # shellcheck disable=SC2034 # for those that include this
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+. "$TOP/tests/support/skip.sh"
 
 fail() {
 	echo "FAILED: $*" >&2
 	exit 1
-}
-
-# Meson takes exit code 77 for "skipped".
-skip() {
-	[ "${EMX_NO_SKIP:-0}" = 1 ] && fail "$*"
-	echo "SKIPPED: $*" >&2
-	exit 77
 }
 
 need() {
@@ -59,3 +52,26 @@ kernel_image() {
 	if [ -n "${EMX_KDIR:-}" ]; then echo "$EMX_KDIR/arch/x86/boot/bzImage"; else echo "/boot/vmlinuz-$1"; fi
 }
 kernel_modules() { echo "${EMX_KDIR:-/lib/modules/$1/kernel}"; }
+
+# A guest needs headers to build for, an image to boot and modules to load.
+choose_kernel() {
+	EMX_KVER=$(stock_kernel /boot/vmlinuz-%V /lib/modules/%V/build /lib/modules/%V/kernel) || exit
+	export EMX_KVER
+}
+
+# unchanged STAMP FILE...: the files and folders and the variables below are as they were when STAMP was made by
+# `remember_inputs`. A file counts by its size and its time of change.
+inputs_of() {
+	printf '%s\n' "${EMX_KVER:-}" "${EMX_KDIR:-}" "${EMX_USER_BUILD:-}"
+	find "$@" \( -type f -o -type l \) -printf '%p %s %T@\n' | sort
+}
+unchanged() {
+	local stamp=$1
+	shift
+	[ -e "$stamp" ] && inputs_of "$@" | cmp -s - "$stamp"
+}
+remember_inputs() {
+	local stamp=$1
+	shift
+	inputs_of "$@" >"$stamp"
+}

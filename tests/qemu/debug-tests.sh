@@ -12,6 +12,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
+. "$here/items.sh"
 
 [ $# -ge 2 ] || fail "usage: debug-tests.sh KERNEL-DIR DIR [TEST]..."
 [ -n "${EMX_USER_BUILD:-}" ] || fail "EMX_USER_BUILD is to name a Meson build"
@@ -26,14 +27,16 @@ EMX_KDIR=$(cd "$kernel" && pwd)/build
 export EMX_KDIR EMX_QEMU_TIMEOUT=${EMX_QEMU_TIMEOUT:-3000}
 
 run_one() { # TEST
-	local out=$dir/$1
+	local out=$dir/$1 item
 	mkdir -p "$out"
 	case $1 in
 	pair-*) "$here/pair.sh" "$out" "${1#pair-}" ;;
 	mutants) "$here/mutants.sh" "$kernel" "$out" 120 ;;
-	programs | mpi) "$here/$1.sh" "$out" ;;
-	conform) EMX_GUEST_ARGS="--config N9000/2hosts --patience 50" "$here/run.sh" "$out" conform ;;
-	*) "$here/run.sh" "$out" "$1" ;;
+	conform) "$here/run.sh" "$out" "$(item_of conform "$out"),--patience,50" ;;
+	*)
+		item=$(item_of "$1" "$out") || return
+		"$here/run.sh" "$out" "$item"
+		;;
 	esac
 }
 

@@ -3,14 +3,15 @@
 # Builds the module as a user's machine does: from the installed source, with dkms, against the installed kernel
 # headers. Everything goes to DIR: nothing of this machine's own modules is touched.
 #
-#   dkms.sh DIR BUILD     BUILD: a Meson build of this source
+#   dkms.sh [-i] DIR BUILD     BUILD: a Meson build of this source; -i: only looks whether all that the module is built from is installed
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
-[ $# = 2 ] || fail "usage: dkms.sh DIR BUILD"
+install_only=no
+[ "${1:-}" != -i ] || { install_only=yes && shift; }
+[ $# = 2 ] || fail "usage: dkms.sh [-i] DIR BUILD"
 PATH=$PATH:/usr/sbin:/sbin # an ordinary user's lacks them
-need dkms meson modinfo
-kver=$(EMX_KDIR='' stock_kernel /lib/modules/%V/build)
+need meson
 rm -rf "$1"
 mkdir -p "$1/tree" "$1/modules"
 dir=$(cd "$1" && pwd)
@@ -24,6 +25,22 @@ source=$(find "$dir/root" -name dkms.conf -printf '%h\n')
 [ -n "$source" ] || fail "meson install leaves no dkms.conf"
 name=$(basename "$source")
 version=${name#ethermx-}
+
+# What the module's sources are, and what they include of ours.
+module_sources() {
+	cd "$TOP" && echo driver/Kbuild && find driver/core driver/linux -name '*.[ch]' &&
+		grep -rho '#include [<"]emx/[^>"]*' driver/core driver/linux include/emx | sed 's,.*["<],include/,' | sort -u
+}
+if [ $install_only = yes ]; then
+	module_sources | while read -r file; do
+		[ ! -e "$TOP/$file" ] || cmp "$TOP/$file" "$source/$file" || fail "$file is not installed"
+	done
+	grep -qx "PACKAGE_VERSION=\"$version\"" "$source/dkms.conf" || fail "dkms.conf has another version than its folder, $version"
+	echo "installed for dkms: $(module_sources | wc -l) sources"
+	exit
+fi
+need dkms modinfo
+kver=$(EMX_KDIR='' stock_kernel /lib/modules/%V/build)
 
 # Away from the source tree: what is not installed is not found.
 run_dkms() {

@@ -5,8 +5,7 @@
 #   initrd.sh DIR KVER     takes DIR/ethermx.ko, leaves DIR/initrd.gz
 #
 # EMX_USER_BUILD    a Meson build: its library, tools and conformance suite go to /emx, where they lie
-#                   as in the build, without debugging information
-# EMX_GUEST_ROOT    1: what guest/root.sh needs
+#                   as in the build, without debugging information; and what guest/root.sh needs
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -74,6 +73,18 @@ add_outside() {
 	printf 'TOP=%q BUILD=%q\n' "$TOP" "$1" >"$root/paths"
 }
 
+# Those whose source or headers have changed.
+programs="frames mutants scribble trespass regions command_cost no_uring"
+compile_programs() {
+	local program
+	mkdir -p "$dir/programs"
+	for program in $programs; do
+		unchanged "$dir/programs/$program.stamp" "$here/guest/$program.c" "$here"/guest/*.h "$TOP/include" && continue
+		gcc -O2 -g -Wall -Wextra -Werror -static -I"$TOP/include" -o "$dir/programs/$program" "$here/guest/$program.c" -luring
+		remember_inputs "$dir/programs/$program.stamp" "$here/guest/$program.c" "$here"/guest/*.h "$TOP/include"
+	done
+}
+
 rm -rf "$root"
 mkdir -p "$root"/{bin,sbin,proc,sys,dev}
 cp /bin/busybox "$root/bin/busybox"
@@ -106,15 +117,15 @@ done
 add_card net/core/failover.ko
 [ -z "$(command -v ethtool)" ] || add_program ethtool
 [ -z "${EMX_USER_BUILD:-}" ] || add_user_build "$(cd "$EMX_USER_BUILD" && pwd)"
-if [ "${EMX_GUEST_ROOT:-0}" = 1 ]; then
-	[ -n "${EMX_USER_BUILD:-}" ] || fail "guest/root.sh needs a build: EMX_USER_BUILD"
+if [ -n "${EMX_USER_BUILD:-}" ]; then
 	add_outside "$(cd "$EMX_USER_BUILD" && pwd)"
 fi
 cp "$dir/ethermx.ko" "$dir/softdma.ko" "$root/"
-cp "$here"/guest/*.sh "$root/"
+cp "$here"/guest/*.sh "$here"/conform.{cases,1host} "$root/"
 install -m 755 "$here/guest/init" "$root/init"
-for program in frames mutants scribble trespass regions command_cost no_uring; do
-	gcc -O2 -g -Wall -Wextra -Werror -static -I"$TOP/include" -o "$root/$program" "$here/guest/$program.c" -luring
+compile_programs
+for program in $programs; do
+	cp "$dir/programs/$program" "$root/"
 done
 "$here/mutant_seeds.py" "$TOP" "$root/seeds"
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0 | gzip -1) >"$dir/initrd.gz"

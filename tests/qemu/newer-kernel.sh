@@ -3,7 +3,7 @@
 # The module on the newest kernel that Debian's backports suite has for this release: built against its
 # headers, with W=1 and sparse as always, and booted.
 #
-#   newer-kernel.sh DIR [TEST]...     TEST: as for run.sh (default smoke); "none" builds only
+#   newer-kernel.sh DIR [TEST]...     TEST: as for run.sh (default smoke); "none" alone builds only
 #
 # Everything goes to DIR, and nothing is installed. Where the suite cannot be reached nothing is tested.
 set -euo pipefail
@@ -30,10 +30,8 @@ apt_of() {
 	"$program" -o Dir::Etc::SourceList="$dir/apt/sources.list" -o Dir::Etc::SourceParts="$dir/apt/none" \
 		-o Dir::State::Lists="$dir/apt/lists" -o Dir::Cache="$dir/apt/cache" -o APT::Sandbox::User=root "$@"
 }
-# Not skip: this cannot be mended on the machine.
 if ! apt_of apt-get -q update >"$dir/apt.log" 2>&1 || grep -q '^[WE]:' "$dir/apt.log"; then
-	echo "SKIPPED: Debian's $release-backports cannot be reached: $dir/apt.log" >&2
-	exit 77
+	skip "Debian's $release-backports cannot be reached: $dir/apt.log"
 fi
 
 depends() { apt_of apt-cache depends "$1" | sed -n 's/^ *|*Depends: *//p'; }
@@ -72,13 +70,7 @@ if [ ! -e "$root/.complete" ]; then
 fi
 
 export EMX_KDIR=$tree
-failed=0
-for test in "$@"; do
-	mkdir -p "$dir/$test"
-	if [ "$test" = none ]; then
-		"$here/build-module.sh" "$dir/$test" || failed=1
-	else
-		"$here/run.sh" "$dir/$test" "$test" || failed=1
-	fi
-done
-exit $failed
+if [ "$1" = none ]; then
+	exec "$here/build-module.sh" "$dir"
+fi
+exec "$here/run.sh" "$dir" "$@"

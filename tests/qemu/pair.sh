@@ -5,7 +5,7 @@
 #   pair.sh DIR CARD      CARD: e1000, or virtio-net-pci (which has no scatter/gather on such a link)
 #
 # Everything goes to DIR, each guest's logs to DIR/CARD-a and DIR/CARD-b, as those of run.sh, whose environment
-# holds here too. EMX_QEMU_TIMEOUT is the time for both together.
+# holds here too. EMX_QEMU_TIMEOUT is the time for each.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
@@ -19,7 +19,7 @@ dir=$(cd "$1" && pwd)
 logs=$dir/$card
 kernel=stock
 [ -z "${EMX_KDIR:-}" ] || kernel=built
-limit=${EMX_QEMU_TIMEOUT:-240}
+limit=${EMX_QEMU_TIMEOUT:-1200}
 [ -n "${EMX_USER_BUILD:-}" ] || fail "EMX_USER_BUILD is to name a Meson build"
 
 # All frames of both pass here; a watcher inside might change what the cards get.

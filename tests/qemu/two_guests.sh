@@ -5,9 +5,8 @@
 # common.sh and boot.sh.
 
 need_guests() {
-	need qemu-system-x86_64 timeout ethtool
-	EMX_KVER=$(stock_kernel /boot/vmlinuz-%V /lib/modules/%V/build /lib/modules/%V/kernel)
-	export EMX_KVER
+	need qemu-system-x86_64 setpriv ethtool
+	choose_kernel
 }
 
 # guest NAME NETDEV-OPTIONS [OPTION OF QEMU]...: with a card that has the address 02:00:00:00:00:0NAME. On the default
@@ -16,7 +15,7 @@ need_guests() {
 guest() {
 	local name=$1 options=$2
 	shift 2
-	boot "$accel" "$limit" "$logs-$name" "$test" "$name $args" \
+	EMX_GUEST_ENV="${EMX_GUEST_ENV:-} emx.keep" boot "$accel" "$limit" "$logs-$name" "$test,$name,${args// /,}" \
 		-netdev "stream,id=net,${options}addr.type=unix,addr.path=$link/wire" \
 		-machine q35 -device "$card,netdev=net,mac=02:00:00:00:00:0$name,romfile=" "$@"
 }
@@ -25,12 +24,11 @@ guest() {
 # the arguments a or b and ARGS. Logs go to LOGS-a and LOGS-b; the options are the first guest's. Ends the script
 # unless both pass.
 two_guests() {
-	local logs=$1 card=$2 limit=$3 test=$4 args=$5 link accel server began name status_a=0 status_b=0
+	local logs=$1 card=$2 limit=$3 test=$4 args=$5 link accel server name status_a=0 status_b=0
 	shift 5
 	need_guests
 	mkdir -p "$logs-a" "$logs-b"
-	"$here/build-module.sh" "$dir"
-	"$here/initrd.sh" "$dir" "$EMX_KVER"
+	"$here/prepare.sh" "$dir"
 	accel=$(choose_accel)
 	# Unix sockets have short names.
 	link=$(mktemp -d "${TMPDIR:-/tmp}/emx-pair.XXXXXX")
@@ -41,19 +39,17 @@ two_guests() {
 	rm -f "$logs-b/result.log"
 	guest b server=on, &
 	server=$!
-	began=$SECONDS
 	until [ -s "$logs-b/result.log" ] || ! kill -0 $server 2>/dev/null; do
 		# tidy-allow(sleep): between two looks whether the guest's test has begun
 		sleep 0.1
 	done
-	limit=$((limit - (SECONDS - began)))
 	guest a server=off, "$@" || status_a=$?
 	wait $server || status_b=$?
 	# The one that ended badly explains the other.
-	[ $status_b = 0 ] || [ $status_a != 0 ] || judge $status_b "$logs-b" "guest b" "$limit"
+	[ $status_b = 0 ] || [ $status_a != 0 ] || judge $status_b "$logs-b" "$test,b,${args// /,}"
 	[ $status_a = 0 ] || explain "$logs-b" >&2
-	judge $status_a "$logs-a" "guest a" "$limit"
-	judge $status_b "$logs-b" "guest b" "$limit"
+	judge $status_a "$logs-a" "$test,a,${args// /,}"
+	judge $status_b "$logs-b" "$test,b,${args// /,}"
 	for name in a b; do
 		echo "--- guest $name:"
 		cat "$logs-$name/result.log"

@@ -60,7 +60,7 @@ make_hosts() {
 # modprobe finds the module as on an installed system.
 install_module() {
 	folder=/lib/modules/$(uname -r)
-	mkdir -p "$folder/updates/dkms" && mv /ethermx.ko "$folder/updates/dkms/" && depmod -a
+	mkdir -p "$folder/updates/dkms" && cp /ethermx.ko "$folder/updates/dkms/" && depmod -a
 }
 
 configure() { # TEXT...: lines
@@ -74,11 +74,11 @@ mode_is_0666() { [ "$(stat -c %a /dev/ethermx)" = 666 ]; }
 
 # A server of host node2 and, as any user, a client of node1. Each checks what it gets.
 messages() {
-	user node2 timeout 100 omx_perf >/tmp/server 2>&1 &
+	user node2 timeout $HUNG omx_perf >/tmp/server 2>&1 &
 	server=$!
 	echo "node1\$ omx_perf -d ${1:-node2:0} $client"
 	# shellcheck disable=SC2086 # words
-	user node1 timeout 90 omx_perf -d "${1:-node2:0}" --patience 30 $client 2>/tmp/trouble || {
+	user node1 timeout $HUNG omx_perf -d "${1:-node2:0}" --patience $HUNG $client 2>/tmp/trouble || {
 		cat /tmp/trouble /tmp/server
 		kill "$server"
 		return 1
@@ -95,7 +95,7 @@ own_dialect() {
 dialect_while_open() {
 	/bin/ip netns exec node1 omx_perf >/tmp/server 2>&1 & # no shell function, whose shell alone would be ended
 	server=$!
-	until_ok 100 says 'omx_perf' on node1 omx_endpoint_info
+	until_ok says 'omx_perf' on node1 omx_endpoint_info
 	ends 255 'endpoints are open, and dialects of peers change only while none is' on node1 omx_init_peers 02:00:00:00:00:0b second:0 N=9000
 	status=$?
 	kill $server
@@ -108,7 +108,7 @@ is_open() { on node2 omx_endpoint_info | grep -q '0 *open by'; } # endpoint 0 of
 stop_while_open() {
 	/bin/ip netns exec node2 omx_perf >/tmp/server 2>&1 &
 	server=$!
-	until_ok 100 is_open || return 1
+	until_ok is_open || return 1
 	ends 255 "eth1: endpoint 0 is open by process $server \(omx_perf\): end it first" on node2 omx_init stop || return 1
 	says '^board #0: .* 1 of 32 endpoints open' on node2 omx_init status || return 1
 	kill "$server"
@@ -138,7 +138,7 @@ view() {
 hostname emxguest
 export EMX_OMXD=/no/omxd
 client='-V -P 0 -T 300 -N 20 -M 16'
-check "veth loads" insmod /veth.ko
+check "veth loads" load veth
 check "hosts" make_hosts
 check "what they send is watched" watch --dialect N=9000 --dialect N=1500 /run/netns/node1 /run/netns/node2
 configure 'boards = eth1:N=9000'
@@ -157,6 +157,7 @@ check "no privilege to stop" ends 255 'run as root' user node1 omx_init stop
 check "status" says '^board #0: eth1:N=9000, address 02:00:00:00:00:0a, link Up, 0 of 32 endpoints open' shown node1 omx_init status
 check "omx_info" says 'node1:0 .board #0 name eth1' shown node1 omx_info
 check "messages, found by address" messages 02:00:00:00:00:0b
+client='-V -P 0 -T 0 -N 2 -M 16 -E 100000'
 check "messages, found by name" messages
 check "omx_info knows the peer" says '02:00:00:00:00:0b node2:0' shown node1 omx_info
 check "omx_counters" says 'tiny messages sent' shown node1 omx_counters
@@ -182,7 +183,7 @@ check "restart with peers" says '^2 peers from /etc/ethermx/peers; others are re
 check "the other" says '^eth1 is no board any more' on node2 omx_init restart
 check "status with peers" says 'of 8 endpoints open, 2 peers, others are refused' on node1 omx_init status
 check "names of the list" messages second:0
-check "a stranger is refused" ends 255 'not in the peers file' user node1 timeout 20 omx_perf -d 02:00:00:00:00:77
+check "a stranger is refused" ends 255 'not in the peers file' user node1 timeout $HUNG omx_perf -d 02:00:00:00:00:77 --patience 1
 check "a peer of another dialect" own_dialect
 check "its dialect stays while an endpoint is open" dialect_while_open
 check "a dialect that the interface cannot carry" ends 255 'dialect N=60000 needs an MTU of 59986' on node1 omx_init_peers 02:00:00:00:00:0b second:0 N=60000
@@ -207,4 +208,6 @@ check "its status" says '2 peers, others are refused' shown node1 omx_init statu
 check "stop again" says 'unloaded' on node1 omx_init stop
 check "stop once more" says '^not running' on node1 omx_init stop
 check "nothing forbidden was sent" nothing_forbidden
+check "hosts go" eval "/bin/ip netns del node1 && /bin/ip netns del node2"
+check "what was installed goes" rm -r /etc/ethermx /lib/modules
 exit $failed

@@ -30,6 +30,12 @@ links() {
 		/bin/ip -n tcp-a addr add 10.0.0.1/24 dev eth0 && /bin/ip -n tcp-b addr add 10.0.0.2/24 dev eth0
 }
 
+links_go() {
+	for name in module engine tcp; do
+		/bin/ip netns del $name-a && /bin/ip netns del $name-b || return
+	done
+}
+
 attach_both() {
 	for side in a b; do
 		in_host module-$side omx_attach eth0:N=9000 || return
@@ -40,10 +46,10 @@ attach_both() {
 # the first processor, the server on the last one.
 both() {
 	# shellcheck disable=SC2086 # words
-	/bin/ip netns exec "$1-b" timeout 600 taskset -c $(($(nproc) - 1)) $2 $4 >/tmp/server 2>&1 &
+	/bin/ip netns exec "$1-b" timeout $HUNG taskset -c $(($(nproc) - 1)) $2 $4 >/tmp/server 2>&1 &
 	server=$!
 	# shellcheck disable=SC2086 # words
-	in_host "$1-a" timeout 600 taskset -c 0 $2 -d $3 $5 >/tmp/csv 2>/tmp/client && wait "$server" && return
+	in_host "$1-a" timeout $HUNG taskset -c 0 $2 -d $3 $5 >/tmp/csv 2>/tmp/client && wait "$server" && return
 	cat /tmp/server /tmp/client
 	kill "$server"
 	return 1
@@ -52,8 +58,8 @@ both() {
 over_mx() { # DEVICE WAITING OPTIONS
 	export EMX_DEVICE="$1"
 	case $1 in
-	kernel) both module omx_perf 02:00:00:00:00:1b "$2" "$2 --patience 30 -P 0 $3" ;;
-	engine) both engine omx_perf 02:00:00:00:00:2b "$2" "$2 --patience 30 -P 0 $3" ;;
+	kernel) both module omx_perf 02:00:00:00:00:1b "$2" "$2 --patience $HUNG -P 0 $3" ;;
+	engine) both engine omx_perf 02:00:00:00:00:2b "$2" "$2 --patience $HUNG -P 0 $3" ;;
 	esac
 }
 
@@ -93,7 +99,7 @@ row() { # ROUND WAY WHAT
 hostname emxguest
 export EMX_SPIN_US=0 # who blocks does so at once
 export EMX_BOARDS=eth0:N=9000 EMX_OMXD=/emx/tools/omxd/omxd
-check "veth loads" insmod /veth.ko
+check "veth loads" load veth
 check "links" links
 check "module loads" insmod /ethermx.ko
 check "attach" attach_both
@@ -107,4 +113,6 @@ for round in $(seq "$rounds"); do
 	done
 done
 show_memory
+check "unload" rmmod ethermx
+check "links go" links_go
 exit $failed

@@ -11,4 +11,5 @@ insmod /dummy.ko numdummies=0 &&
 	insmod /ethermx.ko ifnames=eth0 frame_size=9000 || exit 1
 check "commands by each way" /command_cost ${1:+"$1"}
 check "unload" rmmod ethermx
+check "interface goes" /bin/ip link del eth0
 exit $failed

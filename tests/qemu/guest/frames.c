@@ -29,7 +29,7 @@
 #include <emx/abi.h>
 #include <emx/wire.h>
 
-#define ANSWER_MS 5000 /* emulated machines are slow; only a failure waits that long */
+#define ANSWER_MS 300000 /* only what hangs waits that long */
 #define ENDPOINTS 32 /* the module's default */
 #define OUR_INDEX 0x0007 /* what we call the board: an arbitrary advert */
 

@@ -16,6 +16,8 @@ make_hosts() {
 		/bin/ip -n a link set lo up && /bin/ip -n b link set lo up
 }
 
+hosts_go() { /bin/ip netns del a && /bin/ip netns del b; }
+
 make_link() {
 	/bin/ip -n a link add eth0 mtu 9000 address 02:00:00:00:00:0a type veth \
 		peer name eth0 netns b mtu 9000 address 02:00:00:00:00:0b &&
@@ -46,24 +48,25 @@ refuses() { # PATTERN COMMAND...: it fails and prints that
 	return 1
 }
 
-# A server in b and a client in a, with its options; messages are verified. $as is put in front of both, or $as_client
+# A server in b and a client in a, with its options; messages are verified, the longest has 1 MiB. $as is put in front of both, or $as_client
 # in front of the client.
 as=
 as_client=
+# Both block: who spins takes a processor from all else, and an emulated machine has two.
+waiting=-w
 perf() { perf_between a "${EMX_DEVICE:-kernel}" b "${EMX_DEVICE:-kernel}" "$@"; }
 
-# perf_between HOST DEVICE HOST DEVICE OPTION...: client and server; no longer than $perf_limit seconds.
-perf_limit=90
+# perf_between HOST DEVICE HOST DEVICE OPTION...: client and server.
 perf_between() {
 	client_host=$1 client_device=$2 server_host=$3 server_device=$4
 	shift 4
 	# shellcheck disable=SC2086 # words
-	/bin/ip netns exec "$server_host" env EMX_DEVICE="$server_device" timeout $((perf_limit + 10)) \
-		$as /emx/tools/omx_perf >/tmp/server 2>&1 &
+	/bin/ip netns exec "$server_host" env EMX_DEVICE="$server_device" timeout $HUNG \
+		$as /emx/tools/omx_perf $waiting >/tmp/server 2>&1 &
 	server=$!
 	# shellcheck disable=SC2086 # words
-	/bin/ip netns exec "$client_host" env EMX_DEVICE="$client_device" timeout $perf_limit \
-		${as_client:-$as} /emx/tools/omx_perf -d "02:00:00:00:00:0$server_host" --patience 30 -V -P 0 "$@" || {
+	/bin/ip netns exec "$client_host" env EMX_DEVICE="$client_device" timeout $HUNG \
+		${as_client:-$as} /emx/tools/omx_perf $waiting -d "02:00:00:00:00:0$server_host" --patience $HUNG -V -P 0 -E 1048577 "$@" || {
 		cat /tmp/server
 		kill "$server"
 		return 1
@@ -73,6 +76,19 @@ perf_between() {
 
 # counted HOST LABEL: a counter of its board, of the module
 counted() { sed -n "s/^\([0-9]*\) $2\$/\1/p" "/sys/kernel/debug/ethermx/$(directory_of "$1")/counters"; }
+
+# What the hosts have found missing, or their interfaces have refused.
+missed() {
+	sum=0
+	for host in a b; do
+		for label in 'frames the interface refused' 'messages repeated' 'pull requests repeated'; do
+			sum=$((sum + $(counted $host "$label")))
+		done
+	done
+	echo $sum
+}
+more_missed() { [ "$(missed)" -gt "$1" ]; }
+something_is_missed() { until_ok more_missed "$(missed)"; }
 
 # pulls_by extension|dialect COMMAND...: meanwhile host b, of the module, pulls and serves by the one, and not by the other
 pulls_by() {
@@ -112,9 +128,7 @@ by_other_way() { echo $(($(counted b "$other_way received") + $(counted b "$othe
 # ---- frames that are altered on their way
 
 may_alter() {
-	for module in sch_ingress cls_u32 act_gact act_pedit; do
-		insmod /$module.ko || return
-	done
+	load sch_ingress cls_u32 act_gact act_pedit
 }
 
 # Of the X MEDIUM that come to a host, and of the X DATA, every so manyth has a byte of its data inverted. That byte is in the
@@ -143,7 +157,7 @@ start_agent() {
 	: >/tmp/agent
 	/bin/ip netns exec a env EMX_DEVICE=engine /emx/tools/omxd/omxd --foreground --boards "${1:-eth0:N=9000}" >/tmp/agent 2>&1 &
 	agent=$!
-	until_ok 100 grep -q serving /tmp/agent && return
+	until_ok grep -q serving /tmp/agent && return
 	cat /tmp/agent
 	return 1
 }
@@ -162,7 +176,7 @@ nothing_is_pinned() { grep -qx '0 pages pinned' $memory; }
 something_is_pinned() { ! nothing_is_pinned; }
 
 nothing_pinned() { # in the end
-	until_ok 100 nothing_is_pinned && return
+	until_ok nothing_is_pinned && return
 	cat $memory
 	return 1
 }

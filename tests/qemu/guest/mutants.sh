@@ -56,7 +56,7 @@ traffic() {
 	within=$!
 	rounds between "$peer" &
 	between=$!
-	until_ok 1200 has_rounds within 1 && until_ok 1200 has_rounds between 1 && return
+	until_ok has_rounds within 1 && until_ok has_rounds between 1 && return
 	cat /tmp/within.log /tmp/between.log
 	return 1
 }
@@ -117,7 +117,7 @@ under_mutants() { # DIALECT
 	wait $restless
 	check "the other host has nothing more to say" meet
 	kill $server
-	check "no endpoint is left" until_ok 100 no_endpoint_is_left
+	check "no endpoint is left" until_ok no_endpoint_is_left
 	check "nothing pinned" nothing_pinned
 	sed -n '/^0 /!p' /sys/kernel/debug/ethermx/eth0/counters
 	check "nothing dangerous was sent" nothing_forbidden
@@ -128,7 +128,7 @@ leave_under_mutants() {
 	check "dialect N" omx_attach eth0:N=9000
 	before=$(frames)
 	check "mutants begin once more" meet
-	check "they come" until_ok 200 have_come
+	check "they come" until_ok have_come
 	check "detach meanwhile" omx_attach -d eth0
 	check "unload" rmmod ethermx
 	check "mutants end" meet
@@ -155,7 +155,7 @@ send_mutants() { # DIALECT
 	check "that is all" meet
 	check "the other host is done" meet
 	kill $server
-	check "no endpoint is left" until_ok 100 no_endpoint_is_left
+	check "no endpoint is left" until_ok no_endpoint_is_left
 	check "detach" omx_attach -d eth0
 }
 

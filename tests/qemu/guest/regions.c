@@ -154,9 +154,9 @@ static bool nothing_pinned(void)
 {
 	int tries;
 
-	for (tries = 0; tries < 100 && pinned_by_all(); tries++)
+	for (tries = 0; tries < 3000 && pinned_by_all(); tries++)
 		/* tidy-allow(sleep): between two looks at the module's account */
-		usleep(WAIT_MS * 10);
+		usleep(100000);
 	return !pinned_by_all() && !pinned();
 }
 

@@ -7,18 +7,31 @@
 . /paths # TOP, BUILD
 root=/run/root
 
+# The machine's file system itself stays mounted for the next test: nothing can be written to it.
+mount_outside() {
+	load virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci \
+		netfs fscache 9pnet 9pnet_virtio 9p overlay && mkdir -p /run/outside || return
+	grep -q ' /run/outside ' /proc/mounts ||
+		mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose,msize=262144 outside /run/outside
+}
+
 mount_root() {
-	for module in virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci \
-		netfs fscache 9pnet 9pnet_virtio 9p overlay; do
-		insmod /$module.ko || return 1
-	done
-	mkdir -p $root /run/outside /run/written && mount -t tmpfs tmpfs /run/written &&
+	mount_outside && mkdir -p $root /run/written && mount -t tmpfs tmpfs /run/written &&
 		mkdir /run/written/files /run/written/work &&
-		mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose,msize=262144 outside /run/outside &&
 		mount -t overlay -o lowerdir=/run/outside,upperdir=/run/written/files,workdir=/run/written/work overlay $root &&
 		mount -t proc proc $root/proc && mount -t sysfs sysfs $root/sys && mount -o bind /dev $root/dev &&
 		mount -t tmpfs tmpfs $root/run && mount -t tmpfs tmpfs $root/dev/shm &&
-		mount -t debugfs debugfs $root/sys/kernel/debug && ln -s /proc/self/fd /dev/fd
+		mount -t debugfs debugfs $root/sys/kernel/debug || return
+	[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
+}
+
+# Who is still in it keeps it. "ip netns" has left its folder a mount of its own.
+unmount_root() {
+	! grep -q " $root/run/netns " /proc/mounts || umount $root/run/netns || return
+	for folder in dev/shm sys/kernel/debug run dev sys proc; do
+		umount $root/$folder || return
+	done
+	umount $root && umount /run/written
 }
 
 in_root() { # COMMAND...: in the top folder of the source; of variables, only ours go along

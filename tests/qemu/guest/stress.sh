@@ -37,7 +37,7 @@ honest_server() {
 }
 
 honest_client() {
-	EMX_DEVICE=kernel timeout 150 /emx/tools/omx_perf -e 31 -d 02:00:00:00:00:0b -r 31 --patience 60 \
+	EMX_DEVICE=kernel timeout $HUNG /emx/tools/omx_perf -e 31 -d 02:00:00:00:00:0b -r 31 --patience $HUNG \
 		-V -P 0 -T 200 -N 5 -M 64 -W 1 -E 100000
 }
 
@@ -53,7 +53,7 @@ honest_pair() {
 # Each of them lives to the end.
 all_done() { [ "$(grep -c operations /tmp/scribblers)" = 4 ]; }
 
-insmod /veth.ko
+load veth
 check "boards" make_boards
 # Hostile users say what they like, but nothing that would end another host.
 check "what is sent is watched" watch --dangers --dialect N=9000 /proc/self/ns/net /run/netns/b
@@ -72,5 +72,6 @@ check "nothing pinned" nothing_pinned
 check "the boards work on" honest_pair
 check "nothing forbidden was sent" nothing_forbidden
 # What io_uring still holds of their files it lets go of by a thread of its own.
-check "unload" until_ok 100 rmmod ethermx
+check "unload" until_ok rmmod ethermx
+check "the other host goes" /bin/ip netns del b
 exit $failed

@@ -12,9 +12,9 @@ failed=0
 # The server dies in the middle of a stream of large messages; its client hears of it soon.
 killed_server() {
 	/bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &
-	/bin/ip netns exec a timeout 60 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -S 1M -T 100000 -N 100000 >/tmp/client 2>&1 &
+	/bin/ip netns exec a timeout $HUNG /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience $HUNG -S 1M -T 100000 -N 100000 >/tmp/client 2>&1 &
 	client=$!
-	until_ok 300 something_is_pinned || return 1
+	until_ok something_is_pinned || return 1
 	kill -9 "$(pid_of_endpoint b 0)"
 	wait "$client"
 	status=$?
@@ -23,13 +23,13 @@ killed_server() {
 }
 
 nobody_answers() {
-	refuses 'nobody has that endpoint open' in_host a timeout 60 /emx/tools/omx_perf -d 02:00:00:00:00:0b -r 7 --patience 2
+	refuses 'nobody has that endpoint open' in_host a timeout $HUNG /emx/tools/omx_perf -d 02:00:00:00:00:0b -r 7 --patience 1
 }
 
 rmmod_while_open() {
 	/bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &
 	server=$!
-	until_ok 100 endpoint_is_open b 0 || return 1
+	until_ok endpoint_is_open b 0 || return 1
 	rmmod ethermx 2>/dev/null && return 1
 	refuses 'endpoints are open' in_host b /emx/tools/omx_attach -d eth0 || return 1
 	kill -9 "$(pid_of_endpoint b 0)"
@@ -50,7 +50,7 @@ little_memory() {
 	EOF
 	chmod +x /tmp/as_user
 	as=/tmp/as_user
-	perf -T 300 -N 10 -M 16 -W 2 && perf -x -S 1M -E 2M -T 300 -N 20 -W 2
+	perf -T 0 -N 5 -M 16 -W 1 && perf -x -S 1M -T 0 -N 2 -W 1
 	status=$?
 	unset as
 	[ "$(loose_regions)" -gt "$before" ] && return $status
@@ -60,18 +60,18 @@ nothing_copied() { [ "$(account 'reply payloads copied')" = 0 ] && [ "$(account 
 
 without_extension() {
 	export EMX_EXTENSION=0
-	pulls_by dialect perf -S 100000 -E 1000001 -T 300 -N 10 -M 4 -W 2
+	pulls_by dialect perf -S 100000 -E 1000001 -T 0 -N 5 -M 4 -W 1
 	status=$?
 	unset EMX_EXTENSION
 	return $status
 }
 
 # Messages that no longer fit a fragment of the wide dialect.
-several_fragments() { fragments_by extension "$@" -S 5000 -E 32769 -M 2 -T 300 -N 20 -W 2; }
+several_fragments() { fragments_by extension "$@" -S 5000 -E 32769 -M 2 -T 0 -N 5 -W 1; }
 
 fragments_without_extension() {
 	export EMX_EXTENSION=0
-	fragments_by dialect perf -S 5000 -E 32769 -M 2 -T 300 -N 10 -W 2
+	fragments_by dialect perf -S 5000 -E 32769 -M 2 -T 0 -N 5 -W 1
 	status=$?
 	unset EMX_EXTENSION
 	return $status
@@ -83,7 +83,7 @@ wrong_sums() { counted "$1" 'drop: wrong checksum'; }
 summed() { # COMMAND...
 	export EMX_CHECKSUM=1
 	before=$(wrong_sums b)
-	only_by 'x medium fragments' 'tiny messages' "$@" -T 300 -N 10 -M 16 -W 2
+	only_by 'x medium fragments' 'tiny messages' "$@" -T 0 -N 5 -M 16 -W 1
 	status=$?
 	unset EMX_CHECKSUM
 	[ "$(wrong_sums b)" = "$before" ] && return $status
@@ -101,7 +101,7 @@ altered() {
 		wrong_sums "$host" >/tmp/wrong."$host"
 	done
 	export EMX_CHECKSUM=1
-	"$@" -S 500 -T 300 -N 30 -M 16 -W 2
+	"$@" -S 500 -T 0 -N 10 -M 16 -W 1
 	status=$?
 	unset EMX_CHECKSUM
 	for host in $hosts; do
@@ -114,20 +114,29 @@ altered() {
 # What is altered arrives so where nobody sums up: the alteration is one.
 arrives_altered() {
 	alter b 11 || return
-	perf -S 5000 -E 32769 -M 2 -T 300 -N 30 -W 0 >/tmp/altered 2>&1
+	perf -S 5000 -E 32769 -M 2 -T 0 -N 30 -W 0 >/tmp/altered 2>&1
 	status=$?
 	alter_no_more b || return
 	cat /tmp/altered
 	[ $status != 0 ] && grep -q 'messages arrived altered' /tmp/altered
 }
 
+spinning() { # COMMAND...
+	# shellcheck disable=SC2034 # hosts.sh reads it
+	waiting=
+	"$@"
+	status=$?
+	waiting=-w
+	return $status
+}
+
 by_uring() { account 'commands by io_uring'; }
 
-# Messages of every class by that way; more than so many commands of io_uring, and not more than so many.
-commands_by() { # WAY AT-LEAST AT-MOST
+# Messages of every class, so many of each length, by that way; no fewer commands of io_uring than so many, and no more.
+commands_by() { # WAY AT-LEAST AT-MOST MESSAGES
 	before=$(by_uring)
 	export EMX_COMMANDS="$1"
-	perf -T 300 -N 10 -M 4 -W 2 && perf -x -T 300 -N 20 -M 64 -W 2
+	perf -x -T 0 -N "$4" -M 16 -E 300000 -W 1
 	status=$?
 	unset EMX_COMMANDS
 	used=$(($(by_uring) - before))
@@ -138,20 +147,24 @@ commands_by() { # WAY AT-LEAST AT-MOST
 # shellcheck disable=SC2034 # hosts.sh reads $as
 uring_forbidden() {
 	as=/no_uring
-	commands_by uring 0 0
+	commands_by uring 0 0 3
 	status=$?
 	unset as
 	return $status
 }
 
+other_dialect_came() { [ "$(counted b 'drop: medium of the other dialect')" -gt 0 ]; }
+
 # What is wrong is said, by the counters and by a test of the path.
 other_dialect() {
 	in_host a /emx/tools/omx_attach eth0:N=9000 && in_host b /emx/tools/omx_attach eth0:W || return
-	/bin/ip netns exec b timeout 20 /emx/tools/omx_perf >/tmp/server 2>&1 &
+	/bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &
 	server=$!
-	in_host a timeout 10 /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience 30 -S 1000 -E 1001 -N 2 >/tmp/client 2>&1
-	kill "$server"
-	wait "$server"
+	/bin/ip netns exec a /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience $HUNG -S 1000 -E 1001 -N 2 >/tmp/client 2>&1 &
+	client=$!
+	until_ok other_dialect_came
+	kill "$server" "$client"
+	wait "$server" "$client"
 	says 'diagnosis: dialect mismatch: [0-9]+ frames of dialect N came here' in_host b /emx/tools/omx_counters &&
 		refuses 'WRONG: dialect mismatch: that host speaks W, this one N=9000' in_host a /emx/tools/omx_check 02:00:00:00:00:0b
 }
@@ -159,8 +172,8 @@ other_dialect() {
 path_is_good() {
 	/bin/ip netns exec b /emx/tools/omx_check -s >/tmp/server 2>&1 &
 	server=$!
-	until_ok 100 endpoint_is_open b 30 || return
-	says '^OK$' in_host a timeout 60 /emx/tools/omx_check -N 200 02:00:00:00:00:0b
+	until_ok endpoint_is_open b 30 || return
+	says '^OK$' in_host a timeout $HUNG /emx/tools/omx_check -N 10 02:00:00:00:00:0b
 	status=$?
 	kill -9 "$(pid_of_endpoint b 30)"
 	wait "$server"
@@ -169,7 +182,7 @@ path_is_good() {
 
 hostname emxguest
 export EMX_OMXD=/emx/tools/omxd/omxd
-check "veth loads" insmod /veth.ko
+check "veth loads" load veth
 check "hosts" make_hosts
 check "what is sent is watched" watch --both /run/netns/a --dialect N=9000 --dialect W --spare 255
 check "module loads" insmod /ethermx.ko
@@ -180,16 +193,16 @@ export EMX_DEVICE=kernel
 check "no board: the library says so" refuses 'no board in this network namespace' in_host a /emx/tools/omx_perf
 check "attach" attach eth0:N=9000
 check "attach twice" refuses 'attached already' in_host a /emx/tools/omx_attach eth0:N=9000
-check "messages, 0 B to 4 MiB" pulls_by extension perf -T 300 -N 20 -M 4 -W 2
+check "messages, 0 B to 4 MiB" pulls_by extension perf -E 4194305 -T 0 -N 5 -M 4 -W 1
 check "sent from their own pages" nothing_copied
 check "without the extension" without_extension
 check "nothing pinned" nothing_pinned
-check "synchronous messages" perf -Y -T 300 -N 10 -M 16 -E 100000 -W 2
-check "streams both ways" perf -x -T 300 -N 40 -M 16 -W 2
-check "blocking" perf -w -T 300 -N 10 -M 64 -W 2
-check "commands by io_uring" commands_by uring 500 1000000
+check "synchronous messages" perf -Y -T 0 -N 5 -M 16 -E 100000 -W 1
+check "streams both ways" perf -x -T 0 -N 5 -M 16 -E 100000 -W 1
+check "who spins" spinning perf -T 0 -N 5 -M 64 -W 1
+check "commands by io_uring" commands_by uring 100 1000000 20
 check "where io_uring is forbidden" uring_forbidden
-check "commands by an ioctl each" commands_by ioctl 0 0
+check "commands by an ioctl each" commands_by ioctl 0 0 3
 check "ordinary users, beyond the limit of locked memory" little_memory
 check "nobody there" nobody_answers
 check "omx_info" says 'kernel module ethermx' in_host a /emx/tools/omx_info -v
@@ -209,8 +222,8 @@ check "detach" detach
 check "board agent" start_agent
 check "module refused what the agent has" refuses 'in use by omxd' in_host a /emx/tools/omx_attach eth0:N=9000
 check "module on the other host" in_host b /emx/tools/omx_attach eth0:N=9000
-check "engine against module" pulls_by extension perf_between a engine b kernel -T 300 -N 10 -M 16 -W 2
-check "module against engine" pulls_by extension perf_between b kernel a engine -T 300 -N 10 -M 16 -W 2
+check "engine against module" pulls_by extension perf_between a engine b kernel -T 0 -N 5 -M 16 -W 1
+check "module against engine" pulls_by extension perf_between b kernel a engine -T 0 -N 5 -M 16 -W 1
 check "agent ends" stop_agent
 check "detach the other" in_host b /emx/tools/omx_attach -d eth0
 check "board agent, wide dialect" start_agent eth0:W
@@ -224,7 +237,7 @@ check "module against engine, frames altered" altered b perf_between b kernel a 
 check "agent ends" stop_agent
 check "detach the other again" in_host b /emx/tools/omx_attach -d eth0
 check "attach, wide dialect" attach eth0:W
-check "messages, wide dialect" pulls_by extension perf -T 300 -N 10 -M 16 -W 2
+check "messages, wide dialect" pulls_by extension perf -T 0 -N 5 -M 16 -W 1
 check "fragments by the extension" several_fragments perf
 check "fragments without the extension" fragments_without_extension
 check "with checksums" summed perf
@@ -240,4 +253,5 @@ cat /sys/kernel/debug/ethermx/memory
 echo 1 >/proc/sys/vm/stat_refresh
 grep nr_foll_pin /proc/vmstat
 check "unload" rmmod ethermx
+check "hosts go" hosts_go
 exit $failed

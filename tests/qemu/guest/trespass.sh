@@ -14,7 +14,7 @@ make_pair() {
 }
 
 hostname emxguest
-check "veth loads" insmod /veth.ko
+check "veth loads" load veth
 check "pair" make_pair
 check "what is sent is watched" watch --dangers --not 02:00:00:00:00:0a --dialect N=9000 /proc/self/ns/net
 check "module loads" insmod /ethermx.ko ifnames=emx0 frame_size=9000
@@ -32,5 +32,6 @@ check "nothing but commands by io_uring" /trespass uring emx1
 check "nothing pinned" nothing_is_pinned
 check "nothing forbidden was sent" nothing_forbidden
 # A file that io_uring held is given back by a thread of the kernel.
-check "unload" until_ok 100 rmmod ethermx
+check "unload" until_ok rmmod ethermx
+check "interfaces go" /bin/ip link del emx0
 exit $failed

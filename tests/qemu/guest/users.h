@@ -31,7 +31,7 @@
 #define USER 1001
 #define SESSION 0x1000 /* of endpoint 0; that of endpoint 1 is one more */
 #define LIMIT (256u << 10) /* of locked memory, bytes */
-#define WAIT_MS 10000 /* emulated machines are slow; only a failure waits that long */
+#define WAIT_MS 300000 /* only what hangs waits that long */
 #define PAGE 4096u
 #define KERNEL 0xffff888000100000ull /* an address that is mapped, but not for programs */
 #define SECRET "neither yours nor mine"

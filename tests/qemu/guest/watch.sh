@@ -7,7 +7,7 @@
 watch() {
 	: >/tmp/watch # what it said the last time must not be taken for an answer
 	(/emx/tests/watch/wirewatch --while $$ --ring 32768 "$@" >/tmp/watch 2>&1 </dev/null & echo $! >/tmp/watch.pid)
-	until_ok 100 grep -qE '^(watching|wirewatch:)' /tmp/watch
+	until_ok grep -qE '^(watching|wirewatch:)' /tmp/watch
 	grep -q '^watching' /tmp/watch && return
 	cat /tmp/watch
 	return 1
@@ -15,17 +15,15 @@ watch() {
 
 nothing_forbidden() { # and from now on nothing is judged
 	kill "$(cat /tmp/watch.pid)"
-	until_ok 600 grep -q '^wirewatch:' /tmp/watch
+	until_ok grep -q '^wirewatch:' /tmp/watch
 	cat /tmp/watch
 	grep -qE '^wirewatch: [1-9][0-9]* frames judged, .*, 0 violations$' /tmp/watch
 }
 
-until_ok() { # TENTHS-OF-A-SECOND COMMAND...: until it succeeds, so long at most
-	tries=$1
-	shift
+until_ok() { # COMMAND...: until it succeeds, or hangs
+	given_up=$(($(hundredths) + HUNG * 100))
 	until "$@"; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || return 1
+		[ "$(hundredths)" -lt $given_up ] || return 1
 		# tidy-allow(sleep): between two looks at what another process does
 		usleep 100000
 	done

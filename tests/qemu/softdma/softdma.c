@@ -32,6 +32,17 @@ static bool stopped;
 module_param(stopped, bool, 0644);
 MODULE_PARM_DESC(stopped, "nothing is copied as long as this is set");
 
+static atomic_t waiting_jobs;
+
+static int get_waiting(char *text, const struct kernel_param *parameter)
+{
+	return sysfs_emit(text, "%d\n", atomic_read(&waiting_jobs));
+}
+
+static const struct kernel_param_ops waiting_ops = { .get = get_waiting };
+module_param_cb(waiting, &waiting_ops, NULL, 0444);
+MODULE_PARM_DESC(waiting, "copies that were submitted and are not done");
+
 static atomic_t asked;
 static atomic_t copied;
 
@@ -97,6 +108,7 @@ static void finish(struct channel *c, struct job *job)
 	spin_lock_bh(&c->lock);
 	c->chan.completed_cookie = job->tx.cookie;
 	spin_unlock_bh(&c->lock);
+	atomic_dec(&waiting_jobs);
 	dma_descriptor_unmap(&job->tx);
 	local_bh_disable(); /* as from the tasklet of a driver */
 	if (job->tx.callback_result)
@@ -130,6 +142,7 @@ static dma_cookie_t submit(struct dma_async_tx_descriptor *tx)
 	c->chan.cookie = tx->cookie;
 	list_add_tail(&job->list, &c->submitted);
 	spin_unlock_bh(&c->lock);
+	atomic_inc(&waiting_jobs);
 	return tx->cookie;
 }
 

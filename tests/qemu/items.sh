@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# shellcheck shell=bash
+# Source it behind common.sh. item_of TEST DIR: a test of guest/ as run.sh takes it, with the arguments that it has in the
+# tier (EMX_FULL=1: the full one). What it needs on this machine is made in DIR.
+. "$TOP/tests/support/packages.sh"
+
+item_of() {
+	case $1 in
+	programs) programs_item "$2" ;;
+	mpi) mpi_item ;;
+	conform) conform_item ;;
+	replay) replay_item ;;
+	*) echo "$1" ;;
+	esac
+}
+
+# The cases of conform.cases; in the full tier every case.
+conform_item() {
+	if [ "${EMX_FULL:-0}" = 1 ]; then echo "conform,--config,N9000/2hosts"; else echo "conform,CASES=/conform.cases,--config,N9000/2hosts"; fi
+}
+
+# A capture of each class of message, large ones, and a late connect; in the full tier every capture.
+replay_item() {
+	local item=replay name
+	if [ "${EMX_FULL:-0}" != 1 ]; then
+		for name in eager_messages_of_every_class large_messages_and_a_late_connect; do
+			item+=",replay__$name"
+		done
+	fi
+	echo "$item"
+}
+
+# Messages of each class once, to 1 MiB, since tools has longer ones; in the full tier to 64 MiB, and NetPIPE measures all its lengths, each more often.
+programs_item() { # DIR
+	local netpipe=$1/netpipe options=",1,-n,1,-p,0"
+	[ -n "${EMX_USER_BUILD:-}" ] || fail "NetPIPE is built for EMX_USER_BUILD, which is not set"
+	mkdir -p "$netpipe"
+	netpipe=$(cd "$netpipe" && pwd)
+	if ! unchanged "$netpipe/stamp" "$EMX_USER_BUILD/libmx/install" "$TOP/tests/netns"/{netpipe_build.sh,slow_clock.c}; then
+		"$TOP/tests/netns/netpipe_build.sh" "$EMX_USER_BUILD" "$netpipe" >"$netpipe/log" 2>&1 || {
+			tail -n 20 "$netpipe/log" >&2
+			fail "NetPIPE does not build: $netpipe/log"
+		}
+		remember_inputs "$netpipe/stamp" "$EMX_USER_BUILD/libmx/install" "$TOP/tests/netns"/{netpipe_build.sh,slow_clock.c}
+	fi
+	[ "${EMX_FULL:-0}" != 1 ] || options=",64,-n,3"
+	# A kernel that watches itself: half as fast as the guest takes one to be.
+	[ -z "${EMX_KDIR:-}" ] || options+=",-s,16"
+	echo "programs,$netpipe$options"
+}
+
+# A job, its end by force, and another one after it; in the full tier every mode, wildcards, more mishaps, two ranks on a host, and MPICH's selection.
+mpi_item() {
+	local jobs="-g,2x1,mishaps.killed_in_traffic"
+	need_packages "$TOP/tests/mpi/packages.txt" netpipe-openmpi || skip "Open MPI and NetPIPE cannot be installed"
+	[ -x "${EMX_USER_BUILD:-}/tests/mpi/mpi_modes" ] ||
+		skip "no MPI programs in EMX_USER_BUILD=${EMX_USER_BUILD:-}: apt-get install libopenmpi-dev, and build there"
+	if [ "${EMX_FULL:-0}" = 1 ]; then
+		"$TOP/tests/mpi/mpich" -b "$EMX_USER_BUILD" -a -- --selection tests/mpi/mpich.guest >&2 ||
+			skip "MPICH's tests cannot be fetched or compiled"
+		jobs="-g,2x1,-g,2x2,modes,wildcards,mishaps.killed_in_traffic,mishaps.outlived_in_traffic"
+		jobs+=",truncation,types,spawn,threads,finalize,mishaps.abort_in_traffic"
+	fi
+	echo "mpi,FULL=${EMX_FULL:-0},$jobs"
+}
