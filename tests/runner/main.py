@@ -60,7 +60,7 @@ class Running:
     """A suite that has been started, its output in a log."""
 
     def __init__(self, suite, full):
-        self.suite, self.began = suite, time.monotonic()
+        self.suite, self.began, self.processor = suite, time.monotonic(), 0
         self.budget = suite.budget(full)
         self.log = os.path.join(LOGS, suite.name + '.log')
         command = [sys.executable, RUN_MESON, *suite.command[1:]] if suite.build else suite.command
@@ -69,6 +69,12 @@ class Running:
             # timeout(1) leads a process group of its own and ends all of it.
             self.process = subprocess.Popen(['timeout', '-k', '30', str(limit), *command], cwd=TOP,
                                             stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+
+    def collect(self):
+        """Once it has ended: takes its status, and the processor seconds of all it waited for."""
+        _, status, used = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.processor = used.ru_utime + used.ru_stime
 
     def verdict(self):
         """(passed, failed, skipped, note) once the process has ended."""
@@ -91,7 +97,8 @@ class Running:
         if not failed and seconds > self.budget:
             note += f' (budget {self.budget} s)'
         word = 'FAIL' if failed else 'ok'
-        print(f'{word:5}{self.suite.name:14}{passed:6} passed{failed:4} failed{skipped:4} skipped{seconds:7.0f} s{note}',
+        print(f'{word:5}{self.suite.name:14}{passed:6} passed{failed:4} failed{skipped:4} skipped{seconds:7.0f} s'
+              f'{self.processor:6.0f} s of processor{note}',
               flush=True)
         if failed:
             print(f'     log: {os.path.relpath(self.log, TOP)}')
@@ -122,12 +129,13 @@ def run_all(chosen, full, processors):
                 waiting.remove(following)
                 running.append(Running(following, full))
                 continue
-            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
-            for ended in [r for r in running if r.process.poll() is not None]:
-                running.remove(ended)
-                counts, seconds = ended.tell()
-                sums = [a + b for a, b in zip(sums, counts)]
-                remember('full' if full else 'ci', ended.suite.name, seconds)
+            pid = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT).si_pid
+            ended = next(r for r in running if r.process.pid == pid)
+            ended.collect()
+            running.remove(ended)
+            counts, seconds = ended.tell()
+            sums = [a + b for a, b in zip(sums, counts)]
+            remember('full' if full else 'ci', ended.suite.name, seconds)
     finally:
         for left in running:
             left.process.terminate()

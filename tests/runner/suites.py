@@ -15,11 +15,11 @@ class TableError(Exception):
 @dataclass(frozen=True)
 class Suite:
     """One row: budgets in seconds of the CI tier and of the full one (None: not in it), how many processors it
-    keeps busy, and its command, words that begin with "meson BUILD" when meson.build files hold its tests."""
+    keeps busy (part of one where it mostly waits), and its command, words that begin with "meson BUILD" when meson.build files hold its tests."""
     name: str
     ci: int | None
     full: int | None
-    width: int
+    width: float
     command: tuple
 
     @property
@@ -52,7 +52,7 @@ def read_suites(path):
         try:
             name, ci, full, width, *command = words
             budgets = [None if text == ABSENT else int(text) for text in (ci, full)]
-            suite = Suite(name, *budgets, int(width), tuple(command))
+            suite = Suite(name, *budgets, float(width), tuple(command))
         except ValueError:
             raise TableError(f'{path}:{number}: wanted: name, CI budget, full budget, processors, command') from None
         if not command or (suite.build and len(command) != 3) or not any(budgets) or name in suites:

@@ -76,7 +76,7 @@ def write(root, files):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
-    return Tree(root)
+    return Tree(root, full=True)
 
 
 def findings(gate, tree):

@@ -60,6 +60,7 @@ def main():
     parser.add_argument('--build', help='Meson build directory: objects, compile_commands.json')
     parser.add_argument('--full', action='store_true', default=os.environ.get('EMX_FULL') == '1',
                         help='clang-tidy on every file; EMX_FULL=1 does the same')
+    parser.add_argument('--changed', nargs='+', metavar='FILE', help='print those of the files that have changed')
     parser.add_argument('--list', action='store_true', help='print the gates')
     options = parser.parse_args()
     if options.list:
@@ -71,6 +72,9 @@ def main():
         parser.error(f'no gate {", ".join(sorted(unknown))}; --list shows them')
     root = pathlib.Path(__file__).resolve().parents[2]
     tree = Tree(root, options.build, options.full)
+    if options.changed:
+        print(*programs.in_turn(tree, options.changed), sep='\n')
+        return 0
     verdicts = [run_gate(name, tree) for name in options.gates or GATES]
     if 'FAILED' in verdicts:
         return 1
