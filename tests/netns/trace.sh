@@ -32,13 +32,13 @@ assert [e["time_ns"] for e in events] == sorted(e["time_ns"] for e in events)
 clock = whole["clocks"][1] # it is one clock, told twice
 assert clock["measured"] and abs(clock["ahead_us"]) <= clock["doubt_us"] + 0.001, clock
 
-heard = {} # when an endpoint last took something: what was sent after that may have been unread when it closed
+heard = {} # when the last of what an endpoint took was sent: what was sent later may have been unread when it closed
 for e in events:
-    if e["event"] == "received":
-        heard[traces[e["trace"]]] = e["time_ns"]
+    if e.get("fate") == "arrived":
+        heard[(e["peer"], e["peer_endpoint"])] = e["time_ns"]
 
 def told(e):
-    return e["time_ns"] <= heard[(e["peer"], e["peer_endpoint"])]
+    return e["time_ns"] <= heard.get((e["peer"], e["peer_endpoint"]), 0)
 
 messages = {"TINY", "SMALL", "MEDIUM", "RNDV"}
 history = collections.defaultdict(list) # of a message
