@@ -267,7 +267,7 @@ private:
     /// nothing.
     bool listen(int tenths)
     {
-        const timeval wait{0, tenths * 100000};
+        const timeval wait{0, tenths * 100000L};
         static Message m;
         setsockopt(results_[0], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
         if (recv(results_[0], &m, sizeof m, tenths ? 0 : MSG_DONTWAIT) <= 0)

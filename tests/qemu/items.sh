@@ -9,7 +9,6 @@ item_of() {
 	programs) programs_item "$2" ;;
 	mpi) mpi_item ;;
 	conform) conform_item ;;
-	replay) replay_item ;;
 	*) echo "$1" ;;
 	esac
 }
@@ -19,20 +18,9 @@ conform_item() {
 	if [ "${EMX_FULL:-0}" = 1 ]; then echo "conform,--config,N9000/2hosts"; else echo "conform,CASES=/conform.cases,--config,N9000/2hosts"; fi
 }
 
-# A capture of each class of message, large ones, and a late connect; in the full tier every capture.
-replay_item() {
-	local item=replay name
-	if [ "${EMX_FULL:-0}" != 1 ]; then
-		for name in eager_messages_of_every_class large_messages_and_a_late_connect; do
-			item+=",replay__$name"
-		done
-	fi
-	echo "$item"
-}
-
-# Messages of each class once, to 1 MiB, since tools has longer ones; in the full tier to 64 MiB, and NetPIPE measures all its lengths, each more often.
+# Messages of each class, to 64 MiB, and NetPIPE.
 programs_item() { # DIR
-	local netpipe=$1/netpipe options=",1,-n,1,-p,0"
+	local netpipe=$1/netpipe options=",64,-n,3"
 	[ -n "${EMX_USER_BUILD:-}" ] || fail "NetPIPE is built for EMX_USER_BUILD, which is not set"
 	mkdir -p "$netpipe"
 	netpipe=$(cd "$netpipe" && pwd)
@@ -43,7 +31,6 @@ programs_item() { # DIR
 		}
 		remember_inputs "$netpipe/stamp" "$EMX_USER_BUILD/libmx/install" "$TOP/tests/netns"/{netpipe_build.sh,slow_clock.c}
 	fi
-	[ "${EMX_FULL:-0}" != 1 ] || options=",64,-n,3"
 	# A kernel that watches itself: half as fast as the guest takes one to be.
 	[ -z "${EMX_KDIR:-}" ] || options+=",-s,16"
 	echo "programs,$netpipe$options"

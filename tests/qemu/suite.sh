@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The suite qemu: tests of guest/ in two boots of a stock kernel, side by side, since a guest keeps little more than one
-# processor busy, and two guests that virtio-net joins. With EMX_FULL=1 programs and MPI at length, every case and column of the conformance suite, one of them
-# with commands by io_uring, and every capture.
+# processor busy, and two guests that virtio-net joins. With EMX_FULL=1 also programs and captures, MPI at length, every
+# case and column of the conformance suite, and one of them with commands by io_uring.
 #
 #   suite.sh DIR     as for run.sh, which says what the environment must hold
 set -euo pipefail
@@ -47,13 +47,14 @@ run_pair() {
 
 # Tests that need the files of this machine are in the second boot, and so is that which needs an account of the kernel's heap.
 rm -f "$dir"/{boot-a,boot-b,pair}.log
-items_of faults conform programs mpi replay
 if [ "${EMX_FULL:-0}" = 1 ]; then
+	items_of faults conform programs mpi replay
 	for column in N1500/2hosts W/2hosts N9000/1host W/1host 2boards; do
 		items+=("conform,--config,$column")
 	done
 	items+=("conform,EMX_COMMANDS=uring,--config,N1500/2hosts")
 else
+	items_of faults conform mpi
 	items+=("conform,CASES=/conform.1host,--config,N9000/1host")
 fi
 {

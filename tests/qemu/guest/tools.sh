@@ -126,6 +126,7 @@ spinning() { # COMMAND...
 	waiting=
 	"$@"
 	status=$?
+	# shellcheck disable=SC2034
 	waiting=-w
 	return $status
 }
