@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The runner judges made-up suites as it says, and its tables have no hole."""
 
+import importlib
 import importlib.machinery
 import importlib.util
 import os
@@ -139,6 +140,30 @@ class Soak(unittest.TestCase):
         self.assertEqual(soak.failures(log, 1), ['mpi', 'mpi: ring', 'mpi: a path', 'build'])
         self.assertEqual(soak.failures(['ok   unit   3 passed'], 0), [])
         self.assertEqual(soak.failures([], 2), ['exit status 2'])
+
+
+class Faults(unittest.TestCase):
+    """tests/mutations: a change of a line that a fault stands in must change the fault."""
+
+    def setUp(self):
+        sys.path.insert(0, os.path.join(TOP, 'tests', 'mutations'))
+        self.mutations = importlib.import_module('mutations')
+        self.faults = self.mutations.read_faults(self.mutations.HERE / 'faults')
+
+    def test_every_fault_fits_the_tree(self):
+        files = {}
+        for name in [f.file for f in self.faults] + ['meson.build', 'tests/qemu/initrd.sh', 'driver/Kbuild', 'driver/linux/main.c']:
+            with open(os.path.join(TOP, name), encoding='utf-8') as file:
+                files[name] = file.read()
+        self.mutations.mutate(files, self.faults, 'somewhere')
+        for fault in self.faults:
+            self.assertIn(f'emx_fault({fault.number})', files[fault.file])
+
+    def test_what_does_not_fit_is_told(self):
+        fault = self.mutations.Fault(1, 'made-up', 'a.c', good='x = 1;')
+        self.assertEqual(fault.apply('x = 1;'), '{ if (!emx_fault(1)) { x = 1; } }')
+        with self.assertRaisesRegex(self.mutations.FaultError, 'made-up: a.c has not once: x = 1;'):
+            fault.apply('x = 2;')
 
 
 if __name__ == '__main__':
