@@ -130,7 +130,10 @@ def run_all(chosen, full, processors):
                 running.append(Running(following, full))
                 continue
             pid = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT).si_pid
-            ended = next(r for r in running if r.process.pid == pid)
+            ended = next((r for r in running if r.process.pid == pid), None)
+            if not ended: # a process that lost its parent, where we are the first of a container
+                os.waitpid(pid, 0)
+                continue
             ended.collect()
             running.remove(ended)
             counts, seconds = ended.tell()

@@ -55,7 +55,9 @@ TEST_CASE("fw_pull__every_boundary_length_arrives")
 TEST_CASE("fw_pull__every_window_offset_arrives")
 {
     for (auto &c : all_sizes())
-        for (uint32_t offset = 0; offset < 4096; offset += offset < 8 || offset > 4088 ? 1 : 509)
+        for (uint32_t offset = 0; offset < 4096; offset += offset < 8 || offset > 4088 ? 1
+                                                           : whole_sweeps              ? 127
+                                                                                       : 509)
             for (uint32_t length : {1u, c.sizes.reply - 1, c.sizes.reply + 1, 3 * c.sizes.reply, 100000u}) {
                 CAPTURE(c.name, length, offset);
                 PullPair pair(c.sizes);

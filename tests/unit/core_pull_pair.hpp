@@ -13,6 +13,13 @@
 
 namespace emx::test {
 
+// A sanitizer makes sweeps over megabytes cost ten times as much; they are as long as they were without one.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool whole_sweeps = false;
+#else
+inline constexpr bool whole_sweeps = true;
+#endif
+
 struct Wire {
     double loss = 0, repeat = 0, reorder = 0;
     uint32_t reorder_by = 3; ///< frames that may overtake

@@ -164,8 +164,8 @@ sleeps_on() {
 	woken=$(($(switches $sleeper) - before))
 	kill $sleeper
 	wait $sleeper
-	echo "woken $woken times by 800 messages for others"
-	[ $status = 0 ] && [ "$woken" -lt 400 ]
+	echo "woken $woken times by 400 messages for others"
+	[ $status = 0 ] && [ "$woken" -lt 100 ]
 }
 
 # ---- the card
