@@ -454,7 +454,8 @@ TEST_CASE("fw_expect__names_the_frames_in_the_order_in_which_they_come")
             pair.deliver(0);
         }
         REQUIRE(hits > 370);
-        REQUIRE(fw_expect(pair.puller.fw.get(), job.slot, 16, nullptr) == 0);
+        fw_place none[16];
+        REQUIRE(fw_expect(pair.puller.fw.get(), job.slot, 16, none) == 0);
     }
 }
 
