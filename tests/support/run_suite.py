@@ -99,7 +99,8 @@ def run_passing_through(command, env, folder, limit):
 
 def run(test, build):
     """One test, started where `meson test` starts it: its counts, and what to say of its failure."""
-    env = dict(os.environ, **test["env"])
+    # UBSan would go on after what it finds, and the test pass.
+    env = {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", **os.environ, **test["env"]}
     if may_not_skip():
         env["EMX_NO_SKIP"] = "1"
     print(f"== {test['name']}: {' '.join(test['cmd'])}", flush=True)
