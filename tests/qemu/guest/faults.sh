@@ -15,7 +15,8 @@ failed=0
 # heap's objects are told apart by who asked, since the kernel was started with the words above. What a board needs
 # may be here or there, as memory happens to be. KASAN keeps for a while what was freed, unless its cache is to shrink.
 # A processor that idles keeps the address space of who ran last on it, though that was killed, and so what the kernel
-# has allocated there for who wants to know of its changes.
+# has allocated there for who wants to know of its changes. What a soft interrupt asks for is not that function's in which
+# it came: sending a frame lets the kernel's own IP go on, for one, which then remembers a neighbour.
 held() {
 	for processor in /sys/devices/system/cpu/cpu[0-9]*; do
 		taskset -c "${processor##*/cpu}" true
@@ -27,8 +28,9 @@ held() {
 	awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n, "pages pinned" }' /proc/vmstat
 	echo "$(grep '\[ethermx\]' /proc/vmallocinfo | grep -vcE 'attach|board') areas"
 	cat /sys/kernel/debug/slab/kmalloc-*/alloc_traces | awk '
-		/^ *[0-9]+ / { if (ours) sum += count; count = $1; ours = 0 }
-		/\[ethermx\]/ { ours = 1 }
+		/^ *[0-9]+ / { if (ours) sum += count; count = $1; ours = above = 0 }
+		/softirq|irq_exit/ { above = 1 }
+		/\[ethermx\]/ && !above { ours = 1 }
 		END { if (ours) sum += count; print sum + 0, "objects" }'
 	echo "$(cat /sys/module/ethermx/refcnt) users"
 }
@@ -60,6 +62,7 @@ askers() {
 	cat /sys/kernel/debug/slab/kmalloc-*/alloc_traces | awk '
 		function name(word) { sub(/\+.*/, "", word); return word }
 		/^ *[0-9]+ / { count = $1; asker = name($2); ours = $3 == "[ethermx]" ? asker : "" ; seen = 0 }
+		/softirq|irq_exit/ { seen = 1 }
 		/\[ethermx\]/ && !seen { seen = 1; sum[asker " below " (ours ? ours : name($1))] += count }
 		END { for (way in sum) print sum[way], way }' | sort -k2
 }
