@@ -36,17 +36,12 @@ programs_item() { # DIR
 	echo "programs,$netpipe$options"
 }
 
-# A job, its end by force, and another one after it; in the full tier every mode, wildcards, more mishaps, two ranks on a host, and MPICH's selection.
+# Every mode, wildcards, mishaps, two ranks on a host, and MPICH's selection.
 mpi_item() {
-	local jobs="-g,2x1,mishaps.killed_in_traffic"
 	need_packages "$TOP/tests/mpi/packages.txt" netpipe-openmpi || skip "Open MPI and NetPIPE cannot be installed"
 	[ -x "${EMX_USER_BUILD:-}/tests/mpi/mpi_modes" ] ||
 		skip "no MPI programs in EMX_USER_BUILD=${EMX_USER_BUILD:-}: apt-get install libopenmpi-dev, and build there"
-	if [ "${EMX_FULL:-0}" = 1 ]; then
-		"$TOP/tests/mpi/mpich" -b "$EMX_USER_BUILD" -a -- --selection tests/mpi/mpich.guest >&2 ||
-			skip "MPICH's tests cannot be fetched or compiled"
-		jobs="-g,2x1,-g,2x2,modes,wildcards,mishaps.killed_in_traffic,mishaps.outlived_in_traffic"
-		jobs+=",truncation,types,spawn,threads,finalize,mishaps.abort_in_traffic"
-	fi
-	echo "mpi,FULL=${EMX_FULL:-0},$jobs"
+	"$TOP/tests/mpi/mpich" -b "$EMX_USER_BUILD" -a -- --selection tests/mpi/mpich.guest >&2 ||
+		skip "MPICH's tests cannot be fetched or compiled"
+	echo "mpi,-g,2x1,-g,2x2,modes,wildcards,mishaps.killed_in_traffic,mishaps.outlived_in_traffic,truncation,types,spawn,threads,finalize,mishaps.abort_in_traffic"
 }

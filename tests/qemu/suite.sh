@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The suite qemu: tests of guest/ in two boots of a stock kernel, side by side, since a guest keeps little more than one
-# processor busy, and two guests that virtio-net joins. With EMX_FULL=1 also programs and captures, MPI at length, every
-# case and column of the conformance suite, and one of them with commands by io_uring.
+# processor busy, and two guests that virtio-net joins. With EMX_FULL=1 also programs, captures and
+# MPI, every case and column of the conformance suite, and one of them with commands by io_uring.
 #
 #   suite.sh DIR     as for run.sh, which says what the environment must hold
 set -euo pipefail
@@ -54,7 +54,7 @@ if [ "${EMX_FULL:-0}" = 1 ]; then
 	done
 	items+=("conform,EMX_COMMANDS=uring,--config,N1500/2hosts")
 else
-	items_of faults conform mpi
+	items_of faults conform
 	items+=("conform,CASES=/conform.1host,--config,N9000/1host")
 fi
 {

@@ -12,8 +12,7 @@ check "the files of the machine around" mount_root
 [ $failed = 0 ] || exit 1
 
 check "MPI suite" in_root tests/mpi/run -b "$BUILD" -p 10 "$@"
-[ "${FULL:-0}" != 1 ] ||
-	check "MPICH's tests" in_root tests/mpi/mpich -b "$BUILD" -- --selection tests/mpi/mpich.guest --patience 10
+check "MPICH's tests" in_root tests/mpi/mpich -b "$BUILD" -- --selection tests/mpi/mpich.guest --patience 10
 check "NetPIPE over MPI" in_root env EMX_NETPIPE_TOP=65537 tests/mpi/apps -b "$BUILD" -g 2x1 netpipe
 check "nothing pinned" grep -qx '0 pages pinned' /sys/kernel/debug/ethermx/memory
 check "unload" rmmod ethermx
