@@ -153,7 +153,7 @@ private:
 };
 
 const std::vector<HostOptions> dialects = {polled('N', 9000), polled('N', 1500), polled('W', 0)};
-const std::vector<uint32_t> all_lengths = {0, 64, 1024, 4096, 8192, 16384, 32768, 102400};
+const std::vector<uint32_t> every_class = {0, 64, 1024, 4096, 8192, 16384, 32768, 102400};
 
 void repeats_nothing(const Manner &manner, const std::vector<uint32_t> &lengths)
 {
@@ -169,11 +169,11 @@ void repeats_nothing(const Manner &manner, const std::vector<uint32_t> &lengths)
 
 } // namespace
 
-TEST_CASE("a receiver that is present: nothing is repeated") { repeats_nothing({}, all_lengths); }
+TEST_CASE("a receiver that is present: nothing is repeated") { repeats_nothing({}, every_class); }
 
 TEST_CASE("a receiver that computes: nothing is repeated")
 {
-    repeats_nothing({.compute = 30 * ms}, all_lengths);
+    repeats_nothing({.compute = 30 * ms}, every_class);
 }
 
 TEST_CASE("a receiver that computes without help: nothing is repeated")

@@ -85,7 +85,7 @@ struct Bench {
     }
 };
 
-const uint8_t sequenced[] = {EMX_TINY, EMX_SMALL, EMX_MEDIUM, EMX_RNDV, EMX_NOTIFY};
+const uint8_t sequenced_types[] = {EMX_TINY, EMX_SMALL, EMX_MEDIUM, EMX_RNDV, EMX_NOTIFY};
 
 } // namespace
 
@@ -170,7 +170,7 @@ TEST_CASE("fw_demux__closed_endpoints_refuse")
     for (uint8_t ep : {7, 31, 32, 255}) {
         std::string reason = ep >= 32 ? " 1" : " 2";
         CAPTURE(int(ep));
-        for (uint8_t type : sequenced) {
+        for (uint8_t type : sequenced_types) {
             b.make(type, ep);
             REQUIRE(b.outcome() == "NACK_LIB" + reason);
         }
@@ -320,7 +320,7 @@ TEST_CASE("fw_demux__foreign_endpoints_are_left_alone")
 TEST_CASE("fw_rx__sessions")
 {
     Bench b;
-    for (uint8_t type : sequenced) {
+    for (uint8_t type : sequenced_types) {
         b.make(type);
         REQUIRE(b.outcome() == "event");
         b.make(type, 2, session + 1);

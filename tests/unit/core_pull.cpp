@@ -6,17 +6,17 @@ using namespace emx::test;
 
 namespace {
 
-struct Case {
+struct Dialect {
     const char *name;
     fw_sizes sizes;
 };
 
-std::vector<Case> all_sizes()
+std::vector<Dialect> all_sizes()
 {
     return {{"W", sizes_w()}, {"N/9000", sizes_n(9000)}, {"N/1500", sizes_n(1500)}, {"N/256", sizes_n(256)}};
 }
 
-void require_all_ok(PullPair &pair)
+void require_all_pulled(PullPair &pair)
 {
     pair.run();
     for (auto &[cookie, job] : pair.jobs) {
@@ -46,7 +46,7 @@ TEST_CASE("fw_pull__every_boundary_length_arrives")
             CAPTURE(c.name, length);
             PullPair pair(c.sizes);
             pair.start(length);
-            require_all_ok(pair);
+            require_all_pulled(pair);
             REQUIRE(pair.drops.empty());
             REQUIRE(pair.puller.counters.v[EMX_CNT_RESEND_PULL] == 0);
         }
@@ -62,7 +62,7 @@ TEST_CASE("fw_pull__every_window_offset_arrives")
                 CAPTURE(c.name, length, offset);
                 PullPair pair(c.sizes);
                 pair.start(length, offset);
-                require_all_ok(pair);
+                require_all_pulled(pair);
             }
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("fw_pull__megabytes_arrive")
     for (auto &c : all_sizes()) {
         PullPair pair(c.sizes);
         pair.start(3 * 1024 * 1024 + 77, 5);
-        require_all_ok(pair);
+        require_all_pulled(pair);
         REQUIRE(pair.copies == (3u * 1024 * 1024 + 77 + 5 + c.sizes.reply - 1) / c.sizes.reply);
     }
 }
@@ -92,12 +92,12 @@ TEST_CASE("fw_pull__arithmetic_of_section_15_18")
     uint32_t position, length;
     REQUIRE(fw_predict(w.puller.fw.get(), 0, 9, &position, &length) == 0);
     REQUIRE(position == 33024);
-    require_all_ok(w);
+    require_all_pulled(w);
     REQUIRE(w.requests.size() == 4);
 
     PullPair n(sizes_n(9000));
     n.start(1000000);
-    require_all_ok(n);
+    require_all_pulled(n);
     REQUIRE(n.requests.size() == 4);
     const uint32_t blocks[4] = {286976, 286976, 286976, 139072};
     for (uint32_t i = 0; i < 4; i++) {
@@ -120,7 +120,7 @@ TEST_CASE("fw_pull__a_new_block_when_the_oldest_is_complete")
     pair.deliver_next();
     REQUIRE(pair.requests.size() == 5);
     REQUIRE(pair.requests[4].frame == 32);
-    require_all_ok(pair);
+    require_all_pulled(pair);
     REQUIRE(pair.requests.size() == 13);
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("fw_pull__loss_repeats_and_reorder_are_overcome")
                 pair.start(length, 13);
                 pair.start(length / 2 + 1, 4095);
                 pair.start(4097);
-                require_all_ok(pair);
+                require_all_pulled(pair);
             }
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("fw_pull__every_block_and_window_setting_overcomes_loss")
             pair.puller.fw->pull_repeat_ms = 5;
             pair.start(500000, 1);
             pair.start(400000);
-            require_all_ok(pair);
+            require_all_pulled(pair);
         }
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("fw_pull__small_reordering_causes_no_repeat")
 {
     PullPair pair(sizes_w());
     pair.shuffle(pair.start(2000000));
-    require_all_ok(pair);
+    require_all_pulled(pair);
     REQUIRE(pair.puller.counters.v[EMX_CNT_RESEND_PULL] == 0);
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("fw_pull__one_lost_reply_is_asked_for_alone_and_without_the_timer")
         pair.deliver_next();
     pair.lose(3);
     uint64_t begin = pair.now;
-    require_all_ok(pair);
+    require_all_pulled(pair);
     REQUIRE(pair.puller.counters.v[EMX_CNT_RESEND_PULL] == 1);
     REQUIRE(pair.now - begin < 1000000); // 1 us a frame: no timer of 1000 ms in it
     auto again =
@@ -188,7 +188,7 @@ TEST_CASE("fw_pull__a_lost_request_is_repeated_whole_once")
     pair.start(64 * 4096);
     pair.lose(1); // the PULL of frames 8 to 15
     uint64_t begin = pair.now;
-    require_all_ok(pair);
+    require_all_pulled(pair);
     REQUIRE(pair.puller.counters.v[EMX_CNT_RESEND_PULL] == 1);
     REQUIRE(pair.now - begin < 1000000);
     REQUIRE(std::count_if(pair.requests.begin(), pair.requests.end(),
@@ -209,7 +209,7 @@ TEST_CASE("fw_pull__the_timer_repeats_what_is_missing_and_doubles")
         REQUIRE(pair.requests.size() == before + 2); // 8 frames and 2
         last = pair.now;
     }
-    require_all_ok(pair);
+    require_all_pulled(pair);
 }
 
 TEST_CASE("fw_pull__without_progress_it_fails")
@@ -306,7 +306,7 @@ TEST_CASE("fw_pull__256_pulls_share_the_window")
     for (int i = 0; i < FW_PULLS - 1; i++)
         pair.start(20 * 4096);
     REQUIRE(pair.puller.fw->outstanding <= pair.puller.fw->pull_window + 8u * FW_PULLS);
-    require_all_ok(pair);
+    require_all_pulled(pair);
     PullPair full(sizes_w());
     emx_msg rndv{};
     rndv.peer = full.peer_of_a;
@@ -405,7 +405,7 @@ TEST_CASE("fw_predict__skips_the_hole_until_it_was_asked_for_again")
     REQUIRE(fw_predict(pair.puller.fw.get(), job.slot, last, &position, &length) == 0);
     REQUIRE(position == 4096);
     REQUIRE(fw_predict(pair.puller.fw.get(), job.slot, last + 1, &position, &length) == -1);
-    require_all_ok(pair);
+    require_all_pulled(pair);
 }
 
 TEST_CASE("fw_pull__four_gigabytes_less_one_without_data")
