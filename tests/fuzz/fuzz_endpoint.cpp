@@ -6,6 +6,8 @@
 
 #include <tests/interop/fields.hpp>
 #include <tests/sim/process.hpp>
+#include <tests/support/golden.hpp>
+#include <tests/support/mutate.h>
 
 #include <mx_extensions.h>
 #include <myriexpress.h>
@@ -16,11 +18,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -33,31 +34,22 @@ namespace sim = emx::sim;
 
 constexpr uint64_t peer_mac = 0x02000000000a;
 constexpr uint32_t peer_session = 0x11223344, key = 7;
-constexpr uint32_t large = 100000; // bytes
+constexpr uint32_t large = 100000, longest = 4200; // bytes
 
 /// Golden frames of dialect W, padded, with room for the data they state.
 const std::vector<Frame> &golden()
 {
     static const std::vector<Frame> frames = [] {
         std::vector<Frame> all;
-        std::vector<std::filesystem::path> paths;
+        std::vector<std::string> names;
         for (auto &e : std::filesystem::directory_iterator(EMX_WIRE_FOLDER))
             if (e.path().extension() == ".hex" && e.path().stem().string().find("n9000") == std::string::npos)
-                paths.push_back(e.path());
-        std::sort(paths.begin(), paths.end());
-        for (auto &path : paths) {
-            std::ifstream in(path);
-            Frame f;
-            for (std::string line, byte; std::getline(in, line);) {
-                std::istringstream words(line);
-                if (line.empty() || line[0] == '#' || !(words >> byte))
-                    continue;
-                while (words >> byte)
-                    f.push_back(static_cast<uint8_t>(std::stoul(byte, nullptr, 16)));
-            }
-            if (f.at(EMX_OUTER_LEN) == EMX_MEDIUM || f[EMX_OUTER_LEN] == EMX_PULL_REPLY)
-                f.resize(4144);
-            all.push_back(f);
+                names.push_back(e.path().stem());
+        std::sort(names.begin(), names.end());
+        for (auto &name : names) {
+            all.push_back(emx::test::golden(EMX_WIRE_FOLDER, name));
+            if (all.back().at(EMX_OUTER_LEN) == EMX_MEDIUM || all.back()[EMX_OUTER_LEN] == EMX_PULL_REPLY)
+                all.back().resize(4144);
         }
         must(all.size() >= 12);
         return all;
@@ -65,66 +57,13 @@ const std::vector<Frame> &golden()
     return frames;
 }
 
-constexpr uint8_t B = EMX_OUTER_LEN;
+/// The input makes the choices of the mutator.
+struct Choices : dice {
+    explicit Choices(Input &input) : dice{roll, 0}, in(input) {}
+    static uint32_t roll(dice *d, uint32_t n) { return static_cast<Choices *>(d)->in.below(n); }
 
-/// What fields_of leaves out, because no capture has it: the EtherMX extension (docs/protocol.md).
-const Field extension[] = {
-    {EMX_CONNECT, "versions", B + 32, 2},
-    {EMX_CONNECT, "features", B + 34, 2},
-    {EMX_CONNECT, "longest frame", B + 36, 2},
-    {EMX_CONNECT, "frames held", B + 38, 2},
-    {EMX_CONNECT, "check value", B + 40, 8},
-
-    {EMX_X_MEDIUM, "length", B + 4, 4},
-    {EMX_X_MEDIUM, "sequence number", B + 8, 2},
-    {EMX_X_MEDIUM, "ack", B + 10, 2},
-    {EMX_X_MEDIUM, "session", B + 20, 4, Use::session},
-    {EMX_X_MEDIUM, "position", B + 24, 4},
-    {EMX_X_MEDIUM, "fragment length", B + 28, 2},
-    {EMX_X_MEDIUM, "fragment number", B + 30, 1},
-    {EMX_X_MEDIUM, "checksum", B + 32, 4},
-
-    {EMX_X_REPORT, "flags", B + 3, 1},
-    {EMX_X_REPORT, "session", B + 4, 4, Use::session},
-    {EMX_X_REPORT, "ack", B + 8, 2},
-    {EMX_X_REPORT, "next number", B + 10, 2},
-    {EMX_X_REPORT, "counter", B + 12, 4, Use::counter},
-    {EMX_X_REPORT, "echo", B + 16, 4},
-    {EMX_X_REPORT, "room", B + 20, 2},
-    {EMX_X_REPORT, "state length", B + 22, 2},
-    {EMX_X_REPORT, "numbers here", B + 24, 8},
-    {EMX_X_REPORT, "fragments here", B + 40, 4},
-
-    {EMX_X_PULL, "flags", B + 3, 1},
-    {EMX_X_PULL, "session", B + 4, 4, Use::session},
-    {EMX_X_PULL, "total length", B + 8, 4},
-    {EMX_X_PULL, "window", B + 12, 2, Use::window},
-    {EMX_X_PULL, "window offset", B + 14, 2},
-    {EMX_X_PULL, "handle and magic", B + 16, 8},
-    {EMX_X_PULL, "unit", B + 24, 2},
-    {EMX_X_PULL, "request", B + 26, 2},
-    {EMX_X_PULL, "first", B + 28, 4},
-    {EMX_X_PULL, "wanted", B + 32, 8},
-
-    {EMX_X_DATA, "handle and magic", B + 4, 8, Use::handle},
-    {EMX_X_DATA, "frame", B + 12, 4},
-    {EMX_X_DATA, "request", B + 16, 2},
-    {EMX_X_DATA, "data length", B + 18, 2},
-    {EMX_X_DATA, "checksum", B + 20, 4},
+    Input &in;
 };
-
-std::vector<Field> all_fields_of(uint8_t type)
-{
-    std::vector<Field> all = fields_of(type);
-    if (type >= EMX_X_MEDIUM) {
-        all.push_back({0, "destination endpoint", B + 1, 1});
-        all.push_back({0, "source endpoint", B + 2, 1});
-    }
-    for (const Field &f : extension)
-        if (f.type == type)
-            all.push_back(f);
-    return all;
-}
 
 class Bench {
 public:
@@ -214,12 +153,40 @@ private:
     /// Remembers what a peer would have to echo.
     void note(const Frame &f)
     {
-        for (const Field &field : all_fields_of(f.at(EMX_OUTER_LEN)))
-            if (field.use != Use::same)
-                told_[field.use] = get(f, field);
-        if (f[EMX_OUTER_LEN] == EMX_CONNECT)
-            session_ =
-                static_cast<uint32_t>(get(f, get(f, "is reply") ? "key or session" : "requester's session"));
+        for (const Field &field : fields_of(f))
+            if (chosen_as(field) != USE_ANY)
+                told_[chosen_as(field)] = get(f, field);
+        if (f.at(EMX_OUTER_LEN) == EMX_CONNECT)
+            session_ = static_cast<uint32_t>(get(f, get(f, "is_reply") ? "replier" : "requester"));
+    }
+
+    /// What a peer puts into that field now; `value` where that does not matter.
+    uint64_t value_of(const Field &field, bool is_reply, uint64_t value)
+    {
+        const std::string name = field.name;
+        switch (field.use) {
+        case USE_TAG:
+        case USE_ADVERT:
+        case USE_SEEN:
+        case USE_UNREAD: return 1;
+        case USE_TO: return 5;
+        case USE_FROM: return 2;
+        case USE_KEY: return key;
+        case USE_REPLIER: return peer_session;
+        case USE_REQUESTER: return is_reply ? session_ : peer_session;
+        case USE_SESSION: return session_;
+        case USE_COUNTER: return ++counter_;
+        case USE_NUMBER: return next_;
+        case USE_LAST: return 1;
+        default: break;
+        }
+        if (name == "dst")
+            return board().fw().mac;
+        if (name == "src")
+            return peer_mac;
+        if (name == "x_checksum")
+            return 0; // none
+        return chosen_as(field) != USE_ANY ? told_[chosen_as(field)] : value;
     }
 
     /// A golden frame of that type as the peer could send it now.
@@ -227,35 +194,11 @@ private:
     {
         Frame f;
         for (const Frame &g : golden())
-            if (g[EMX_OUTER_LEN] == type && (type != EMX_CONNECT || (get(g, "is reply") != 0) == is_reply))
+            if (g[EMX_OUTER_LEN] == type && (type != EMX_CONNECT || (get(g, "is_reply") != 0) == is_reply))
                 f = g;
         must(!f.empty());
-        for (const Field &field : all_fields_of(type)) {
-            std::string name = field.name;
-            if (name == "destination MAC")
-                put(f, field, board().fw().mac);
-            else if (name == "source MAC")
-                put(f, field, peer_mac);
-            else if (name == "tag" || name == "advert" || name == "start number" || name == "ack")
-                put(f, field, 1);
-            else if (name == "destination endpoint")
-                put(f, field, 5);
-            else if (name == "source endpoint")
-                put(f, field, 2);
-            else if (name == "checksum")
-                put(f, field, 0); // none
-            else if (name == "key or session")
-                put(f, field, is_reply ? peer_session : key);
-            else if (name == "requester's session")
-                put(f, field, is_reply ? session_ : peer_session);
-            else if (field.use != Use::same && field.use != Use::tag)
-                put(f, field,
-                    field.use == Use::session   ? session_
-                    : field.use == Use::counter ? ++counter_
-                                                : told_[field.use]);
-            else if (name == "sequence number" && type != EMX_CONNECT)
-                put(f, field, type == EMX_NACK_LIB ? 1 : next_);
-        }
+        for (const Field &field : fields_of(f))
+            put(f, field, value_of(field, is_reply, get(f, field)));
         if (type == EMX_CONNECT)
             offer(f);
         return f;
@@ -263,20 +206,12 @@ private:
     /// A good one, of a peer that has some features of the extension or all.
     void offer(Frame &f)
     {
-        f.resize(EMX_OUTER_LEN + sizeof(emx_w_connect) + sizeof(emx_w_offer));
-        for (const Field &field : extension) {
-            const std::string name = field.name;
-            if (name == "versions")
-                put(f, field, EMX_X_VERSION << 8 | EMX_X_VERSION);
-            else if (name == "features")
-                put(f, field, in_.take(1) % 16);
-            else if (name == "longest frame")
-                put(f, field, 4200);
-            else if (name == "frames held")
-                put(f, field, 32);
-            else if (name == "check value")
-                put(f, field, fw_offer_check(f.data()));
-        }
+        f.resize(EMX_OUTER_LEN + sizeof(wire_offering));
+        emx_w_offer w{EMX_X_VERSION,   EMX_X_VERSION, emx_put16(static_cast<uint16_t>(in_.take(1) % 16)),
+                      emx_put16(4200), emx_put16(32), {}};
+        std::memcpy(&f[f.size() - sizeof w], &w, sizeof w);
+        w.check = emx_put64(fw_offer_check(f.data()));
+        std::memcpy(&f[f.size() - sizeof w], &w, sizeof w);
     }
     void connect_reply() { inject(fitted(EMX_CONNECT, true)); }
 
@@ -284,28 +219,13 @@ private:
     {
         uint8_t type = golden()[in_.take(1) % golden().size()][EMX_OUTER_LEN];
         Frame f = fitted(type, false);
-        auto fields = all_fields_of(type);
-        for (uint32_t n = in_.take(1) % 5; n > 0; n--)
-            alter(f, fields[in_.take(1) % fields.size()]);
-        uint32_t how = in_.take(1);
-        if (how == 255)
-            f.resize(1 + in_.take(2) % 4200);
-        if (how < 200 && ((type >= EMX_TINY && type <= EMX_RNDV) || type == EMX_X_MEDIUM))
+        size_t length = f.size();
+        f.resize(longest);
+        mutate(f.data(), &length, f.size(), 'W', &choices_);
+        f.resize(length);
+        if (in_.take(1) < 200 && (is_eager(type) || type == EMX_X_MEDIUM))
             next_ = (next_ & 0xc000) | ((next_ + 1) & 0x3fff);
         inject(f);
-    }
-    void alter(Frame &f, const Field &field)
-    {
-        uint64_t v = field.at + field.size <= f.size() ? get(f, field) : 0;
-        switch (in_.take(1) % 5) {
-        case 0: v = in_.take(1); break;
-        case 1: v = uint64_t{in_.take(4)} << 32 | in_.take(4); break;
-        case 2: v += in_.take(1) % 16; break;
-        case 3: v -= in_.take(1) % 16; break;
-        case 4: v ^= 1ull << in_.take(1) % 64; break;
-        }
-        if ((field.at >= 6 || in_.take(1) % 8 == 0) && field.at + field.size <= f.size()) // mostly for us
-            put(f, field, v);
     }
     void inject(Frame f)
     {
@@ -314,6 +234,7 @@ private:
     }
 
     Input &in_;
+    Choices choices_{in_};
     sim::World world_;
     sim::Network network_;
     sim::Host host_;
@@ -321,7 +242,7 @@ private:
     mx_endpoint_addr_t peer_{};
     uint32_t session_ = 0, counter_ = 0;
     uint64_t next_ = 1;
-    std::map<Use, uint64_t> told_;
+    std::map<wire_use, uint64_t> told_;
     std::vector<std::unique_ptr<uint8_t[]>> memory_;
     std::unique_ptr<sim::Process> process_;
 };

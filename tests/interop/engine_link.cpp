@@ -218,17 +218,18 @@ Frame EngineLink::host_packet(uint8_t type) const
 {
     Frame frame(EMX_FRAME_MIN);
     const uint8_t name_length = static_cast<uint8_t>(names_.peer_name.size() + 1);
-    for (const Field &f : fields_of(type)) {
+    frame[EMX_OUTER_LEN] = type;
+    for (const Field &f : fields_of(frame)) {
         const std::string name = f.name;
         put(frame, f,
-            name == "destination MAC" ? names_.mac
-            : name == "source MAC"    ? names_.peer_mac
-            : name == "EtherType"     ? EMX_ETHERTYPE
-            : name == "tag"           ? EMX_TAG_NONE
-            : name == "type"          ? type
-            : name == "advert"        ? 1
-            : name == "name length"   ? name_length
-                                      : 0);
+            name == "dst"           ? names_.mac
+            : name == "src"         ? names_.peer_mac
+            : name == "ethertype"   ? EMX_ETHERTYPE
+            : name == "tag"         ? EMX_TAG_NONE
+            : name == "type"        ? type
+            : name == "advert"      ? 1
+            : name == "name_length" ? name_length
+                                    : 0);
     }
     if (type == EMX_HOST_REPLY)
         std::copy(names_.peer_name.begin(), names_.peer_name.end(),
@@ -250,9 +251,9 @@ void EngineLink::greet(const Frame &frame)
 {
     if (frame[EMX_OUTER_LEN] == EMX_HOST_QUERY) {
         Frame reply = host_packet(EMX_HOST_REPLY);
-        for (const Field &f : fields_of(EMX_HOST_REPLY))
-            if (f.use == Use::magic)
-                put(reply, f, get(frame, "magic"));
+        for (const Field &f : fields_of(reply))
+            if (chosen_as(f) == USE_HOST_MAGIC)
+                put(reply, f, get(frame, "host_magic"));
         inject(reply);
         asked_ = true;
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The fields of MXoE frames of dialect W as a table, independent of the core's codec: what a replay
+// The fields of MXoE frames of dialect W, from the table that the codec has no part in: what a replay
 // translates between a captured exchange and a live one, and what it compares.
 #pragma once
+
+#include <tests/support/wire_fields.h>
 
 #include <cstdint>
 #include <map>
@@ -14,28 +16,11 @@
 namespace emx::interop {
 
 using Frame = std::vector<uint8_t>;
+using Field = wire_field;
 
-/// Who fixes the value of a field.
-enum class Use {
-    same, ///< the exchange: must be equal
-    session, ///< drawn by the endpoint that it names
-    number, ///< connect number, counted by the requester
-    window, ///< window id and tag, chosen by the sender of a large message
-    handle, ///< handle and magic, chosen by the puller
-    magic, ///< chosen by the board that asks for a name
-    counter, ///< of explicit acks: rises
-    tag, ///< index that the receiver told
-};
-
-struct Field {
-    uint8_t type; ///< packet type; 0 = every type
-    const char *name;
-    uint8_t at, size; ///< offset in the frame and length, bytes
-    Use use = Use::same;
-};
-
-/// Fields of a packet type, outer header included.
-std::vector<Field> fields_of(uint8_t type);
+/// Fields of a frame, outer header included. Handle and magic are one field, a window and its tag are, too:
+/// the frames that name them say both.
+std::vector<Field> fields_of(const Frame &frame);
 /// Name of a packet type, as in the wire specification.
 std::string type_name(uint8_t type);
 /// Where the payload lies: offset and length as the frame states it.
@@ -46,11 +31,17 @@ void put(Frame &frame, const Field &field, uint64_t value);
 /// Value of the field with that name; the frame must have it.
 uint64_t get(const Frame &frame, const std::string &name);
 
+/// TINY, SMALL, MEDIUM or RNDV.
+bool is_eager(uint8_t type);
 /// A frame's place in its exchange: two frames with the same identity do the same job.
 std::string identity(const Frame &frame);
 
 /// Sequence number or ack that the frame carries, or nothing.
 std::optional<uint16_t> ack_of(const Frame &frame);
+
+/// What a value stands for that one side draws and others repeat, by one of its uses: USE_SESSION,
+/// USE_WINDOW, USE_HANDLE, USE_CONNECT_NUMBER or USE_HOST_MAGIC; USE_ANY where the exchange fixes the value.
+wire_use chosen_as(const Field &field);
 
 /// Values that the two sides of a captured exchange chose, and what stands for them in the live one.
 class Translation {
@@ -62,7 +53,7 @@ public:
     std::optional<uint64_t> expect(const Field &field, const Frame &captured, uint64_t live);
 
 private:
-    using Key = std::pair<Use, uint64_t>;
+    using Key = std::pair<wire_use, uint64_t>;
     static Key key(const Field &field, const Frame &frame, bool ours);
     std::map<Key, uint64_t> ours_; ///< captured value of the host we stand for -> our live value
     std::set<Key> theirs_; ///< chosen by the peer: stay as they are

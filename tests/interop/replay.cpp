@@ -125,20 +125,19 @@ void Replay::note_message(const Entry &entry, uint64_t captured_time)
 {
     const Frame &f = entry.frame;
     uint8_t type = f[EMX_OUTER_LEN];
-    if (type == EMX_CONNECT && !get(f, "is reply")) {
+    if (type == EMX_CONNECT && !get(f, "is_reply")) {
         if (entries_.size() == 1) {
-            key_ = static_cast<uint32_t>(get(f, "key or session"));
-            target_ = static_cast<uint32_t>(get(f, "destination endpoint"));
+            key_ = static_cast<uint32_t>(get(f, "key"));
+            target_ = static_cast<uint32_t>(get(f, "dst_ep"));
         }
         if (!entry.ours)
-            peer_session_ = static_cast<uint32_t>(get(f, "requester's session"));
+            peer_session_ = static_cast<uint32_t>(get(f, "requester"));
     }
-    if (type < EMX_TINY || type > EMX_RNDV)
+    if (!is_eager(type))
         return;
-    if (!messages_.empty() && messages_.back().match == get(f, "match information"))
+    if (!messages_.empty() && messages_.back().match == get(f, "match"))
         return; // a further fragment
-    uint64_t length = get(f, type == EMX_RNDV ? "message length" : "length");
-    messages_.push_back({captured_time, static_cast<uint32_t>(length), get(f, "match information")});
+    messages_.push_back({captured_time, static_cast<uint32_t>(get(f, "length")), get(f, "match")});
 }
 
 void Replay::run(const std::function<void(Replay &)> &application)
@@ -229,8 +228,8 @@ void Replay::inject(size_t i)
     Entry &e = entries_[i];
     e.done = true;
     uint8_t type = e.frame[EMX_OUTER_LEN];
-    if (type == EMX_NOTIFY || (type >= EMX_TINY && type <= EMX_RNDV))
-        their_numbers_.insert(get(e.frame, "sequence number"));
+    if (type == EMX_NOTIFY || is_eager(type))
+        their_numbers_.insert(get(e.frame, "seq"));
     if (type == EMX_NACK_LIB)
         refused_ = true;
     link_->inject(translation_.to_live(e.frame));
@@ -275,8 +274,8 @@ void Replay::on_extra(const Frame &frame)
 {
     uint8_t type = frame[EMX_OUTER_LEN];
     const auto first = sent_.find(identity(frame));
-    if (type == EMX_CONNECT && !get(frame, "is reply") &&
-        (first == sent_.end() || get(first->second, "connect number") != get(frame, "connect number"))) {
+    if (type == EMX_CONNECT && !get(frame, "is_reply") &&
+        (first == sent_.end() || get(first->second, "number") != get(frame, "number"))) {
         designs_.insert(Design::connect_back);
         answer_connect(frame);
     } else if (type == EMX_TRUC) {
@@ -285,7 +284,7 @@ void Replay::on_extra(const Frame &frame)
         // Of a real host's, what we sent last may have come after it, but no ack is behind an earlier one.
         if (link_->has_agent() ? ack > all || ack < last_ack_ : ack != all)
             differences_.push_back(text(frame) + ": not what the peer has sent so far");
-        if (get(frame, "session") != peer_session_ || get(frame, "copy of the session") != peer_session_)
+        if (get(frame, "session") != peer_session_ || get(frame, "session_copy") != peer_session_)
             differences_.push_back(text(frame) + ": not the peer's session");
     } else if (first != sent_.end()) {
         designs_.insert(Design::repeats);
@@ -298,8 +297,8 @@ void Replay::on_extra(const Frame &frame)
 /// A repeat is the same frame, but for a fresh ack, and the tag when it was told meanwhile.
 void Replay::compare_repeat(Frame frame, Frame first)
 {
-    for (const Field &f : fields_of(frame[EMX_OUTER_LEN]))
-        if (std::string(f.name) == "ack" || (f.use == Use::tag && get(first, f) == EMX_TAG_NONE)) {
+    for (const Field &f : fields_of(frame))
+        if (std::string(f.name) == "ack" || (f.use == USE_TAG && get(first, f) == EMX_TAG_NONE)) {
             put(frame, f, 0);
             put(first, f, 0);
         }
@@ -313,15 +312,15 @@ void Replay::answer_connect(const Frame &request)
     Frame reply = request;
     std::copy_n(request.begin() + 6, 6, reply.begin());
     std::copy_n(request.begin(), 6, reply.begin() + 6);
-    for (const Field &f : fields_of(EMX_CONNECT)) {
+    for (const Field &f : fields_of(request)) {
         std::string name = f.name;
-        if (name == "destination endpoint")
-            put(reply, f, get(request, "source endpoint"));
-        else if (name == "source endpoint")
-            put(reply, f, get(request, "destination endpoint"));
-        else if (name == "key or session")
+        if (name == "dst_ep")
+            put(reply, f, get(request, "src_ep"));
+        else if (name == "src_ep")
+            put(reply, f, get(request, "dst_ep"));
+        else if (name == "key") // where a reply has the session
             put(reply, f, peer_session_);
-        else if (name == "is reply" || name == "start number")
+        else if (name == "is_reply" || name == "start")
             put(reply, f, 1);
     }
     link_->at(link_->now() + reaction, [this, reply] { link_->inject(reply); });
@@ -341,7 +340,7 @@ void Replay::compare(size_t i, const Frame &live)
         else if (link_->has_agent() && !entries_[k].done && query)
             designs_.insert(Design::strangers); // not to this query, but to an earlier one, before it asked
     }
-    for (const Field &f : fields_of(e.frame[EMX_OUTER_LEN]))
+    for (const Field &f : fields_of(e.frame))
         compare_field(where, f, e.frame, live);
     compare_rest(where, e.frame, live);
 }
@@ -351,18 +350,18 @@ bool Replay::designed(const Field &field, const Frame &captured, const Frame &li
     uint8_t type = captured[EMX_OUTER_LEN];
     std::string name = field.name;
     uint64_t value = get(live, field);
-    if (field.use == Use::tag &&
+    if (field.use == USE_TAG &&
         (type == EMX_PULL_REPLY || type == EMX_HOST_QUERY || type == EMX_HOST_REPLY)) {
         designs_.insert(Design::tag);
         return value == 1 || (type == EMX_HOST_QUERY && value == EMX_TAG_NONE); // not told yet
     }
-    if (field.use == Use::counter) {
+    if (field.use == USE_COUNTER) {
         bool rises = value > counter_;
         counter_ = value;
         designs_.insert(Design::counter_start);
         return rises;
     }
-    bool counts = name == "ack" || name == "copy of the ack" || name == "start number";
+    bool counts = name == "ack" || name == "ack_copy" || name == "start";
     if (counts && role_ == Role::sender && value == 1 + their_numbers_.size() &&
         value > get(captured, field)) {
         designs_.insert(Design::no_renumbering);
@@ -382,7 +381,7 @@ void Replay::compare_field(const std::string &where, const Field &field, const F
         designs_.insert(Design::own_values);
         return;
     }
-    if (*wanted == value && field.use != Use::counter)
+    if (*wanted == value && field.use != USE_COUNTER)
         return;
     if (designed(field, captured, live))
         return;
@@ -422,7 +421,7 @@ void Replay::compare_rest(const std::string &where, const Frame &captured, const
     }
     auto [at, length] = payload_of(captured);
     std::vector<bool> known(live.size());
-    for (const Field &f : fields_of(live[EMX_OUTER_LEN]))
+    for (const Field &f : fields_of(live))
         std::fill_n(known.begin() + f.at, f.size, true);
     for (size_t k = at; k < at + length && k < live.size(); k++) {
         known[k] = true;
@@ -431,11 +430,8 @@ void Replay::compare_rest(const std::string &where, const Frame &captured, const
             break;
         }
     }
-    for (size_t k = 0; k < at + length && k < live.size(); k++)
-        if (k >= at)
-            known[k] = true;
-    if (offering)
-        std::fill(known.end() - sizeof(emx_w_offer), known.end(), true);
+    for (size_t k = at; k < at + length && k < live.size(); k++)
+        known[k] = true;
     for (size_t k = 0; k < live.size(); k++)
         if (!known[k] && live[k]) {
             differences_.push_back(where + ": reserved byte " + std::to_string(k) + " is not zero");

@@ -79,9 +79,9 @@ compile_programs() {
 	local program
 	mkdir -p "$dir/programs"
 	for program in $programs; do
-		unchanged "$dir/programs/$program.stamp" "$here/guest/$program.c" "$here"/guest/*.h "$TOP/include" && continue
+		unchanged "$dir/programs/$program.stamp" "$here/guest/$program.c" "$here"/guest/*.h "$TOP"/tests/support/*.h "$TOP/include" && continue
 		gcc -O2 -g -Wall -Wextra -Werror -static -I"$TOP/include" -o "$dir/programs/$program" "$here/guest/$program.c" -luring
-		remember_inputs "$dir/programs/$program.stamp" "$here/guest/$program.c" "$here"/guest/*.h "$TOP/include"
+		remember_inputs "$dir/programs/$program.stamp" "$here/guest/$program.c" "$here"/guest/*.h "$TOP"/tests/support/*.h "$TOP/include"
 	done
 }
 

@@ -2,6 +2,8 @@
 // A small seeded generator for tests: one seed gives one sequence on every machine.
 #pragma once
 
+#include "chance.h"
+
 #include <cstdint>
 
 namespace emx::test {
@@ -11,13 +13,7 @@ class Rng {
 public:
     explicit Rng(uint64_t seed) : state_(seed) {}
 
-    uint64_t next()
-    {
-        uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-        return z ^ (z >> 31);
-    }
+    uint64_t next() { return chance_of(&state_); }
     /// Uniform in [0, n); 0 for n == 0.
     uint64_t below(uint64_t n) { return n ? next() % n : 0; }
     /// Uniform in [lo, hi].

@@ -9,6 +9,7 @@ local folder = __DIR__ or debug.getinfo(1, "S").source:match("@?(.*)[/\\]") or "
 if not folder:find("[/\\]$") then folder = folder .. "/" end
 local names = dofile(folder .. "ethermx_fields.lua")
 local layout = dofile(folder .. "ethermx_layout.lua")
+layout.load(dofile(folder .. "ethermx_rows.lua"))
 local new_track, Track, handlers = dofile(folder .. "ethermx_track.lua")
 dofile(folder .. "ethermx_track_x.lua")(Track, handlers)
 

@@ -9,21 +9,6 @@ local EXPONENT_MAX = 15
 local MTU_MIN, MTU_MAX = 256, 65535 -- of dialect N
 local X_EAGER_MAX, X_UNIT_MIN, X_UNIT_MAX = 262144, 64, 65495 -- of the EtherMX extension
 
--- A row: offset, size, key of the field and of the value.
-local function with(rows, more)
-    local all = {}
-    for _, list in ipairs({ rows, more }) do
-        for _, row in ipairs(list) do all[#all + 1] = row end
-    end
-    return all
-end
-
-local ends = { { 1, 1, "dst_ep" }, { 2, 1, "src_ep" }, { 3, 1, "generation" } }
-local numbers = { { 8, 2, "seq" }, { 10, 2, "ack" }, { 12, 8, "match" }, { 20, 4, "session" } }
-local small = with(with(ends, { { 4, 2, "length" }, { 6, 2, "checksum" } }), numbers)
-local handle = { { 8, 4, "handle" }, { 12, 4, "magic" } }
-local x_ends = { { 1, 1, "dst_ep" }, { 2, 1, "src_ep" } }
-
 -- ---- sizes (what both ends must share) ----
 
 -- reply and frag are nil while nothing has told them.
@@ -257,79 +242,48 @@ end
 -- ---- packet types ----
 
 --[[
-A row per type: body (bytes of the fixed part), rows, and where it applies payload (key of the length of what
+A row per type: body (bytes of the fixed part), and where it applies payload (key of the length of what
 follows), sum (place of the checksum), data_part (least value of that field), check(p, sizes, tvb), sequenced (takes numbers, carries an ack).
-A type that is not here is undissected and warned of. What its frames mean to each other is for a handler in
-ethermx_track.lua, and of the EtherMX extension in ethermx_track_x.lua.
+A type that is not here is undissected and warned of. Its fields are in ethermx_rows.lua. What its frames mean to each
+other is for a handler in ethermx_track.lua, and of the EtherMX extension in ethermx_track_x.lua.
 ]]
 local types = {
-    [1] = { body = 28, rows = { { 16, 2, "board_high" }, { 18, 6, "board" }, { 24, 4, "serial" } },
-            check = check_beacon },
-    [3] = { body = 16, rows = { { 2, 2, "advert" }, { 8, 4, "host_magic" } } },
-    [4] = { body = 16, rows = { { 1, 1, "name_length" }, { 2, 2, "advert" }, { 8, 4, "host_magic" } },
-            check = check_name },
-    [35] = { body = 28, data_part = 16, check = check_truc, rows = with(ends, {
-        { 4, 1, "data_part" }, { 8, 4, "session" }, { 12, 1, "kind" }, { 14, 2, "ack" }, { 16, 4, "session_copy" },
-        { 20, 4, "counter" }, { 24, 2, "ack_copy" }, { 26, 1, "resends" } }) },
-    [36] = { body = 32, data_part = 16, check = check_connect, rows = with(ends, {
-        { 4, 1, "data_part" }, { 8, 2, "seq" }, { 10, 2, "advert" }, { 16, 4, "requester" }, { 24, 2, "start" },
-        { 26, 1, "is_reply" }, { 27, 1, "number" } }) },
-    [37] = { body = 24, rows = small, payload = "length", sequenced = true,
-             check = function(p) return check_small(p, 32) end },
-    [38] = { body = 24, rows = small, payload = "length", sequenced = true,
-             check = function(p) return check_small(p, 128) end },
+    [1] = { body = 28, check = check_beacon },
+    [3] = { body = 16 },
+    [4] = { body = 16, check = check_name },
+    [35] = { body = 28, data_part = 16, check = check_truc },
+    [36] = { body = 32, data_part = 16, check = check_connect },
+    [37] = { body = 24, payload = "length", sequenced = true, check = function(p) return check_small(p, 32) end },
+    [38] = { body = 24, payload = "length", sequenced = true, check = function(p) return check_small(p, 128) end },
     [39] = { body = 32, payload = "frag_size", sequenced = true, check = check_medium },
-    [40] = { body = 32, data_part = 8, sequenced = true, rows = with(with(ends, numbers), {
-        { 4, 2, "data_part" }, { 6, 2, "checksum" }, { 24, 4, "length" }, { 28, 1, "window" },
-        { 29, 1, "window_tag" }, { 30, 2, "window_offset" } }) },
+    [40] = { body = 32, data_part = 8, sequenced = true },
     [41] = { body = 32, check = check_pull },
-    [42] = { body = 16, payload = "reply_size", rows = with({ { 1, 1, "reply_frame" }, { 2, 2, "reply_size" },
-        { 4, 4, "position" } }, handle) },
-    [43] = { body = 24, sequenced = true, rows = with(ends, {
-        { 4, 4, "session" }, { 8, 4, "length" }, { 12, 1, "window" }, { 13, 1, "window_tag" }, { 18, 2, "seq" },
-        { 20, 2, "ack" } }) },
-    [44] = { body = 16, check = function(p) return check_reason(p, 3) end, rows = {
-        { 1, 1, "src_ep" }, { 2, 1, "generation" }, { 3, 1, "reason" }, { 9, 1, "dst_ep" }, { 10, 2, "tag_copy" },
-        { 12, 2, "seq" } } },
-    [45] = { body = 16, check = function(p) return check_reason(p, 4) end, rows = with({
-        { 1, 1, "dst_ep" }, { 2, 1, "generation" }, { 3, 1, "reason" } }, handle) },
-    [112] = { body = 40, payload = "frag_size", sum = 32, check = check_x_medium, rows = with(x_ends, with(numbers, {
-        { 4, 4, "length" }, { 24, 4, "position" }, { 28, 2, "frag_size" }, { 30, 1, "frag" },
-        { 32, 4, "x_checksum" } })) },
-    [113] = { body = 24, payload = "x_state_size", rows = with(x_ends, {
-        { 3, 1, "x_report_flags" }, { 4, 4, "session" }, { 8, 2, "ack" }, { 10, 2, "x_next" },
-        { 12, 4, "x_counter" }, { 16, 4, "x_echo" }, { 20, 2, "x_room" }, { 22, 2, "x_state_size" } }) },
-    [114] = { body = 48, check = check_x_pull, rows = with(x_ends, {
-        { 3, 1, "x_pull_flags" }, { 4, 4, "session" }, { 8, 4, "total" }, { 12, 1, "window" },
-        { 13, 1, "window_tag" }, { 14, 2, "window_offset" }, { 16, 4, "handle" }, { 20, 4, "magic" },
-        { 24, 2, "x_unit" }, { 26, 2, "x_request" }, { 28, 4, "x_frame" }, { 32, 16, "x_want" } }) },
-    [115] = { body = 24, payload = "x_size", sum = 20, check = check_x_data, rows = with(x_ends, {
-        { 4, 4, "handle" }, { 8, 4, "magic" }, { 12, 4, "x_frame" }, { 16, 2, "x_request" }, { 18, 2, "x_size" },
-        { 20, 4, "x_checksum" } }) },
+    [42] = { body = 16, payload = "reply_size" },
+    [43] = { body = 24, sequenced = true },
+    [44] = { body = 16, check = function(p) return check_reason(p, 3) end },
+    [45] = { body = 16, check = function(p) return check_reason(p, 4) end },
+    [112] = { body = 40, payload = "frag_size", sum = 32, check = check_x_medium },
+    [113] = { body = 24, payload = "x_state_size" },
+    [114] = { body = 48, check = check_x_pull },
+    [115] = { body = 24, payload = "x_size", sum = 20, check = check_x_data },
 }
-local x_state = { { 24, 16, "x_here" }, { 40, 4, "x_frags" }, { 44, 2, "x_other" }, { 48, 4, "x_other_frags" } }
-local offer = { { 32, 1, "offer_newest" }, { 33, 1, "offer_oldest" }, { 34, 2, "offer_features" },
-                { 36, 2, "offer_frame" }, { 38, 2, "offer_frames" }, { 40, 8, "offer_check" } }
 
--- What the dialects, or requests and replies, lay out differently.
-local medium_end = { { 24, 2, "frag_size" }, { 26, 1, "frag" }, { 28, 2, "checksum" } }
-local medium_w = with(with(ends, { { 4, 2, "length" } }), with(numbers, with(medium_end, { { 27, 1, "exponent" } })))
-local medium_n = with(with(ends, { { 4, 4, "length" } }), with(numbers, medium_end))
-local pull_head = with(ends, { { 4, 4, "session" }, { 8, 4, "total" } })
-local pull_w = with(pull_head, {
-    { 12, 1, "window" }, { 13, 1, "window_tag" }, { 14, 2, "window_offset" }, { 16, 4, "handle" }, { 20, 4, "magic" },
-    { 24, 2, "skip" }, { 26, 2, "block" }, { 28, 4, "frame" } })
-local pull_n = with(pull_head, {
-    { 12, 4, "window" }, { 16, 1, "window_tag" }, { 20, 4, "window_offset" }, { 24, 4, "handle" },
-    { 28, 4, "magic" }, { 32, 4, "skip" }, { 36, 4, "block" }, { 40, 4, "frame" } })
-local connect_request = { { 20, 4, "key" } }
-local connect_reply = { { 20, 4, "replier" }, { 28, 1, "status" } }
+-- By packet and dialect, and by the name of a part that not every frame has.
+local rows, parts = { W = {}, N = {} }, {}
 
-local function rows_of(type, dialect)
-    if type == 39 then return dialect == "N" and medium_n or medium_w end
-    if type == 41 then return dialect == "N" and pull_n or pull_w end
-    return types[type].rows
+-- Takes the list of ethermx_rows.lua.
+function layout.load(list)
+    for _, row in ipairs(list) do
+        local key, into = row[1], rows[row[2]] and { rows[row[2]] } or { rows.W, rows.N }
+        if row[2] ~= "all" and not rows[row[2]] then key, into = row[2], { parts } end
+        for _, place in ipairs(into) do
+            place[key] = place[key] or {}
+            table.insert(place[key], { row[3], row[4], row[5] })
+        end
+    end
 end
+
+local function rows_of(type, dialect) return rows[dialect][type] end
 
 local function body_of(type, dialect)
     return type == 41 and dialect == "N" and 44 or types[type].body
@@ -389,14 +343,14 @@ function layout.read(p, tvb, s, visit)
         return problems
     end
     read_rows(p, tvb, rows_of(p.type, s.dialect), visit)
-    if p.type == 36 then read_rows(p, tvb, p.is_reply == 0 and connect_request or connect_reply, visit) end
+    if p.type == 36 then read_rows(p, tvb, parts[p.is_reply == 0 and "request" or "reply"], visit) end
     if p.type == 36 and has_offer(p, tvb) then
-        read_rows(p, tvb, offer, visit)
+        read_rows(p, tvb, parts.offer, visit)
         body = body + 16
     end
     place(p, s)
     problem(read_payload(p, tvb, kind, body, visit))
-    if p.type == 113 and p.x_state_size >= 28 and tvb:captured_len() >= 54 then read_rows(p, tvb, x_state, visit) end
+    if p.type == 113 and p.x_state_size >= 28 and tvb:captured_len() >= 54 then read_rows(p, tvb, parts.state, visit) end
     if kind.data_part and p.data_part < kind.data_part then
         problem("malformed.data_part", string.format("%d, at least %d", p.data_part, kind.data_part))
     end

@@ -25,11 +25,16 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "frame_fields.h"
+#include "../../support/mutate.h"
+
+#define FRAME_MAX 9014
+#define FRAME_LEAST 14 /* the kernel sends nothing shorter */
+#define N_MTU 9000 /* of the boards' dialect N */
 
 #define KEY 0xabcd /* of sink.c */
 #define HOSTS 4
@@ -39,6 +44,11 @@
 #define TURNS 16 /* without a look at whether they were taken */
 #define ANSWER_S 0.2 /* after which that is not asked any more */
 #define HOST_BYTE 4 /* of the address: 1 in those of the hosts that we play, 0 in real ones */
+
+struct frame {
+	size_t length;
+	uint8_t b[FRAME_MAX];
+};
 
 struct seed {
 	char dialect; /* 0: both */
@@ -74,6 +84,34 @@ static uint32_t host_magic;
 static int sock;
 static uint64_t sent, spoiled_frames, heard[256];
 static struct frame good, bad; /* what is being made */
+static struct dice dice = { dice_seeded, 0 };
+
+static uint32_t below(uint32_t n)
+{
+	return dice_seeded(&dice, n);
+}
+
+/* A field of a frame of this run's dialect, which must have it. */
+static const struct wire_field *field(const struct frame *f, const char *name)
+{
+	const struct wire_field *x = wire_named(name, f->b, f->length, dialect);
+
+	if (!x) {
+		fprintf(stderr, "type %u, %zu bytes: no %s\n", f->b[EMX_OUTER_LEN], f->length, name);
+		exit(2);
+	}
+	return x;
+}
+
+static uint64_t get(const struct frame *f, const char *name)
+{
+	return wire_get(field(f, name), f->b);
+}
+
+static void put(struct frame *f, const char *name, uint64_t v)
+{
+	wire_put(field(f, name), f->b, v);
+}
 
 /* ---- the wire ---- */
 
@@ -132,52 +170,54 @@ static void transmit(struct frame *f)
 
 /* ---- frames that a peer could send ---- */
 
-static uint64_t value_of(const struct partner *p, const struct frame *f, enum use use, uint64_t old)
+static uint64_t value_of(const struct partner *p, const struct frame *f, enum wire_use use, uint64_t old)
 {
 	bool reply = f->b[EMX_OUTER_LEN + offsetof(struct emx_w_connect, is_reply)];
 
 	switch (use) {
-	case THEIRS:
+	case USE_TO:
 		return p->theirs;
-	case OURS:
+	case USE_FROM:
 		return p->ours;
-	case SESSION:
+	case USE_SESSION:
 		return p->session;
-	case NUMBER:
+	case USE_NUMBER:
 		return p->now;
-	case NEXT:
+	case USE_NEXT:
 		return p->next;
-	case SEEN:
+	case USE_SEEN:
 		return p->seen;
-	case LAST:
+	case USE_LAST:
 		return (p->seen & 0xc000) | ((p->seen - 1) & 0x3fff);
-	case COUNTER:
+	case USE_COUNTER:
 		return p->counter;
-	case ECHO:
+	case USE_ECHO:
 		return p->echo;
-	case WINDOW:
+	case USE_WINDOW:
 		return p->window;
-	case WINDOW_TAG:
+	case USE_WINDOW_TAG:
 		return p->window_tag;
-	case WINDOW_OFFSET:
+	case USE_WINDOW_OFFSET:
 		return p->window_offset;
-	case TOTAL:
+	case USE_TOTAL:
 		return p->total ? p->total : old;
-	case HANDLE:
+	case USE_HANDLE:
 		return p->handle;
-	case MAGIC:
+	case USE_MAGIC:
 		return p->magic;
-	case REQUEST:
+	case USE_REQUEST:
 		return p->request;
-	case HOST_MAGIC:
+	case USE_HOST_MAGIC:
 		return host_magic;
-	case ADVERT:
+	case USE_ADVERT:
 		return p->host;
-	case REQUESTER:
+	case USE_REQUESTER:
 		return reply ? p->session : p->own;
-	case KEY_OR_SESSION:
-		return reply ? p->own : KEY;
-	case CONNECT_NUMBER:
+	case USE_REPLIER:
+		return p->own;
+	case USE_KEY:
+		return KEY;
+	case USE_CONNECT_NUMBER:
 		return p->number;
 	default:
 		return old;
@@ -196,18 +236,17 @@ static void offer(struct frame *f)
 {
 	uint8_t *body = f->b + EMX_OUTER_LEN;
 	uint64_t hash = 0xcbf29ce484222325ull;
-	unsigned int at = EMX_OUTER_LEN + sizeof(struct emx_w_connect);
 
-	f->length = at + sizeof(struct emx_w_offer);
-	put(f, at, 1, EMX_X_VERSION);
-	put(f, at + 1, 1, EMX_X_VERSION);
-	put(f, at + 2, 2, EMX_X_REPORTS | EMX_X_FRAGMENTS | EMX_X_PULLS);
-	put(f, at + 4, 2, FRAME_MAX);
-	put(f, at + 6, 2, 32);
+	f->length = EMX_OUTER_LEN + sizeof(struct wire_offering);
+	put(f, "offer_newest", EMX_X_VERSION);
+	put(f, "offer_oldest", EMX_X_VERSION);
+	put(f, "offer_features", EMX_X_REPORTS | EMX_X_FRAGMENTS | EMX_X_PULLS);
+	put(f, "offer_frame", FRAME_MAX);
+	put(f, "offer_frames", 32);
 	hash = fnv(hash, f->b, 12);
 	hash = fnv(hash, body, 3);
 	hash = fnv(hash, body + 16, 12);
-	put(f, at + 8, 8, fnv(hash, body + 32, 8));
+	put(f, "offer_check", fnv(hash, body + 32, 8));
 }
 
 static bool has_number(uint8_t type)
@@ -257,7 +296,7 @@ static void address(const struct partner *p, struct frame *f)
 static void fit(struct partner *p, const struct seed *s, struct frame *f)
 {
 	uint8_t type = s->bytes[EMX_OUTER_LEN];
-	const struct field *x;
+	const struct wire_field *x;
 	unsigned int i;
 
 	memcpy(f->b, s->bytes, s->length);
@@ -265,10 +304,10 @@ static void fit(struct partner *p, const struct seed *s, struct frame *f)
 	address(p, f);
 	p->counter++;
 	take_number(p, s);
-	for (i = 0; i < FIELDS; i++) {
-		x = &fields[i];
-		if (has(x, type, dialect) && x->use != ANY && x->at + x->size <= f->length)
-			put(f, x->at, x->size, value_of(p, f, x->use, get(f, x->at, x->size)));
+	for (i = 0; i < WIRE_FIELD_COUNT; i++) {
+		x = &wire_fields[i];
+		if (wire_has(x, f->b, f->length, dialect))
+			wire_put(x, f->b, value_of(p, f, x->use, wire_get(x, f->b)));
 	}
 	if (type == EMX_CONNECT && p->extension)
 		offer(f);
@@ -280,7 +319,7 @@ static void say(const struct frame *f)
 {
 	memcpy(bad.b, f->b, f->length);
 	bad.length = f->length;
-	if (spoil(&bad, dialect)) {
+	if (mutate(bad.b, &bad.length, FRAME_MAX, dialect, &dice)) {
 		spoiled_frames++;
 		transmit(&bad);
 		if (!has_number(f->b[EMX_OUTER_LEN]) || !below(8))
@@ -320,7 +359,7 @@ static void connect_by(struct partner *p, bool reply)
 
 static void begin(struct partner *p)
 {
-	p->own = (uint32_t)chance() | 1;
+	p->own = (uint32_t)chance_of(&dice.state) | 1;
 	p->number++;
 	p->connected = false;
 	p->next = p->now = p->seen = p->acked = 1;
@@ -334,24 +373,20 @@ static void begin(struct partner *p)
 /* A pull of theirs by the dialect: wire specification, section 10.2. */
 static void serve_pull(struct partner *p, const struct frame *f)
 {
-	bool w = dialect == 'W';
-	uint32_t unit = w ? 4096 : N_MTU - 32;
-	uint32_t body = EMX_OUTER_LEN;
-	uint32_t skip = (uint32_t)get(f, body + (w ? 24 : 32), w ? 2 : 4);
-	uint32_t rest = (uint32_t)get(f, body + (w ? 26 : 36), w ? 2 : 4);
-	uint32_t index = (uint32_t)get(f, body + (w ? 28 : 40), 4);
-	uint32_t offset = (uint32_t)get(f, body + (w ? 14 : 20), w ? 2 : 4);
+	uint32_t unit = dialect == 'W' ? 4096 : N_MTU - 32;
+	uint32_t skip = (uint32_t)get(f, "skip"), rest = (uint32_t)get(f, "block");
+	uint32_t index = (uint32_t)get(f, "frame"), offset = (uint32_t)get(f, "window_offset");
 	uint32_t position = index * unit - offset % unit + skip, bytes = unit - skip;
 
-	p->handle = (uint32_t)get(f, body + (w ? 16 : 24), 4);
-	p->magic = (uint32_t)get(f, body + (w ? 20 : 28), 4);
+	p->handle = (uint32_t)get(f, "handle");
+	p->magic = (uint32_t)get(f, "magic");
 	for (; rest > 0 && skip < unit && rest <= 40 * unit; index++) {
 		if (bytes > rest)
 			bytes = rest;
 		fit(p, seed_of(EMX_PULL_REPLY, dialect, false), &good);
-		put(&good, body + 1, 1, index);
-		put(&good, body + 2, 2, bytes);
-		put(&good, body + 4, 4, position);
+		put(&good, "reply_frame", index);
+		put(&good, "reply_size", bytes);
+		put(&good, "position", position);
 		good.length = EMX_OUTER_LEN + sizeof(struct emx_w_pull_reply) + bytes;
 		say_mostly_well(&good);
 		position += bytes;
@@ -412,23 +447,22 @@ static void hear_connect(struct partner *p, const struct frame *f)
 }
 
 /* Those of an earlier life come late. */
-static void hear_ack(struct partner *p, const struct frame *f, unsigned int at)
+static void hear_ack(struct partner *p, const struct frame *f)
 {
-	uint16_t ack = (uint16_t)get(f, EMX_OUTER_LEN + at, 2);
+	uint16_t ack = (uint16_t)get(f, "ack");
 
 	if (((p->next - ack) & 0x3fff) < 256)
 		p->acked = ack;
 }
 
 /* A numbered packet of theirs, which may be a repeat. */
-static void hear_number(struct partner *p, const struct frame *f, unsigned int number,
-			unsigned int ack)
+static void hear_number(struct partner *p, const struct frame *f)
 {
-	uint16_t following = after((uint16_t)get(f, EMX_OUTER_LEN + number, 2));
+	uint16_t following = after((uint16_t)get(f, "seq"));
 
 	if (((following - p->seen) & 0x3fff) < 0x2000)
 		p->seen = following;
-	hear_ack(p, f, ack);
+	hear_ack(p, f);
 }
 
 /* The beginning of a message that was announced. */
@@ -447,12 +481,10 @@ static void pull(struct partner *p)
 
 static void hear_rndv(struct partner *p, const struct frame *f)
 {
-	const struct emx_w_rndv *w = (const void *)(f->b + EMX_OUTER_LEN);
-
-	p->window = w->window;
-	p->window_tag = w->window_tag;
-	p->window_offset = emx_get16(w->window_offset);
-	p->total = emx_get32(w->length);
+	p->window = (uint8_t)get(f, "window");
+	p->window_tag = (uint8_t)get(f, "window_tag");
+	p->window_offset = (uint32_t)get(f, "window_offset");
+	p->total = (uint32_t)get(f, "length");
 }
 
 static void hear_of(struct partner *p, const struct frame *f)
@@ -465,24 +497,22 @@ static void hear_of(struct partner *p, const struct frame *f)
 		break;
 	case EMX_RNDV:
 		hear_rndv(p, f);
-		hear_number(p, f, 8, 10);
+		hear_number(p, f);
 		pull(p);
 		break;
 	case EMX_TINY:
 	case EMX_SMALL:
 	case EMX_MEDIUM:
 	case EMX_X_MEDIUM:
-		hear_number(p, f, 8, 10);
-		break;
 	case EMX_NOTIFY:
-		hear_number(p, f, 18, 20);
+		hear_number(p, f);
 		break;
 	case EMX_TRUC:
-		hear_ack(p, f, 14);
+		hear_ack(p, f);
 		break;
 	case EMX_X_REPORT:
-		hear_ack(p, f, 8);
-		p->echo = (uint32_t)get(f, EMX_OUTER_LEN + 12, 4);
+		hear_ack(p, f);
+		p->echo = (uint32_t)get(f, "x_counter");
 		break;
 	case EMX_PULL:
 		serve_pull(p, f);
@@ -521,7 +551,7 @@ static void hear_all(void)
 		heard[f.b[EMX_OUTER_LEN]]++;
 		p = partner_of(&f);
 		if (p && f.b[EMX_OUTER_LEN] == EMX_HOST_QUERY) {
-			host_magic = (uint32_t)get(&f, EMX_OUTER_LEN + 8, 4);
+			host_magic = (uint32_t)get(&f, "host_magic");
 			fit(p, seed_of(EMX_HOST_REPLY, dialect, false), &good);
 			say_mostly_well(&good);
 		} else if (p) {
@@ -698,7 +728,7 @@ int main(int argc, char **argv)
 	}
 	seconds = atof(argv[4]);
 	most = atof(argv[5]);
-	chance_state = strtoull(argv[6], NULL, 0);
+	dice.state = strtoull(argv[6], NULL, 0);
 	dialect = argv[7][0];
 	read_seeds(argv[2]);
 	for (i = 8; i < (unsigned int)argc; i++)
