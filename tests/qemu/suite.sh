@@ -46,19 +46,20 @@ run_pair() {
 }
 
 # Tests that need the files of this machine are in the second boot, and so is that which needs an account of the kernel's heap.
+first_items=(smoke tools admin links offload trespass)
 rm -f "$dir"/{boot-a,boot-b,pair}.log
 if [ "${EMX_FULL:-0}" = 1 ]; then
 	items_of faults conform programs mpi replay
 	for column in N1500/2hosts W/2hosts N9000/1host W/1host 2boards; do
-		items+=("conform,--config,$column")
+		first_items+=("conform,--config,$column")
 	done
-	items+=("conform,EMX_COMMANDS=uring,--config,N1500/2hosts")
+	first_items+=("conform,EMX_COMMANDS=uring,--config,N1500/2hosts")
 else
 	items_of faults conform
 	items+=("conform,CASES=/conform.1host,--config,N9000/1host")
 fi
 {
-	run_items boot-a smoke tools admin links offload trespass || true
+	run_items boot-a "${first_items[@]}" || true
 	run_pair
 } &
 first=$!
