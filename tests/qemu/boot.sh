@@ -133,8 +133,10 @@ start_qemu() {
 		"$@" </dev/null >"$logs/qemu.log" 2>&1
 }
 
-# passed LOGS TEST[,ARGUMENT]...: the guest says so
-passed() { tr -d '\r' <"$1/result.log" 2>/dev/null | awk -v test="$2" '/^GUEST PASS/ && $3 == test { found = 1 } END { exit !found }'; }
+# says_of LOGS BEGIN|PASS|FAIL TEST[,ARGUMENT]...: the guest says that of it. The log is read to its end: "grep -q" would let the
+# command before it fail by SIGPIPE where the log is long, and the pipeline with it.
+says_of() { tr -d '\r' <"$1/result.log" 2>/dev/null | awk -v word="$2" -v test="$3" '$1 == "GUEST" && $2 == word && $3 == test { found = 1 } END { exit !found }'; }
+passed() { says_of "$1" PASS "$2"; }
 
 # KVM may be there and still unable to run a stock kernel (nested virtual machines).
 probe_accel() {

@@ -45,7 +45,7 @@ part_of() {
 		$1 == "GUEST" && $3 == test { on = $2 == "BEGIN"; next }
 		on'
 }
-begun() { tr -d '\r' <"$1/result.log" 2>/dev/null | grep -qxF "GUEST BEGIN $2"; }
+begun() { says_of "$1" BEGIN "$2"; }
 
 # What the kernel said meanwhile, or after all tests, that it may not say.
 trouble_of() { # LOGS TEST|end
@@ -79,7 +79,7 @@ tell() {
 why_not() {
 	if passed "$2" "$3"; then
 		trouble_of "$2" "$3" >/dev/null && echo "the kernel complained"
-	elif tr -d '\r' <"$2/result.log" | grep -qF "GUEST FAIL $3 "; then
+	elif says_of "$2" FAIL "$3"; then
 		echo "FAILED"
 	elif [ "$1" = 124 ]; then
 		echo "it hangs"
