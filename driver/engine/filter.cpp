@@ -3,6 +3,7 @@
 #include "driver/engine/filter.hpp"
 
 #include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <sys/socket.h>
 
 #include <cassert>
@@ -29,7 +30,8 @@ enum Label {
     host_accept,
     host_drop,
     refusable,
-    ring
+    ring,
+    other_host
 };
 
 /// Collects instructions; jumps name labels, which are all defined later.
@@ -64,6 +66,13 @@ public:
         put(BPF_ALU | BPF_AND | BPF_K, 0xff);
     }
     void put(uint16_t code, uint32_t k) { program_.push_back({code, 0, 0, k}); }
+    /// Jumps for frames that are for another host, as the kernel marks those of a VLAN without an interface
+    /// here.
+    void jump_other_host(Label yes)
+    {
+        put(BPF_LD | BPF_B | BPF_ABS, static_cast<uint32_t>(SKF_AD_OFF + SKF_AD_PKTTYPE));
+        jump_equal(PACKET_OTHERHOST, yes);
+    }
     void jump_equal(uint32_t k, Label yes, Label no = next) { jump(BPF_JEQ, k, yes, no); }
     void jump_at_least(uint32_t k, Label yes, Label no = next) { jump(BPF_JGE, k, yes, no); }
     void jump_greater(uint32_t k, Label yes, Label no = next) { jump(BPF_JGT, k, yes, no); }
@@ -122,6 +131,8 @@ void require_destination(Assembler &a, uint64_t mac, Label otherwise)
 FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies)
 {
     Assembler a;
+    if (!with_replies)
+        a.jump_other_host(drop);
     a.load_type_and_endpoint();
     a.jump_equal(EMX_PULL_REPLY, with_replies ? reply : drop);
     a.jump_equal(EMX_NACK_LIB, nack_lib);
@@ -159,6 +170,7 @@ bool passes_endpoint_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, 
 FilterProgram reply_filter(uint64_t mac, uint8_t endpoint)
 {
     Assembler a;
+    a.jump_other_host(drop);
     a.load_type_and_endpoint();
     a.jump_equal(EMX_PULL_REPLY, reply);
     a.jump_equal(EMX_X_DATA, next, drop);
@@ -203,10 +215,13 @@ void drop_claimed(Assembler &a, const std::bitset<EMX_ENDPOINTS_MAX> &claimed)
 
 } // namespace
 
-FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed, FullFrames full)
+FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed, FullFrames full,
+                           bool loopback)
 {
     Assembler a;
     a.jump_full(full, 0, host_drop);
+    if (!loopback)
+        a.jump_other_host(other_host);
     a.load_type_and_endpoint();
     a.jump_equal(EMX_RAW, host_accept);
     a.jump_equal(EMX_HOST_QUERY, host);
@@ -217,6 +232,9 @@ FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &c
     a.here(extension);
     a.jump_equal(EMX_X_MEDIUM, refusable);
     a.jump_equal(EMX_X_PULL, refusable, host_drop);
+    a.here(other_host); // but for this board: it is counted
+    a.load_byte(0);
+    a.jump_equal(0xff, host_accept);
     a.here(host);
     require_destination(a, mac, host_drop);
     a.here(host_accept);
@@ -240,6 +258,7 @@ FilterProgram reply_chooser(FullFrames full)
     a.jump_equal(EMX_PULL_REPLY, reply);
     a.jump_equal(EMX_X_DATA, reply, ring);
     a.here(reply);
+    a.jump_other_host(ring); // which tells them apart without a filter, too
     a.put(BPF_RET | BPF_K, 1);
     a.here(ring);
     a.put(BPF_RET | BPF_K, 0);

@@ -3,6 +3,8 @@
 //
 // The destination endpoint is at frame byte 17 in most packets, at 25 in NACK LIB; a PULL REPLY has
 // none, so that the low byte of the magic we chose (byte 31) is the endpoint number.
+// Frames that the kernel marks as another host's (PACKET_OTHERHOST), as it does those of a VLAN that this
+// host has no interface for, pass none but the agent's, which counts them. On lo every frame bears that mark.
 // Pull replies, here, are PULL REPLY and X DATA. `full`: lengths that no other frames have on the board.
 #pragma once
 
@@ -41,8 +43,10 @@ FilterProgram reply_filter(uint64_t mac, uint8_t endpoint);
 bool passes_reply_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint);
 
 /// What the agent answers: host queries and replies, beacons, and packets that may be refused for
-/// endpoints that nobody claims.
-FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed, FullFrames full);
+/// endpoints that nobody claims; and, but on loopback, what is for this board by its address and for another
+/// host by its VLAN.
+FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &claimed, FullFrames full,
+                           bool loopback);
 
 /// For a fan-out group: pull replies to its second member, all else to the first.
 FilterProgram reply_chooser(FullFrames full);

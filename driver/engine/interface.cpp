@@ -72,7 +72,6 @@ bool query_interface(const std::string &name, InterfaceFacts &facts)
     if (!ask(fd.get(), SIOCGIFFLAGS, name, reply))
         return false;
     facts.up = (reply.ifr_flags & IFF_UP) && (reply.ifr_flags & IFF_RUNNING);
-    facts.loopback = reply.ifr_flags & IFF_LOOPBACK;
     facts.driver = driver_name(fd.get(), name);
     facts.numa_node = numa_node(name);
     return true;

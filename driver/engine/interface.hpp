@@ -13,7 +13,6 @@ struct InterfaceFacts {
     uint32_t mtu = 0; ///< bytes of payload
     bool up = false;
     bool ethernet = false;
-    bool loopback = false;
     uint32_t numa_node = 0xffffffff;
     std::string driver;
 };

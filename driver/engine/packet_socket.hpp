@@ -95,6 +95,14 @@ public:
         bytes = current_->tp_len == current_->tp_snaplen ? current_->tp_snaplen : 0;
         return reinterpret_cast<const std::byte *>(current_) + current_->tp_mac;
     }
+    /// True when the kernel marks it as another host's, as it does all frames on lo.
+    bool for_another_host() const
+    {
+        const auto *slot = reinterpret_cast<const std::byte *>(current_);
+        const auto *address =
+            reinterpret_cast<const sockaddr_ll *>(slot + TPACKET_ALIGN(sizeof(tpacket2_hdr)));
+        return address->sll_pkttype == PACKET_OTHERHOST;
+    }
     /// How many bytes of it are there.
     uint32_t kept() const { return current_->tp_snaplen; }
     /// Asks for what the next frame will be in: its first lines beside the status word's. Another processor

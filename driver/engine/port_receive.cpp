@@ -86,7 +86,7 @@ const emx_msg *EnginePort::take(PacketRing &ring)
         return drop(ring, is_stray(ring, frame, bytes) ? 0
                           : bytes == 0                 ? int{EMX_CNT_DROP_OVERSIZE}
                                                        : reason);
-    if (is_stray(pkt_.msg) && unfiltered_ && &ring == &ring_) [[unlikely]]
+    if (unfiltered_ && &ring == &ring_ && (is_stray(pkt_.msg) || ring.for_another_host())) [[unlikely]]
         return drop(ring, 0);
     if (timed(pkt_.msg.type)) [[unlikely]]
         now_ = monotonic_ns();
@@ -112,8 +112,8 @@ bool EnginePort::is_stray(const PacketRing &ring, const std::byte *frame, uint32
     if (!unfiltered_ || &ring != &ring_)
         return false;
     const uint32_t there = bytes == 0 ? uint32_t{EMX_FRAME_MIN} : bytes; // 0: longer than the slot
-    return !passes_endpoint_filter(reinterpret_cast<const uint8_t *>(frame), there, board_.mac,
-                                   endpoint_.number);
+    return ring.for_another_host() || !passes_endpoint_filter(reinterpret_cast<const uint8_t *>(frame), there,
+                                                              board_.mac, endpoint_.number);
 }
 
 /// Ends with a frame that goes no further; reason 0: counted already, or not to be counted.

@@ -229,6 +229,18 @@ static void handle(struct emx_board *board, struct sk_buff *skb, u64 self)
 		to_board(board, &pkt);
 }
 
+/*
+ * The network stack marks frames so whose VLAN has no interface here. What only a promiscuous interface
+ * has brought in is none of the board's business.
+ */
+static noinline void count_other_host(struct emx_board *board, struct sk_buff *skb)
+{
+	if (!pskb_may_pull(skb, ETH_HLEN))
+		return;
+	if (is_broadcast_ether_addr(skb->data) || ether_addr_to_u64(skb->data) == READ_ONCE(board->fw.mac))
+		emx_board_count(board, EMX_CNT_DROP_OTHER_HOST);
+}
+
 int emx_rx(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
 	   struct net_device *orig_dev)
 {
@@ -239,7 +251,10 @@ int emx_rx(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
 		return NET_RX_DROP;
 	if (skb_mac_header_was_set(skb)) {
 		skb_push(skb, skb->data - skb_mac_header(skb));
-		handle(board, skb, READ_ONCE(board->fw.mac));
+		if (likely(skb->pkt_type != PACKET_OTHERHOST))
+			handle(board, skb, READ_ONCE(board->fw.mac));
+		else
+			count_other_host(board, skb);
 	}
 	consume_skb(skb);
 	return NET_RX_SUCCESS;

@@ -228,7 +228,8 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(TX_X_DATA, "x data frames sent", "frames of large messages, by the EtherMX extension") \
 	X(DROP_EXTENSION, "drop: extension not in use", "a packet of the EtherMX extension for an endpoint that does not use it") \
 	X(EXTENSION_AGREED, "extension agreed", "sessions of partners that speak the EtherMX extension, too") \
-	X(DROP_CHECKSUM, "drop: wrong checksum", "payload or header altered on the way; repeated like a lost frame")
+	X(DROP_CHECKSUM, "drop: wrong checksum", "payload or header altered on the way; repeated like a lost frame") \
+	X(DROP_OTHER_HOST, "drop: for another host", "a VLAN that has no interface here; attach the board to one")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

@@ -210,6 +210,45 @@ TEST_CASE("bad_frames__outer_header", "[frames]")
     s.check({"session bits of the ack", s.stranger.frame(other), EMX_CNT_DROP_SEQUENCE});
 }
 
+namespace {
+
+/// The same frame with a VLAN tag.
+Frame tagged(Frame frame, uint16_t tag)
+{
+    const uint8_t bytes[] = {0x81, 0, static_cast<uint8_t>(tag >> 8), static_cast<uint8_t>(tag)};
+    frame.insert(frame.begin() + 12, std::begin(bytes), std::end(bytes));
+    return frame;
+}
+
+} // namespace
+
+TEST_CASE("bad_frames__vlan_without_an_interface", "[frames]")
+{
+    Scene s(GENERATE('W', 'N'));
+    constexpr uint16_t vlan = 5, priority = 7 << 13;
+    for (const uint8_t type :
+         {EMX_HOST_QUERY, EMX_TRUC, EMX_CONNECT, EMX_TINY, EMX_NACK_LIB, EMX_PULL_REPLY, EMX_X_DATA}) {
+        fw_pkt pkt = s.stranger.packet(type);
+        pkt.msg.u.nack.reason = EMX_NACK_CLOSED;
+        pkt.magic = s.victim.number();
+        s.check(
+            {"type " + std::to_string(type), tagged(s.stranger.frame(pkt), vlan), EMX_CNT_DROP_OTHER_HOST});
+    }
+    fw_pkt beacon = s.stranger.packet(EMX_RAW);
+    beacon.dst_mac = 0xffffffffffff;
+    beacon.board = stranger_mac;
+    s.check({"beacon", tagged(s.stranger.frame(beacon), vlan), EMX_CNT_DROP_OTHER_HOST});
+
+    std::vector<uint8_t> target(8);
+    fw_pkt tiny = eager(s, EMX_TINY, 8);
+    mx_request_t request = s.victim.receive(target.data(), 8, tiny.msg.match);
+    s.stranger.send(tagged(s.stranger.frame(tiny, bytes(8)), priority));
+    s.stranger.advance();
+    mx_status_t status{};
+    CHECK(s.victim.progress_until([&] { return s.victim.complete(request, status); }));
+    CHECK(target == bytes(8));
+}
+
 TEST_CASE("bad_frames__extension", "[frames]")
 {
     Scene s(GENERATE('W', 'N'));

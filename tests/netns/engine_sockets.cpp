@@ -29,6 +29,14 @@ Fd bound_socket(const FilterProgram &filter, int interface)
     return socket;
 }
 
+uint64_t mac_of(const TwoHosts &hosts, int host)
+{
+    hosts.enter(host);
+    InterfaceFacts facts;
+    REQUIRE(query_interface("eth0", facts));
+    return facts.mac;
+}
+
 int index_of(const TwoHosts &hosts, int host)
 {
     hosts.foreign(host); // the frames are the test's
@@ -142,7 +150,7 @@ TEST_CASE("engine__filters_tell_a_full_reply_by_its_length", "[netns][engine]")
     REQUIRE(steer_group(ring.get(), reply_chooser(both)));
     const Fd bulk = bound_socket(reply_filter(any_mac, 3), interface);
     REQUIRE(join_group(bulk.get(), *group));
-    const Fd agent = bound_socket(agent_filter(any_mac, {}, both), interface);
+    const Fd agent = bound_socket(agent_filter(any_mac, {}, both, false), interface);
 
     for (const std::size_t bytes : {full + 14, full, full - 1, std::size_t{EMX_FRAME_MIN}})
         for (const int type : {EMX_PULL_REPLY, EMX_X_DATA}) {
@@ -161,9 +169,9 @@ TEST_CASE("engine__filters_tell_a_full_reply_by_its_length", "[netns][engine]")
 
 TEST_CASE("engine__what_takes_the_filters_place_passes_the_same_frames", "[netns][engine]")
 {
-    constexpr uint64_t mac = 0x024d58000003;
     constexpr uint8_t endpoint = 3;
     TwoHosts hosts;
+    const uint64_t mac = mac_of(hosts, 1);
     const Fd sender = bound_socket(closed_filter(), index_of(hosts, 0));
     const int interface = index_of(hosts, 1);
     const Fd receiver = bound_socket(endpoint_filter(mac, endpoint, false), interface);

@@ -102,8 +102,9 @@ add_program dash
 ln -sf dash "$root/bin/sh"
 add_module drivers/net/veth.ko
 add_module drivers/net/dummy.ko
-add_module net/802/stp.ko
-add_module net/llc/llc.ko
+for module in llc/llc 802/{stp,garp,mrp} 8021q/8021q; do
+	add_module net/$module.ko
+done
 add_module net/bridge/bridge.ko
 # For frames that are altered on their way.
 for module in sch_ingress cls_u32 act_gact act_pedit; do

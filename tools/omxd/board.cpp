@@ -82,7 +82,7 @@ bool AgentBoard::open_sockets()
     if (!query_interface("lo", lo))
         return false;
     lo_index_ = lo.index;
-    lo_ = make_packet_socket(own_filter(), nullptr);
+    lo_ = make_packet_socket(own_filter(true), nullptr);
     interface_ = open_interface();
     if (!interface_ || !lo_)
         return false;
@@ -90,14 +90,14 @@ bool AgentBoard::open_sockets()
     return bind_packet_socket(lo_.get(), lo_index_);
 }
 
-FilterProgram AgentBoard::own_filter() const
+FilterProgram AgentBoard::own_filter(bool loopback) const
 {
-    return agent_filter(board_.mac, claimed_, full_frames(room_, plan_.facts.mtu));
+    return agent_filter(board_.mac, claimed_, full_frames(room_, plan_.facts.mtu), loopback);
 }
 
 Fd AgentBoard::open_interface() const
 {
-    Fd socket = make_packet_socket(own_filter(), nullptr);
+    Fd socket = make_packet_socket(own_filter(false), nullptr);
     if (!socket)
         return {};
     grow_buffers(socket.get(), own_buffer);
@@ -122,11 +122,9 @@ bool AgentBoard::steer_replies(uint16_t group)
 
 void AgentBoard::update_filters()
 {
-    const FilterProgram filter = own_filter();
-    for (const Fd *socket : {&interface_, &lo_}) {
-        // Without memory for the new filter keep the state below right: the core drops by ep_state.
-        [[maybe_unused]] const bool attached = attach_filter(socket->get(), filter);
-    }
+    // Without memory for the new filters the state kept beside them is right: the core drops by ep_state.
+    attach_filter(interface_.get(), own_filter(false));
+    attach_filter(lo_.get(), own_filter(true));
 }
 
 void AgentBoard::claim(uint32_t endpoint, const ClaimRecord &owner)
@@ -201,11 +199,18 @@ void AgentBoard::receive(int socket)
     // Headers and names lie in the first bytes; of longer frames only the length counts.
     alignas(8) uint8_t frame[512];
     for (int n = 0; n < frames_per_call; n++) {
-        const ssize_t got = ::recv(socket, frame, sizeof(frame), MSG_DONTWAIT | MSG_TRUNC);
+        sockaddr_ll source{};
+        socklen_t length = sizeof(source);
+        const ssize_t got = ::recvfrom(socket, frame, sizeof(frame), MSG_DONTWAIT | MSG_TRUNC,
+                                       reinterpret_cast<sockaddr *>(&source), &length);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
             return;
+        if (socket == interface_.get() && source.sll_pkttype == PACKET_OTHERHOST) {
+            emx_count(&counters_, EMX_CNT_DROP_OTHER_HOST, 1);
+            continue;
+        }
         handle(socket, frame, static_cast<uint32_t>(got));
     }
 }

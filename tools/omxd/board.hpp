@@ -90,7 +90,7 @@ public:
 
 private:
     void fill_record();
-    FilterProgram own_filter() const;
+    FilterProgram own_filter(bool loopback) const;
     Fd open_interface() const;
     void update_filters();
     void count_claims();

@@ -73,12 +73,36 @@ namespace_deleted() {
 	stream_ends_badly
 }
 
+# A board of host b in a VLAN of its own: what it tells everybody is for nobody on host a, whose board counts it.
+add_vlan() { # HOST
+	/bin/ip -n "$1" link add link eth0 name vlan5 type vlan id 5 && /bin/ip -n "$1" link set vlan5 up
+}
+attach_vlan() { # HOST
+	in_host "$1" /emx/tools/omx_attach -d eth0 && in_host "$1" /emx/tools/omx_attach vlan5:N=9000
+}
+others_come() { [ "$(counted a 'drop: for another host')" -gt 0 ]; }
+of_another_vlan() {
+	attach eth0:N=9000 && add_vlan b && attach_vlan b && until_ok others_come
+}
+
+# With a board in it on either host it is a network like others.
+of_one_vlan() { add_vlan a && attach_vlan a && perf -T 0 -N 4 -M 64 -W 1; }
+vlan_goes() {
+	for host in a b; do
+		in_host $host /emx/tools/omx_attach -d vlan5 && /bin/ip -n $host link del vlan5 || return
+	done
+}
+
 hostname emxguest
 export EMX_DEVICE=kernel
 check "veth loads" load veth
 check "hosts" make_hosts
-check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
 check "module loads" insmod /ethermx.ko
+check "VLANs" load llc stp garp mrp 8021q
+check "what comes by another VLAN is counted" of_another_vlan
+check "messages by one VLAN" of_one_vlan
+check "the VLAN goes" vlan_goes
+check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
 check "attach" attach eth0:N=9000
 [ $failed = 0 ] || exit 1
 check "both smaller: large messages by shorter frames" both_smaller
