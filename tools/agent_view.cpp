@@ -5,9 +5,9 @@
 
 #include "driver/engine/agent_client.hpp"
 #include "driver/engine/board_file.hpp"
+#include "driver/engine/environment.hpp"
 #include "libmx/conf/conf.hpp"
 
-#include <cstdlib>
 #include <cstring>
 
 namespace emx {
@@ -19,8 +19,7 @@ AgentStart agent_start()
 {
     Conf conf;
     std::string error;
-    if (!load_conf(
-            conf, [](const char *name) { return std::getenv(name); }, error))
+    if (!load_conf(conf, environment_variable, error))
         throw cli::Failure(error);
     AgentStart start;
     start.program = conf.agent;

@@ -5,10 +5,10 @@
 #include "cli.hpp"
 
 #include "driver/engine/board_spec.hpp"
+#include "driver/engine/environment.hpp"
 #include "libmx/conf/conf.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 
 namespace emx {
 
@@ -18,8 +18,7 @@ std::unique_ptr<BoardView> BoardView::open()
 {
     Conf conf;
     std::string error;
-    if (!load_conf(
-            conf, [](const char *name) { return std::getenv(name); }, error))
+    if (!load_conf(conf, environment_variable, error))
         throw cli::Failure(error);
     if (conf.device != "engine")
         if (auto view = open_driver_view(conf.boards, conf.device == "kernel"))

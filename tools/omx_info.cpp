@@ -4,15 +4,13 @@
 #include "cli.hpp"
 
 #include "driver/engine/board_spec.hpp"
+#include "driver/engine/environment.hpp"
 #include "libmx/conf/conf.hpp"
 #include <myriexpress.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
-#include <unistd.h>
 
 #ifdef __clang__
 #define EMX_COMPILER "clang " __clang_version__
@@ -147,10 +145,7 @@ void print_native(BoardView &view, const std::vector<BoardFacts> &boards, const 
 
 void print_tunables()
 {
-    std::vector<std::string> names;
-    for (char **entry = environ; *entry; entry++)
-        names.emplace_back(*entry, strcspn(*entry, "="));
-    for (const ConfRow &row : conf_rows([](const char *name) { return std::getenv(name); }, names))
+    for (const ConfRow &row : conf_rows(environment_variable, environment_names()))
         std::printf("%-26s %-16s %-10s %-12s %s\n", row.name.c_str(), row.value.c_str(), row.unit.c_str(),
                     row.source.c_str(), row.help.c_str());
 }

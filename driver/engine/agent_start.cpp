@@ -4,12 +4,14 @@
 // The caller may have threads, so nothing between fork and exec allocates. The agent is orphaned
 // by a second fork; it tells through a pipe that it serves, or why it cannot.
 #include "driver/engine/agent_client.hpp"
+#include "driver/engine/agent_program.hpp"
+#include "driver/engine/environment.hpp"
 #include "driver/engine/mx_codes.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -18,68 +20,11 @@
 #include <cstring>
 #include <filesystem>
 
-#ifndef EMX_OMXD_INSTALLED
-#define EMX_OMXD_INSTALLED "/usr/local/sbin/omxd"
-#endif
-
 namespace emx {
 namespace {
 
 constexpr int start_timeout_ms = 10000;
 constexpr int report_fd = 3;
-
-std::string directory_of(const std::string &path)
-{
-    const auto slash = path.rfind('/');
-    return slash == std::string::npos ? std::string{} : path.substr(0, slash);
-}
-
-std::string own_executable()
-{
-    std::array<char, 4096> path{};
-    const ssize_t length = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
-    return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : std::string{};
-}
-
-std::string own_library()
-{
-    Dl_info info{};
-    if (!::dladdr(reinterpret_cast<void *>(&start_agent), &info) || !info.dli_fname)
-        return {};
-    return info.dli_fname;
-}
-
-bool runnable(const std::string &path) { return !path.empty() && ::access(path.c_str(), X_OK) == 0; }
-
-std::string search_path()
-{
-    const char *path = std::getenv("PATH");
-    std::string rest = path ? path : "";
-    while (!rest.empty()) {
-        const auto colon = rest.find(':');
-        const std::string candidate = rest.substr(0, colon) + "/omxd";
-        if (candidate[0] == '/' && runnable(candidate))
-            return candidate;
-        rest = colon == std::string::npos ? std::string{} : rest.substr(colon + 1);
-    }
-    return {};
-}
-
-// In the build tree the agent is at tools/omxd/omxd, installed it is in sbin.
-std::string find_program()
-{
-    for (std::string folder : {directory_of(own_library()), directory_of(own_executable())}) {
-        for (int up = 0; up < 4 && !folder.empty(); up++) {
-            for (const char *below : {"/omxd", "/sbin/omxd", "/tools/omxd/omxd"})
-                if (runnable(folder + below) && ::access((folder + below + "/.").c_str(), F_OK) != 0)
-                    return folder + below;
-            folder = directory_of(folder);
-        }
-    }
-    if (runnable(EMX_OMXD_INSTALLED))
-        return EMX_OMXD_INSTALLED;
-    return search_path();
-}
 
 std::string absolute(const std::string &path)
 {
@@ -102,7 +47,16 @@ std::vector<std::string> arguments(const AgentStart &start, const std::string &p
     return words;
 }
 
-[[noreturn]] void become_agent(char *const *words, int report)
+/// The agent of a set-user-ID program belongs to that user alone: the caller of the program shall neither
+/// signal it nor lend it an environment.
+bool leave_caller()
+{
+    return !has_rights_of_another() ||
+           (::syscall(SYS_setresgid, ::getegid(), ::getegid(), ::getegid()) == 0 &&
+            ::syscall(SYS_setresuid, ::geteuid(), ::geteuid(), ::geteuid()) == 0);
+}
+
+[[noreturn]] void become_agent(char *const *words, char *const *environment, int report)
 {
     // The agent outlives its starter: no terminal, no inherited descriptor, no blocked signal.
     sigset_t none;
@@ -110,7 +64,7 @@ std::vector<std::string> arguments(const AgentStart &start, const std::string &p
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
     ::setsid();
-    if (::chdir("/") != 0)
+    if (!leave_caller() || ::chdir("/") != 0)
         ::_exit(1);
     const int null = ::open("/dev/null", O_RDWR);
     const int aside = ::fcntl(report, F_DUPFD, report_fd + 1);
@@ -121,7 +75,7 @@ std::vector<std::string> arguments(const AgentStart &start, const std::string &p
     if (::dup2(aside, report_fd) != report_fd)
         ::_exit(1);
     ::close_range(report_fd + 1, ~0u, 0);
-    ::execv(words[0], words);
+    ::execve(words[0], words, environment);
     const char text[] = "cannot be executed\n";
     [[maybe_unused]] const ssize_t written = ::write(report_fd, text, sizeof(text) - 1);
     ::_exit(1);
@@ -129,13 +83,14 @@ std::vector<std::string> arguments(const AgentStart &start, const std::string &p
 
 bool launch(char *const *words, int report)
 {
+    char *const *const environment = environment_of_children();
     const pid_t child = ::fork();
     if (child < 0)
         return false;
     if (child == 0) {
         const pid_t agent = ::fork();
         if (agent == 0)
-            become_agent(words, report);
+            become_agent(words, environment, report);
         ::_exit(agent < 0 ? 1 : 0);
     }
     int status = 0;
@@ -189,12 +144,15 @@ AgentStarted judge_report(const std::string &report, const std::string &program,
 
 AgentStarted start_agent(const AgentStart &start, DeviceError &error)
 {
-    const std::string program = start.program.empty() ? find_program() : start.program;
+    const std::string program = start.program.empty() ? find_agent_program() : start.program;
     if (!runnable(program)) {
         error = {mx_no_driver,
                  start.program.empty()
-                     ? std::string("omxd, the board agent, was not found: install it, or set "
-                                   "EMX_OMXD to its path")
+                     ? "omxd, the board agent, was not found: install it as " EMX_OMXD_INSTALLED +
+                           std::string(has_rights_of_another()
+                                           ? ", where alone set-user-ID programs look for it, "
+                                             "or start it before"
+                                           : ", or set EMX_OMXD to its path")
                      : "EMX_OMXD names " + program + ", which is not a program that can be run"};
         return AgentStarted::failed;
     }

@@ -4,12 +4,12 @@
 
 #include "driver/device/kernel_device.hpp"
 #include "driver/engine/engine.hpp"
+#include "driver/engine/environment.hpp"
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/verbose.hpp"
 #include "libmx/endpoint.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <pthread.h>
 
@@ -22,7 +22,7 @@ Process real_process;
 const char *variable(const char *name)
 {
     Process &p = process();
-    return p.environment ? p.environment(name) : std::getenv(name);
+    return p.environment ? p.environment(name) : environment_variable(name);
 }
 
 /// The parent's endpoints are not the child's: forget them without closing anything.

@@ -23,7 +23,7 @@ using DeviceFactory = std::function<std::unique_ptr<Device>(const Conf &, Device
 
 struct Process {
     DeviceFactory factory; ///< empty: the engine
-    Environment environment; ///< empty: getenv
+    Environment environment; ///< empty: environment_variable
     bool helper_thread = true; ///< the simulator calls Context::helper_pass instead
     std::atomic<ErrorHandler> handler; ///< set by the application; none: default
     std::unique_ptr<Context> context; ///< between mx_init and mx_finalize

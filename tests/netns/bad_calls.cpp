@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Small MX programs that do one thing, for tests that look at texts and exit statuses (bad_input.sh).
+// Small MX programs that do one thing, for tests that look at texts and exit statuses (bad_input.sh,
+// trust.sh).
 //
 //   bad_calls open BOARD ENDPOINT       opens and closes an endpoint; -1 is any
 //   bad_calls serve BOARD ENDPOINT      keeps one open, until it is killed

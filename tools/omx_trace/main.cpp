@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // omx_trace: what endpoints did, from the files that EMX_TRACE has them write: recorded, or while they run.
+#include "driver/engine/environment.hpp"
 #include "tools/cli.hpp"
 #include "tools/omx_trace/merge.hpp"
 #include "tools/omx_trace/output.hpp"
@@ -204,7 +205,7 @@ class Scratch {
 public:
     Scratch()
     {
-        const char *const base = std::getenv("TMPDIR");
+        const char *const base = environment_variable("TMPDIR");
         path_ = std::string(base && *base ? base : "/tmp") + "/omx_trace.XXXXXX";
         if (!::mkdtemp(path_.data()))
             throw cli::Failure(path_ + ": " + std::strerror(errno) +

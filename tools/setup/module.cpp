@@ -2,6 +2,7 @@
 // Loading and unloading of the kernel module, by modprobe.
 #include "tools/setup/module.hpp"
 
+#include "driver/engine/environment.hpp"
 #include "tools/cli.hpp"
 
 #include <sys/utsname.h>
@@ -17,7 +18,8 @@
 namespace emx {
 namespace {
 
-/// Exit status of modprobe; 127 when there is none.
+/// Exit status of modprobe; 127 when there is none where systems have it. PATH is not asked, since root runs
+/// this and another may have set it.
 int modprobe(std::vector<const char *> arguments)
 {
     arguments.insert(arguments.begin(), "modprobe");
@@ -26,7 +28,9 @@ int modprobe(std::vector<const char *> arguments)
     if (child < 0)
         throw cli::Failure(std::string("starting modprobe: ") + std::strerror(errno));
     if (child == 0) {
-        ::execvp(arguments[0], const_cast<char *const *>(arguments.data()));
+        for (const char *program :
+             {"/sbin/modprobe", "/usr/sbin/modprobe", "/bin/modprobe", "/usr/bin/modprobe"})
+            ::execve(program, const_cast<char *const *>(arguments.data()), environment_of_children());
         ::_exit(127);
     }
     int status = 0;

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Users of one host who do not trust each other: the rules of docs/security.md that need several users.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/netlab.sh
+netlab_begin "$PWD/tests/netns/trust.sh" "$@"
+. tests/support/traffic.sh
+stranger=65534 public=$NETLAB_TMP/public caught=$NETLAB_TMP/public/caught open=("$plain/tests/netns/calls_alone" open 0 0)
+
+# as UID NAME=VALUE... COMMAND...: on host 1 as that user, in no group, with no agent named
+as() {
+    local who=$1
+    shift
+    timeout $hung ip netns exec "${NETLAB_NS[1]}" setpriv --reuid "$who" --regid "$who" --clear-groups env -u EMX_OMXD "$@"
+}
+
+# ---- programs that run with another user's privileges
+
+# A folder in which everybody may write: programs of root, set-user-ID and not, and around them what a stranger planted.
+plant() {
+    local place
+    mkdir -p "$public"/{bin,sbin,tools/omxd,secure,usual} && chmod 711 "$NETLAB_TMP" && chmod 777 "$public" "$public"/*
+    install -m 755 "${open[0]}" "$tools/omx_info" "$public/usual"
+    install -m 4755 "${open[0]}" "$tools/omx_info" "$public/secure"
+    # shellcheck disable=SC2016 # of that program
+    printf '#!/bin/sh\necho "$0" run by "$(id -u)" >>%s\n' "$caught" >"$NETLAB_TMP/omxd"
+    for place in "$public" "$public"/{bin,sbin,tools/omxd}; do
+        install -m 755 -o $stranger "$NETLAB_TMP/omxd" "$place/omxd"
+    done
+    install -m 644 -o $stranger "$tools/omxd/build-stamp" "$public/tools/omxd"
+    mkdir -p "$NETLAB_TMP/like/tools/omxd"
+    install -m 755 "${open[0]}" "$NETLAB_TMP/like/tools" && install -m 755 "$NETLAB_TMP/omxd" "$NETLAB_TMP/like/tools/omxd"
+}
+
+# ran PATTERN COMMAND...: the command fails, and what was planted has run meanwhile: that, or nothing for ""
+ran() {
+    local pattern=$1
+    shift
+    rm -f "$caught"
+    refuses '' "$@" || return
+    cat "$caught" 2>/dev/null
+    if [ -n "$pattern" ]; then grep -qsE -- "$pattern" "$caught"; else [ ! -e "$caught" ]; fi
+}
+
+# taken LOW HIGH COMMAND...: of all variables that omx_info -c knows and one more, so many are taken from the caller
+taken() {
+    local low=$1 high=$2 all rows
+    shift 2
+    mapfile -t all < <(env -i "$tools/omx_info" -c | awk '{ print $1 "=7" }')
+    says '^EMX_BOARDS ' "${@:1:2}" "${all[@]}" EMX_ZEBRA=7 "${@:3}" -c || return
+    rows=$(awk 'substr($0, 56, 7) != "default"' "$said" | tee "$NETLAB_TMP/taken" | wc -l)
+    cat "$NETLAB_TMP/taken"
+    [ "$rows" -ge "$low" ] && [ "$rows" -le "$high" ]
+}
+
+traces() { # traces NUMBER COMMAND...: it opens an endpoint and leaves so many files
+    local number=$1
+    shift
+    says '^opened$' "$@" && [ "$(find "$public" -name 'trace*' -print -delete | tee "$said" | wc -l)" = "$number" ]
+}
+
+privileged_programs() {
+    local usual=("$public/usual/calls_alone" open 0 0) secure=("$public/secure/calls_alone" open 0 0)
+    plant
+    check "EMX_OMXD names the agent of an ordinary program" ran "public/bin/omxd run by $stranger" as $stranger EMX_OMXD="$public/bin/omxd" "${usual[@]}"
+    check "not that of a set-user-ID program" ran '' as $stranger EMX_OMXD="$public/bin/omxd" "${secure[@]}"
+    check "which says where it looks" refuses 'omxd, the board agent, was not found: install it as /.*/omxd, where alone set-user-ID programs look for it, or start it before' \
+        as $stranger "${secure[@]}"
+    check "PATH is where an ordinary program looks at last" ran "public/bin/omxd run by $stranger" as $stranger PATH="bin:$public/bin:$PATH" "${usual[@]}"
+    check "and a set-user-ID program never" ran '' as $stranger PATH="$public/bin:$PATH" "${secure[@]}"
+    check "an omxd above a program of root in a folder of all" ran '' as 0 "${usual[@]}"
+    check "one where no stamp is, though root put it there" ran '' as 0 "$NETLAB_TMP/like/tools/calls_alone" open 0 0
+    check "and of a set-user-ID program" ran '' as $stranger "${secure[@]}"
+    check "an ordinary program takes variables" taken 40 1000 as $stranger "$public/usual/omx_info"
+    check "a set-user-ID program none" taken 0 0 as $stranger "$public/secure/omx_info"
+    agent 1 eth0:N=1500
+    check "the boards of an ordinary program are checked" refuses 'asks for eth0:N=1400' as 0 EMX_BOARDS=eth0:N=1400 "${usual[@]}"
+    check "those of a set-user-ID program's caller are not asked for" says '^opened$' as $stranger EMX_BOARDS=eth0:N=1400 "${secure[@]}"
+    check "EMX_TRACE of an ordinary program" traces 1 as 0 EMX_TRACE="$public/trace" "${usual[@]}"
+    check "writes nothing in a set-user-ID program" traces 0 as $stranger EMX_TRACE="$public/trace" "${secure[@]}"
+    stop_agents 1
+    check "a program in the build finds the agent of the build" says '^opened$' as 0 EMX_BOARDS=eth0:N=1500 "${open[@]}"
+    stop_agents 1
+}
+
+# The agent that a set-user-ID program starts, where it is installed: it has nothing of the program's caller.
+installed_agent() {
+    local where
+    where=$(as $stranger "$public/secure/calls_alone" open 0 0 2>&1 | sed -n 's|.*install it as \(/[^,]*\),.*|\1|p')
+    [ -d "${where%/*}" ] || { skip "no folder ${where%/*}" 3; return; }
+    printf 'boards = eth0:N=1500\n' >"$NETLAB_TMP/conf"
+    # shellcheck disable=SC2016 # of the inner shell
+    check "a set-user-ID program starts the agent that is installed" says '^opened$' netlab_in 1 timeout $hung unshare -m sh -c '
+        mount -t tmpfs tmpfs "${1%/*}" && cp "$2" "$1" &&
+        cp /etc/group /etc/passwd "$3" && mount -t tmpfs tmpfs /etc && cp "$3/group" "$3/passwd" /etc && mkdir /etc/ethermx &&
+        cp "$3/conf" /etc/ethermx/ethermx.conf && shift 3 && exec "$@"' \
+        sh "$where" "$EMX_OMXD" "$NETLAB_TMP" \
+        setpriv --reuid $stranger --regid $stranger --clear-groups env -u EMX_OMXD "$public/secure/calls_alone" open 0 0
+    local pid
+    pid=$(ip netns pids "${NETLAB_NS[1]}" | head -n 1)
+    check "it is root's alone" grep -qE '^Uid:\s+0\s+0\s+0\s+0$' "/proc/$pid/status"
+    check "and has no environment" [ "$(wc -c <"/proc/$pid/environ")" = 0 ]
+    stop_agents 1
+}
+
+# shellcheck disable=SC2034 # read by netlab_make
+NETLAB_NAMES="node1 node2" NETLAB_DIALECTS=N=1500
+netlab_make 2 1500 || exit 1
+if [ -n "${NETLAB_USERNS:-}" ]; then
+    skip "other users need root"
+else
+    privileged_programs
+    installed_agent
+fi
+finish
