@@ -83,6 +83,7 @@ def file_length(tree):
 # (what, folders, suffixes, pattern, remedy)
 PACKET_PATHS = ('driver/core/', 'driver/engine/', 'driver/linux/rx.c', 'driver/linux/tx.c',
                 'libmx/match/', 'libmx/proto/', 'libmx/reliab/', 'libmx/shm/', 'libmx/progress/')
+PRODUCT = ('compat/openmpi/', 'driver/core/', 'driver/device/', 'driver/engine/', 'include/', 'libmx/', 'tools/')
 # There a sleep only moves the simulator's clock.
 VIRTUAL_TIME = re.compile(r'^tests/(sim|model)/|/run_sim\.cpp$|^tests/interop/sim_link|^tests/fuzz/fuzz_(api|endpoint)\.cpp$')
 BANNED = (
@@ -99,6 +100,10 @@ BANNED = (
     ('time', ('tests/',), C_SUFFIXES,
      r'\b(clock_gettime|gettimeofday|getrusage|monotonic_ns|(steady|system|high_resolution)_clock)\b',
      'time is judged in the simulator; on real hosts a limit only says that something hangs'),
+    ('environment', PRODUCT, C_SUFFIXES,
+     r'\b(\w*getenv|environ|temp_directory_path|tempnam|exec[lv]pe?|posix_spawnp|popen|system)\b(?=\s*[\[(;,*)])',
+     'takes what the caller of a set-user-ID program says: driver/engine/environment.hpp reads the environment, '
+     'and programs are run by their absolute paths'),
 )
 
 
