@@ -183,13 +183,16 @@ private:
     void fail_sends(Partner *partner, int code);
     bool fail_incoming(Partner *partner, int code, bool drop_messages);
     void fail_connects(Partner *partner, int code);
-    void end_life(Partner *partner, int code);
 
     // connecting (proto/connect.cpp)
+    PendingConnect *add_connect(Partner *partner, uint32_t key, Request *request);
     void start_connect(Partner *partner, uint32_t key, Request *request);
+    PendingConnect *inquire(Partner *partner, int code);
     void send_connect(Partner *partner, PendingConnect &connect);
     void connect_back(Partner *partner);
     void on_connect_request(const emx_msg &msg);
+    void answer_request(Partner *partner, const emx_msg &msg);
+    void answer_asked(Partner *partner, const emx_msg &asked, const emx_msg &reply);
     void on_connect_reply(const emx_msg &msg);
     void on_report(const emx_msg &msg);
     void send_report(Partner *partner, bool ask);
@@ -241,6 +244,7 @@ private:
     void zombie_gone(TxMessage *tx);
     void on_notify(Partner *partner, const emx_msg &msg);
     void on_nack(const emx_msg &msg);
+    void stray_nack(Partner *partner);
     void serve_resends(Partner *partner, uint64_t time);
     void serve_connects(Partner *partner, uint64_t time);
     void serve_probe(Partner *partner, uint64_t time);

@@ -89,12 +89,18 @@ struct EarlyPackets {
 
 struct PendingConnect {
     PendingConnect *next = nullptr;
-    Request *request = nullptr; ///< nullptr: our own (connect back, probe)
+    Request *request = nullptr; ///< nullptr: our own (connect back, probe, inquiry)
     uint32_t key = 0;
     uint8_t number = 0;
     uint16_t resends = 0;
     uint64_t sent_ns = 0;
     uint64_t first_ns = 0;
+    /// A frame that anyone may have sent says that this life of the partner is over: the answer decides.
+    bool inquiry = false;
+    uint8_t guesses = 0; ///< refusals since its newest copy that name another number
+    uint16_t nonce = 0; ///< number that a refusal of its newest copy names; 0: none is believed
+    int code = 0; ///< of what fails if that life is over
+    emx_msg asked{}; ///< request, still unanswered, of what may be the next life; type 0: none
 };
 
 enum class PartnerState : uint8_t { connecting, connected, dead };

@@ -170,7 +170,7 @@ Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t ke
     return request;
 }
 
-void Endpoint::start_connect(Partner *partner, uint32_t key, Request *request)
+PendingConnect *Endpoint::add_connect(Partner *partner, uint32_t key, Request *request)
 {
     auto *connect = new PendingConnect;
     connect->request = request;
@@ -182,7 +182,54 @@ void Endpoint::start_connect(Partner *partner, uint32_t key, Request *request)
         end = &(*end)->next;
     *end = connect;
     activate(partner);
-    send_connect(partner, *connect);
+    return connect;
+}
+
+void Endpoint::start_connect(Partner *partner, uint32_t key, Request *request)
+{
+    send_connect(partner, *add_connect(partner, key, request));
+}
+
+namespace {
+
+PendingConnect *inquiry_to(const Partner *partner)
+{
+    PendingConnect *connect = partner->connects;
+    while (connect && !connect->inquiry)
+        connect = connect->next;
+    return connect;
+}
+
+/// The code of what fails when another life of the partner answers.
+int code_of_end(const Partner *partner)
+{
+    const PendingConnect *inquiry = inquiry_to(partner);
+    return inquiry ? inquiry->code : MX_STATUS_ENDPOINT_UNREACHABLE;
+}
+
+/// The sender of that request took another session, or counts anew: all that went to the life we know is
+/// lost. What merely comes late is no such thing (take_session).
+bool tells_of_another_life(const Partner *partner, const emx_msg &request)
+{
+    if (partner->session == EMX_SESSION_NONE)
+        return false;
+    const unsigned ahead = ((request.u.connect.start >> 14) - (partner->tx_next >> 14)) & 3;
+    return partner->session != request.u.connect.session || ahead == 1 || ahead == 2;
+}
+
+} // namespace
+
+/// The partner itself is asked for what a frame that anyone may have sent says of it, by a CONNECT, which
+/// every life answers, or its host refuses. One inquiry at a time.
+PendingConnect *Endpoint::inquire(Partner *partner, int code)
+{
+    if (PendingConnect *inquiry = inquiry_to(partner))
+        return inquiry;
+    PendingConnect *inquiry = add_connect(partner, key_, nullptr);
+    inquiry->inquiry = true;
+    inquiry->code = code;
+    send_connect(partner, *inquiry);
+    return inquiry;
 }
 
 void Endpoint::send_connect(Partner *partner, PendingConnect &connect)
@@ -197,6 +244,11 @@ void Endpoint::send_connect(Partner *partner, PendingConnect &connect)
     msg.u.connect.start = partner->rx_match;
     msg.u.connect.number = connect.number;
     msg.match = own_offer(partner);
+    if (connect.inquiry) { // a refusal copies the number: who has not seen it cannot forge one
+        connect.nonce = static_cast<uint16_t>(context_.device().random() % 0xffff + 1);
+        connect.guesses = 0;
+        msg.seq = connect.nonce;
+    }
     connect.sent_ns = now();
     timer_ns_ = std::min(timer_ns_, connect.sent_ns + uint64_t(context_.conf().resend_ms) * 1000000);
     port_->send(msg, nullptr);
@@ -272,16 +324,26 @@ void Endpoint::agree(Partner *partner, uint64_t offer)
 
 void Endpoint::on_connect_request(const emx_msg &msg)
 {
-    uint32_t session = msg.u.connect.session;
-    bool key_fits = msg.u.connect.key == key_;
-    Partner *partner = find_partner(msg.peer, msg.remote_ep);
-    if (session == EMX_SESSION_NONE)
+    if (msg.u.connect.session == EMX_SESSION_NONE)
         return count(EMX_CNT_DROP_CONNECT);
-    if (!partner || partner->state == PartnerState::dead)
+    Partner *partner = find_partner(msg.peer, msg.remote_ep);
+    if (!partner || partner->state == PartnerState::dead) {
+        const bool key_fits = msg.u.connect.key == key_;
         partner = key_fits ? living_partner(msg.peer, port_->peer_nic_id(msg.peer), msg.remote_ep) : nullptr;
-    if (partner && partner->session != EMX_SESSION_NONE && partner->session != session)
-        partner = replace_partner(partner, MX_STATUS_BAD_SESSION);
-    if (partner)
+    } else if (tells_of_another_life(partner, msg)) {
+        inquire(partner, MX_STATUS_BAD_SESSION)->asked = msg; // answered when the partner has confirmed it
+        return;
+    }
+    answer_request(partner, msg);
+}
+
+/// Nothing of ours contradicts the request. `partner`: nullptr when it has the wrong key and nobody is known
+/// there; of a partner that is known, a wrong key changes nothing.
+void Endpoint::answer_request(Partner *partner, const emx_msg &msg)
+{
+    const uint32_t session = msg.u.connect.session;
+    const bool key_fits = msg.u.connect.key == key_;
+    if (partner && key_fits)
         take_session(partner, session, msg.u.connect.start, false);
     emx_msg reply{};
     reply.type = EMX_CONNECT;
@@ -297,11 +359,21 @@ void Endpoint::on_connect_request(const emx_msg &msg)
         partner && agreed_version(own_offer(partner), msg.match) ? own_offer(partner, msg.match) : 0;
     reply.u.connect.status = key_fits ? EMX_CONNECT_OK : EMX_CONNECT_BAD_KEY;
     port_->send(reply, nullptr);
-    if (!partner)
+    if (!partner || !key_fits)
         return;
     partner->heard = true;
     connect_back(partner);
     pump(partner);
+}
+
+/// The answer to an inquiry is there: the request that it was about is answered if it agrees.
+void Endpoint::answer_asked(Partner *partner, const emx_msg &asked, const emx_msg &reply)
+{
+    if (asked.type == EMX_CONNECT && asked.u.connect.session == reply.u.connect.session &&
+        seq::same_session(asked.u.connect.start, reply.u.connect.start))
+        answer_request(partner, asked);
+    else if (asked.type == EMX_CONNECT)
+        count(EMX_CNT_DROP_CONNECT);
 }
 
 namespace {
@@ -328,13 +400,16 @@ void Endpoint::on_connect_reply(const emx_msg &msg)
         msg.u.connect.session == EMX_SESSION_NONE)
         return count(EMX_CNT_DROP_CONNECT);
     partner->heard = true;
+    // A refusal tells the session, too.
+    if (partner->session != EMX_SESSION_NONE && partner->session != msg.u.connect.session)
+        partner = replace_partner(partner, code_of_end(partner));
+    const emx_msg asked = connect->asked;
     if (status == EMX_CONNECT_BAD_KEY) {
+        answer_asked(partner, asked, msg);
         partner->answered = partner->session != EMX_SESSION_NONE;
         complete_connect(partner, connect, MX_STATUS_BAD_KEY);
         return pump(partner);
     }
-    if (partner->session != EMX_SESSION_NONE && partner->session != msg.u.connect.session)
-        partner = replace_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE);
     const bool doubt = leaves_doubt(partner, msg.u.connect.session, msg.u.connect.start);
     partner->doubt_session = EMX_SESSION_NONE;
     if (doubt) {
@@ -347,6 +422,7 @@ void Endpoint::on_connect_reply(const emx_msg &msg)
     partner->answered = true;
     complete_connect(partner, connect, MX_STATUS_SUCCESS);
     pump(partner);
+    answer_asked(partner, asked, msg);
 }
 
 void Endpoint::drop_connect(Partner *partner, PendingConnect *connect)
@@ -381,11 +457,17 @@ void Endpoint::complete_connect(Partner *partner, PendingConnect *connect, int c
 void Endpoint::serve_connects(Partner *partner, uint64_t time)
 {
     uint64_t limit = uint64_t(context_.conf().resends_max) * 500000000;
-    for (PendingConnect *connect = partner->connects; connect; connect = connect->next) {
+    for (PendingConnect *connect = partner->connects, *next; connect; connect = next) {
+        next = connect->next;
         unsigned shift = std::min<unsigned>(connect->resends, 10);
         uint64_t interval = std::min<uint64_t>(uint64_t(context_.conf().resend_ms) << shift, 500) * 1000000;
-        if (time - connect->first_ns > limit)
-            return give_up(partner);
+        if (time - connect->first_ns > limit) {
+            // An inquiry alone ends nothing: it may be for a forged frame, and the program may compute.
+            if (!connect->inquiry || partner->rndv || partner->partial)
+                return give_up(partner);
+            drop_connect(partner, connect);
+            continue;
+        }
         if (time < connect->sent_ns + interval) {
             timer_ns_ = std::min(timer_ns_, connect->sent_ns + interval);
             continue;

@@ -121,15 +121,6 @@ void Endpoint::disconnect(Partner *partner)
     fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, true);
 }
 
-/// This life of the peer is over, for all we sent it. Who asks for the next one may have it.
-void Endpoint::end_life(Partner *partner, int code)
-{
-    if (code == MX_STATUS_BAD_SESSION && partner->connects)
-        replace_partner(partner, code);
-    else
-        fail_partner(partner, code, false);
-}
-
 void Endpoint::on_nack(const emx_msg &msg)
 {
     static constexpr int codes[] = {0, MX_STATUS_BAD_ENDPOINT, MX_STATUS_ENDPOINT_CLOSED,
@@ -141,18 +132,34 @@ void Endpoint::on_nack(const emx_msg &msg)
         return count(EMX_CNT_DROP_NACK);
     int code = codes[reason];
     take_acks();
+    // A refusal has no session: anyone may have sent it. That of an inquiry alone is proof.
+    for (PendingConnect *connect = partner->connects; connect; connect = connect->next)
+        if (connect->nonce != 0 && connect->nonce == msg.seq && code != MX_STATUS_BAD_SESSION)
+            return fail_partner(partner, code, false);
     for (TxMessage *tx = partner->unacked; tx; tx = tx->next)
         if (tx->header.seq == msg.seq)
-            return end_life(partner, code);
+            return static_cast<void>(inquire(partner, code));
     PendingConnect *connect = partner->connects;
     // A connect has number 0 and names no session of ours (11.1): all else is about a message to an older
-    // life.
+    // life, or a guess.
     if (!connect || msg.seq != 0 || code == MX_STATUS_BAD_SESSION)
-        return count(EMX_CNT_DROP_NACK);
-    if (partner->state == PartnerState::connected || !connect->request)
+        return stray_nack(partner);
+    if (partner->answered)
+        inquire(partner, code);
+    else if (partner->state == PartnerState::connected || !connect->request)
         fail_partner(partner, code, false);
     else
         complete_connect(partner, connect, code);
+}
+
+/// Refusals of nothing that we sent may be guesses at the number of an inquiry.
+void Endpoint::stray_nack(Partner *partner)
+{
+    constexpr uint8_t guesses_max = 8;
+    for (PendingConnect *connect = partner->connects; connect; connect = connect->next)
+        if (connect->nonce != 0 && ++connect->guesses == guesses_max)
+            connect->nonce = 0; // until it is sent again
+    count(EMX_CNT_DROP_NACK);
 }
 
 void Endpoint::on_link(const emx_msg &msg)

@@ -42,6 +42,9 @@ constexpr DesignRow design_table[] = {
      "the captured peer sends 60 bytes and the name's length; the receiver needs 32 and the name (4.2)"},
     {Design::closed_known, "no further message to an endpoint that has refused one as closed",
      "the send fails at once with the same status; the application has to connect anew (11.2)"},
+    {Design::inquiry,
+     "a CONNECT request of ours to whoever refuses a message, with a number that its refusal copies",
+     "anyone may forge a refusal, which has no session (docs/protocol.md)"},
     {Design::beacons, "beacons at other times, with a serial of our own",
      "they begin with our agent, and after a random part of a second (6.4)"},
     {Design::strangers, "a HOST QUERY of a board that we do not know is answered",
@@ -193,7 +196,7 @@ bool Replay::satisfied(const Entry &entry) const
         return true;
     if (!entry.ours)
         return false;
-    return is_truc(entry.frame) ? last_ack_ >= *ack_of(entry.frame) : refused_;
+    return is_truc(entry.frame) ? last_ack_ >= *ack_of(entry.frame) : !refusal_.empty();
 }
 
 bool Replay::may_inject(size_t i) const
@@ -230,9 +233,10 @@ void Replay::inject(size_t i)
     uint8_t type = e.frame[EMX_OUTER_LEN];
     if (type == EMX_NOTIFY || is_eager(type))
         their_numbers_.insert(get(e.frame, "seq"));
+    const Frame live = translation_.to_live(e.frame);
     if (type == EMX_NACK_LIB)
-        refused_ = true;
-    link_->inject(translation_.to_live(e.frame));
+        refusal_ = live;
+    link_->inject(live);
 }
 
 void Replay::compare_beacon(Frame live)
@@ -274,8 +278,14 @@ void Replay::on_extra(const Frame &frame)
 {
     uint8_t type = frame[EMX_OUTER_LEN];
     const auto first = sent_.find(identity(frame));
-    if (type == EMX_CONNECT && !get(frame, "is_reply") &&
-        (first == sent_.end() || get(first->second, "number") != get(frame, "number"))) {
+    if (type == EMX_CONNECT && get(frame, "seq") && !refusal_.empty()) {
+        designs_.insert(Design::inquiry);
+        for (const Field &f : fields_of(refusal_))
+            if (f.use == USE_LAST)
+                put(refusal_, f, get(frame, "seq"));
+        link_->at(link_->now() + reaction, [this, refusal = refusal_] { link_->inject(refusal); });
+    } else if (type == EMX_CONNECT && !get(frame, "is_reply") &&
+               (first == sent_.end() || get(first->second, "number") != get(frame, "number"))) {
         designs_.insert(Design::connect_back);
         answer_connect(frame);
     } else if (type == EMX_TRUC) {

@@ -28,6 +28,7 @@ enum class Design {
     no_renumbering,
     reply_length,
     closed_known,
+    inquiry,
     beacons,
     strangers,
     offer,
@@ -125,7 +126,7 @@ private:
     unsigned compared_ = 0;
     bool introduced_ = true; ///< the capture begins when the hosts know each other
     bool advancing_ = false;
-    bool refused_ = false; ///< the peer refused a message of ours
+    Frame refusal_; ///< by which the peer refused a message of ours
 };
 
 } // namespace emx::interop

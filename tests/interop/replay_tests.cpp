@@ -267,5 +267,6 @@ TEST_CASE("replay__message_to_a_closed_endpoint")
     const char *name = "15-send-after-peer-closed-nack-endpt-closed";
     play(name, Role::receiver, Receiver{false, 4 * sec},
          {Design::own_values, Design::connect_back, Design::counter_start});
-    play(name, Role::sender, Sender{MX_SUCCESS, 1}, {Design::own_values, Design::closed_known});
+    play(name, Role::sender, Sender{MX_SUCCESS, 1},
+         {Design::own_values, Design::closed_known, Design::inquiry});
 }

@@ -230,7 +230,7 @@ void Reader::read_connect()
     ends_of();
     must(u8(4) == 16, "4.3: the length of CONNECT's data is 16");
     reserved(5, 8);
-    must(u16(8) == 0, "4.3: CONNECT has number 0");
+    p_.seq = u16(8); // an inquiry has one (docs/protocol.md, Trust)
     p_.index = u16(10);
     reserved(12, 16);
     must(u8(26) <= 1, "4.3: request or reply");
@@ -240,6 +240,7 @@ void Reader::read_connect()
     p_.status = u8(28);
     reserved(29, 32);
     if (p_.is_reply) {
+        must(p_.seq == 0, "4.3: the reply to a CONNECT has number 0");
         session_at(16);
         p_.own_session = u32(20);
         must(p_.status == 0 || p_.status == 11, "4.3: status of a connect");

@@ -47,6 +47,7 @@ struct Player {
     {
         return process->context()->slot_of(ep)->endpoint->resolve(address);
     }
+    uint32_t session() const { return process->context()->slot_of(ep)->endpoint->session(); }
     uint64_t frames_served() const { return process->context()->slot_of(ep)->endpoint->frames_served(); }
 
     std::unique_ptr<Process> process;
@@ -153,6 +154,7 @@ struct Bench {
             CHECK(status.code == MX_STATUS_SUCCESS);
             CHECK(in == out);
             tell(from, [&] { mx_wait(from.ep, &send, MX_INFINITE, &status, &done); });
+            CHECK(status.code == MX_STATUS_SUCCESS);
         }
     }
 

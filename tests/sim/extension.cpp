@@ -211,9 +211,9 @@ TEST_CASE("only an answer that offers makes an agreement, and only for its sessi
     CHECK(b.agreed(one) == 0); // it asked, and has not answered
     foreign.answer(100, 0);
     CHECK(b.agreed(one) == 0);
-    foreign.ask(101, 0); // a stranger in its place
-    CHECK(foreign.reply.msg.match == 0);
+    foreign.ask(101, 0); // a stranger in its place, asked before it is answered
     foreign.answer(101, 0, foreign.request_bytes); // with our own offer behind its reply
+    CHECK(foreign.reply.msg.match == 0);
     CHECK(b.agreed(one) == 0);
     foreign.ask(102, offer);
     foreign.answer(102, offer);

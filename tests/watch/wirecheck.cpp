@@ -89,7 +89,7 @@ std::string judge_connect(const Bytes &f)
     auto &c = body<emx_w_connect>(f);
     if (c.gen || !zero(f, 16 + 5, 16 + 8) || !zero(f, 16 + 12, 16 + 16) || !zero(f, 16 + 29, 16 + 32))
         return "connect reserved bytes";
-    if (c.data_len != EMX_CONNECT_DATA_LEN || emx_get16(c.seq) || c.is_reply > 1)
+    if (c.data_len != EMX_CONNECT_DATA_LEN || (c.is_reply && emx_get16(c.seq)) || c.is_reply > 1)
         return "connect constants";
     if (emx_get32(c.requester_session) == EMX_SESSION_NONE ||
         (c.is_reply && emx_get32(c.key_or_session) == EMX_SESSION_NONE))

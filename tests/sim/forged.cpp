@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Control frames that a stranger sends in the name of a peer (docs/protocol.md, Trust): checked traffic
+// passes all the same, and a peer that really went away is noticed at once.
+#include "bench.hpp"
+
+namespace emx::sim {
+namespace {
+
+constexpr uint64_t at_once = 500 * us; // a few round trips between programs that look every 20 us
+constexpr uint32_t foreign_session = 0x0f0f0f0f;
+
+/// Sends frames in the name of others.
+class Forger final : public Station {
+public:
+    explicit Forger(Bench &bench) : bench_(bench) { bench.network.watcher.distrust(); }
+    uint64_t station_mac() const override { return 0x02000000ee01; }
+    uint32_t host_number() const override { return 9; }
+    const std::string &name() const override { return name_; }
+    void arrive(Frame /*frame*/) override {}
+
+    /// A request in the name of endpoint `from` of that host to endpoint `to` of the other of two.
+    void connect(uint32_t host, uint8_t from, uint8_t to, uint32_t session, uint32_t with_key, uint16_t start)
+    {
+        fw_pkt p = packet(EMX_CONNECT, host, from, to);
+        p.msg.u.connect.session = session;
+        p.msg.u.connect.key = with_key;
+        p.msg.u.connect.start = start;
+        p.msg.u.connect.number = number_++;
+        send(p);
+    }
+    void refuse(uint32_t host, uint8_t from, uint8_t to, uint8_t reason, uint16_t number)
+    {
+        fw_pkt p = packet(EMX_NACK_LIB, host, from, to);
+        p.msg.u.nack.reason = reason;
+        p.msg.seq = number;
+        send(p);
+    }
+
+private:
+    fw_pkt packet(uint8_t type, uint32_t host, uint8_t from, uint8_t to) const
+    {
+        fw_pkt p{};
+        p.msg.type = type;
+        p.src_mac = bench_.mac(host);
+        p.dst_mac = bench_.mac(1 - host);
+        p.advert =
+            static_cast<uint16_t>(fw_peer_find(bench_.hosts[host]->boards[0]->fw().peers, p.dst_mac, 0));
+        p.msg.local_ep = to;
+        p.msg.remote_ep = from;
+        return p;
+    }
+    void send(const fw_pkt &p)
+    {
+        Frame frame(EMX_HEADER_MAX);
+        frame.resize(std::max<uint32_t>(
+            EMX_FRAME_MIN, fw_encode(&bench_.hosts[0]->boards[0]->fw().sizes, &p, frame.data())));
+        bench_.network.send_foreign(*this, frame);
+    }
+
+    Bench &bench_;
+    uint8_t number_ = 0;
+    std::string name_ = "forger";
+};
+
+/// Endpoint 1 of host 0 and endpoint 2 of host 1, connected both ways.
+struct Pair {
+    explicit Pair(const char *extension)
+        : one(bench.start(0, 1, extension)), two(bench.start(1, 2, extension)), forger(bench)
+    {
+        for (Player *player : {&one, &two})
+            player->process->environment.emplace("EMX_HELPER_MS", "0");
+        bench.pass(ms);
+        to_two = bench.connect(one, bench.mac(1), 2);
+        to_one = bench.connect(two, bench.mac(0), 1);
+    }
+    /// Posts a send without a receive for it.
+    void post(Player &from, mx_endpoint_addr_t to, mx_request_t &request, bool synchronous = false)
+    {
+        bench.tell(from, [&] {
+            mx_segment_t nothing{};
+            (synchronous ? mx_issend : mx_isend)(from.ep, &nothing, 1, to, 1, nullptr, &request);
+        });
+    }
+    mx_status_code_t end_of(Player &player, mx_request_t &request)
+    {
+        mx_status_t status{};
+        uint32_t done = 0;
+        bench.tell(player, [&] { mx_wait(player.ep, &request, MX_INFINITE, &status, &done); });
+        return status.code;
+    }
+    void close(Player &player)
+    {
+        player.leave = true;
+        bench.until([&] { return player.process->done(); });
+    }
+
+    Bench bench;
+    Player &one, &two;
+    Forger forger;
+    mx_endpoint_addr_t to_two{}, to_one{};
+};
+
+/// One frame of an attack, the number `i`, in the name of endpoint `from` of that host.
+using Attack = std::function<void(Pair &, uint32_t host, uint8_t from, uint8_t to, uint32_t i)>;
+
+Attack connects(uint32_t with_key, bool known_session)
+{
+    return [=](Pair &p, uint32_t host, uint8_t from, uint8_t to, uint32_t i) {
+        const uint32_t session = known_session ? (host ? p.two : p.one).session() : foreign_session + i;
+        p.forger.connect(host, from, to, session, with_key, static_cast<uint16_t>(i << 14 | 1));
+    };
+}
+
+/// Refusals of all numbers, the last of them again and again, and now and then of a connect.
+void refusals(Pair &p, uint32_t host, uint8_t from, uint8_t to, uint32_t i)
+{
+    const auto reason = static_cast<uint8_t>(EMX_NACK_BAD_ENDPOINT + i % 3);
+    const Partner *partner = host ? p.one.partner(p.to_two) : p.two.partner(p.to_one);
+    for (const uint32_t number : {i, uint32_t{partner->tx_next} - 1u, 0u})
+        p.forger.refuse(host, from, to, reason, static_cast<uint16_t>(number));
+}
+
+const struct {
+    const char *what;
+    uint32_t frames;
+    Attack attack;
+} attacks[] = {
+    {"a wrong key and another session", 1000, connects(key + 1, false)},
+    {"the right key and another session", 1000, connects(key, false)},
+    {"a wrong key and the session of the peer", 1000, connects(key + 1, true)},
+    {"the right key and the session of the peer", 1000, connects(key, true)},
+    {"refusals", 1 << 16, refusals},
+};
+
+} // namespace
+
+TEST_CASE("forged connects and refusals end nothing")
+{
+    const char *extension = GENERATE("1", "0");
+    for (const auto &a : attacks)
+        DYNAMIC_SECTION(a.what << ", extension " << extension)
+        {
+            Pair p(extension);
+            uint32_t i = 0;
+            std::function<void()> next = [&] {
+                a.attack(p, 0, 1, 2, i);
+                a.attack(p, 1, 2, 1, i);
+                if (++i < a.frames)
+                    p.bench.world.after(3 * us, next);
+            };
+            next();
+            while (i < a.frames) {
+                p.bench.exchange(p.one, p.to_two, p.two);
+                p.bench.exchange(p.two, p.to_one, p.one);
+            }
+            CHECK(p.one.partner(p.to_two)->state == PartnerState::connected);
+            CHECK(p.two.partner(p.to_one)->state == PartnerState::connected);
+            p.bench.pass(sec);
+            p.bench.exchange(p.one, p.to_two, p.two);
+        }
+}
+
+TEST_CASE("forged refusals end nothing while the partner computes")
+{
+    for (const auto &a : attacks)
+        DYNAMIC_SECTION(a.what)
+        {
+            Pair p("0");
+            p.two.task = [&] { p.two.process->sleep(2 * sec); };
+            mx_request_t request{};
+            p.post(p.one, p.to_two, request);
+            for (uint32_t i = 0; i < a.frames; i++) {
+                a.attack(p, 1, 2, 1, i);
+                if (i % 64 == 0)
+                    p.bench.pass(100 * us);
+            }
+            CHECK(p.end_of(p.one, request) == MX_STATUS_SUCCESS);
+            p.bench.exchange(p.one, p.to_two, p.two);
+        }
+}
+
+TEST_CASE("a peer that went away is noticed at once: it refuses what is sent to it")
+{
+    for (const bool restarts : {false, true}) {
+        CAPTURE(restarts);
+        Pair p("1");
+        p.close(p.two);
+        if (restarts) {
+            p.bench.start(1, 2, "1");
+            p.bench.pass(ms);
+        }
+        mx_request_t request{};
+        p.post(p.one, p.to_two, request, true);
+        const uint64_t start = p.bench.world.now();
+        CHECK(p.end_of(p.one, request) == (restarts ? MX_STATUS_BAD_SESSION : MX_STATUS_ENDPOINT_CLOSED));
+        CHECK(p.bench.world.now() - start < at_once);
+        CHECK(p.one.partner(p.to_two)->state == PartnerState::dead);
+    }
+}
+
+TEST_CASE("a peer that starts again is noticed at once: it connects, with whatever key")
+{
+    for (const uint32_t with : {key, key + 1}) {
+        CAPTURE(with);
+        Pair p("1");
+        mx_request_t request{};
+        p.post(p.one, p.to_two, request, true);
+        p.bench.pass(100 * ms);
+        p.close(p.two);
+        Player &again = p.bench.start(1, 2, "1");
+        p.bench.pass(ms);
+        const uint64_t start = p.bench.world.now();
+        mx_return_t code = MX_FAILURE;
+        p.bench.tell(again, [&] {
+            mx_endpoint_addr_t address{};
+            code = mx_connect(again.ep, p.bench.mac(0), 1, with, MX_INFINITE, &address);
+        });
+        CHECK(code == (with == key ? MX_SUCCESS : MX_BAD_CONNECTION_KEY));
+        CHECK(p.end_of(p.one, request) == MX_STATUS_BAD_SESSION);
+        CHECK(p.bench.world.now() - start < at_once);
+        if (with == key)
+            p.bench.exchange(again, p.bench.connect(again, p.bench.mac(0), 1), p.one);
+    }
+}
+
+} // namespace emx::sim
