@@ -6,7 +6,7 @@
 namespace emx::sim {
 namespace {
 
-constexpr uint64_t at_once = 500 * us; // a few round trips between programs that look every 20 us
+constexpr uint64_t few_rounds = 500 * us; // a few round trips between programs that look every 20 us
 constexpr uint32_t foreign_session = 0x0f0f0f0f;
 
 /// Sends frames in the name of others.
@@ -63,8 +63,8 @@ private:
 };
 
 /// Endpoint 1 of host 0 and endpoint 2 of host 1, connected both ways.
-struct Pair {
-    explicit Pair(const char *extension)
+struct Partners {
+    explicit Partners(const char *extension)
         : one(bench.start(0, 1, extension)), two(bench.start(1, 2, extension)), forger(bench)
     {
         for (Player *player : {&one, &two})
@@ -101,18 +101,18 @@ struct Pair {
 };
 
 /// One frame of an attack, the number `i`, in the name of endpoint `from` of that host.
-using Attack = std::function<void(Pair &, uint32_t host, uint8_t from, uint8_t to, uint32_t i)>;
+using Attack = std::function<void(Partners &, uint32_t host, uint8_t from, uint8_t to, uint32_t i)>;
 
 Attack connects(uint32_t with_key, bool known_session)
 {
-    return [=](Pair &p, uint32_t host, uint8_t from, uint8_t to, uint32_t i) {
+    return [=](Partners &p, uint32_t host, uint8_t from, uint8_t to, uint32_t i) {
         const uint32_t session = known_session ? (host ? p.two : p.one).session() : foreign_session + i;
         p.forger.connect(host, from, to, session, with_key, static_cast<uint16_t>(i << 14 | 1));
     };
 }
 
 /// Refusals of all numbers, the last of them again and again, and now and then of a connect.
-void refusals(Pair &p, uint32_t host, uint8_t from, uint8_t to, uint32_t i)
+void refusals(Partners &p, uint32_t host, uint8_t from, uint8_t to, uint32_t i)
 {
     const auto reason = static_cast<uint8_t>(EMX_NACK_BAD_ENDPOINT + i % 3);
     const Partner *partner = host ? p.one.partner(p.to_two) : p.two.partner(p.to_one);
@@ -140,7 +140,7 @@ TEST_CASE("forged connects and refusals end nothing")
     for (const auto &a : attacks)
         DYNAMIC_SECTION(a.what << ", extension " << extension)
         {
-            Pair p(extension);
+            Partners p(extension);
             uint32_t i = 0;
             std::function<void()> next = [&] {
                 a.attack(p, 0, 1, 2, i);
@@ -165,7 +165,7 @@ TEST_CASE("forged refusals end nothing while the partner computes")
     for (const auto &a : attacks)
         DYNAMIC_SECTION(a.what)
         {
-            Pair p("0");
+            Partners p("0");
             p.two.task = [&] { p.two.process->sleep(2 * sec); };
             mx_request_t request{};
             p.post(p.one, p.to_two, request);
@@ -183,7 +183,7 @@ TEST_CASE("a peer that went away is noticed at once: it refuses what is sent to 
 {
     for (const bool restarts : {false, true}) {
         CAPTURE(restarts);
-        Pair p("1");
+        Partners p("1");
         p.close(p.two);
         if (restarts) {
             p.bench.start(1, 2, "1");
@@ -193,7 +193,7 @@ TEST_CASE("a peer that went away is noticed at once: it refuses what is sent to 
         p.post(p.one, p.to_two, request, true);
         const uint64_t start = p.bench.world.now();
         CHECK(p.end_of(p.one, request) == (restarts ? MX_STATUS_BAD_SESSION : MX_STATUS_ENDPOINT_CLOSED));
-        CHECK(p.bench.world.now() - start < at_once);
+        CHECK(p.bench.world.now() - start < few_rounds);
         CHECK(p.one.partner(p.to_two)->state == PartnerState::dead);
     }
 }
@@ -202,7 +202,7 @@ TEST_CASE("a peer that starts again is noticed at once: it connects, with whatev
 {
     for (const uint32_t with : {key, key + 1}) {
         CAPTURE(with);
-        Pair p("1");
+        Partners p("1");
         mx_request_t request{};
         p.post(p.one, p.to_two, request, true);
         p.bench.pass(100 * ms);
@@ -217,7 +217,7 @@ TEST_CASE("a peer that starts again is noticed at once: it connects, with whatev
         });
         CHECK(code == (with == key ? MX_SUCCESS : MX_BAD_CONNECTION_KEY));
         CHECK(p.end_of(p.one, request) == MX_STATUS_BAD_SESSION);
-        CHECK(p.bench.world.now() - start < at_once);
+        CHECK(p.bench.world.now() - start < few_rounds);
         if (with == key)
             p.bench.exchange(again, p.bench.connect(again, p.bench.mac(0), 1), p.one);
     }

@@ -14,7 +14,7 @@
 namespace emx::sim {
 namespace {
 
-constexpr uint32_t key = 0x5150;
+constexpr uint32_t incast_key = 0x5150;
 
 struct Incast {
     uint32_t senders = 16;
@@ -95,7 +95,7 @@ private:
         mx_endpoint_t ep{};
         mx_set_error_handler(MX_ERRORS_RETURN);
         REQUIRE(mx_init() == MX_SUCCESS);
-        REQUIRE(mx_open_endpoint(0, 0, key, nullptr, 0, &ep) == MX_SUCCESS);
+        REQUIRE(mx_open_endpoint(0, 0, incast_key, nullptr, 0, &ep) == MX_SUCCESS);
         const uint32_t count = plan_.senders * plan_.messages;
         std::vector<std::vector<char>> in(count, std::vector<char>(plan_.length));
         std::vector<mx_request_t> requests(count);
@@ -131,8 +131,9 @@ private:
         while (!ready_)
             p.sleep(20 * us);
         REQUIRE(mx_init() == MX_SUCCESS);
-        REQUIRE(mx_open_endpoint(0, 0, key, nullptr, 0, &ep) == MX_SUCCESS);
-        REQUIRE(mx_connect(ep, hosts_[0]->boards[0]->fw().mac, 0, key, MX_INFINITE, &to) == MX_SUCCESS);
+        REQUIRE(mx_open_endpoint(0, 0, incast_key, nullptr, 0, &ep) == MX_SUCCESS);
+        REQUIRE(mx_connect(ep, hosts_[0]->boards[0]->fw().mac, 0, incast_key, MX_INFINITE, &to) ==
+                MX_SUCCESS);
         while (world_.now() < 1100 * ms) // all at once
             p.sleep(20 * us);
         begin_ = world_.now();
