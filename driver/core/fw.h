@@ -78,6 +78,7 @@ struct fw_peers {
 	__u32 count; /* published slots; grows only */
 	__u16 open; /* nonzero: unknown boards may be added */
 	__u16 pinned; /* nonzero: some peer may have a dialect of its own */
+	__u64 key[2]; /* of the hash: addresses are chosen by those who send */
 	/* then capacity struct fw_peer, then hash_mask + 1 __u32 of (index + 1) */
 };
 
@@ -85,10 +86,13 @@ struct fw_peers {
 __u64 fw_peers_bytes(__u32 capacity);
 /*
  * Lays out an empty, open table in zeroed memory, 8-byte aligned. At most FW_PEERS_MAX slots: an
- * index travels in 16 bits, and EMX_TAG_NONE is not an index.
+ * index travels in 16 bits, and EMX_TAG_NONE is not an index. The key is random, each table's own:
+ * without it nobody can choose addresses that make searches long.
  */
 #define FW_PEERS_MAX 65535u
-void fw_peers_init(struct fw_peers *t, __u32 capacity);
+void fw_peers_init(struct fw_peers *t, __u32 capacity, __u64 key0, __u64 key1);
+/* SipHash-2-4 of one word. Pure. */
+__u64 fw_siphash(const __u64 key[2], __u64 word);
 /* Peer i, or NULL when i is not published. */
 struct fw_peer *fw_peer(struct fw_peers *t, __u32 i);
 /* Index of a MAC, or -1. hint: an index to try first (the frame's tag). Any thread. */

@@ -20,9 +20,46 @@ static __u32 *hash_slots(const struct fw_peers *t)
 	return (__u32 *)(slots(t) + t->capacity);
 }
 
-static __u32 hash_of(__u64 mac)
+static inline __u64 rotate(__u64 x, unsigned int bits)
 {
-	return (__u32)(mac * 0x9e3779b97f4a7c15ull >> 32);
+	return x << bits | x >> (64 - bits);
+}
+
+static inline void sip_rounds(__u64 v[4], int rounds)
+{
+	while (rounds--) {
+		v[0] += v[1];
+		v[2] += v[3];
+		v[1] = rotate(v[1], 13) ^ v[0];
+		v[3] = rotate(v[3], 16) ^ v[2];
+		v[0] = rotate(v[0], 32) + v[3];
+		v[2] += v[1];
+		v[3] = rotate(v[3], 21) ^ v[0];
+		v[1] = rotate(v[1], 17) ^ v[2];
+		v[2] = rotate(v[2], 32);
+	}
+}
+
+FW_COLD __u64 fw_siphash(const __u64 key[2], __u64 word)
+{
+	const __u64 length = (__u64)sizeof(word) << 56; /* the last word: no bytes left */
+	__u64 v[4] = { key[0] ^ 0x736f6d6570736575ull, key[1] ^ 0x646f72616e646f6dull,
+		       key[0] ^ 0x6c7967656e657261ull, key[1] ^ 0x7465646279746573ull };
+
+	v[3] ^= word;
+	sip_rounds(v, 2);
+	v[0] ^= word;
+	v[3] ^= length;
+	sip_rounds(v, 2);
+	v[0] ^= length;
+	v[2] ^= 0xff;
+	sip_rounds(v, 4);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+static __u32 hash_of(const struct fw_peers *t, __u64 mac)
+{
+	return (__u32)fw_siphash(t->key, mac);
 }
 
 static __u32 hash_size(__u32 capacity)
@@ -46,8 +83,10 @@ __u64 fw_peers_bytes(__u32 capacity)
 	       (__u64)hash_size(capacity) * sizeof(__u32);
 }
 
-void fw_peers_init(struct fw_peers *t, __u32 capacity)
+void fw_peers_init(struct fw_peers *t, __u32 capacity, __u64 key0, __u64 key1)
 {
+	t->key[0] = key0;
+	t->key[1] = key1;
 	t->capacity = clamp(capacity);
 	t->hash_mask = hash_size(t->capacity) - 1;
 	t->count = 0;
@@ -68,7 +107,7 @@ static FW_COLD int find_by_hash(const struct fw_peers *t, __u64 mac)
 	const __u32 *hash = hash_slots(t);
 	__u32 i, at, n;
 
-	for (i = hash_of(mac), n = 0; n <= t->hash_mask; i++, n++) {
+	for (i = hash_of(t, mac), n = 0; n <= t->hash_mask; i++, n++) {
 		at = __atomic_load_n(&hash[i & t->hash_mask], __ATOMIC_ACQUIRE);
 		if (at == 0)
 			return -1;
@@ -91,7 +130,7 @@ int fw_peer_find(const struct fw_peers *t, __u64 mac, __u32 hint)
 static __u32 *free_hash_slot(struct fw_peers *t, __u64 mac)
 {
 	__u32 *hash = hash_slots(t);
-	__u32 i = hash_of(mac);
+	__u32 i = hash_of(t, mac);
 
 	while (hash[i & t->hash_mask])
 		i++;
@@ -145,7 +184,7 @@ int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac)
 	if (!p || known >= 0 || !is_address(mac) || spare_hash_slots(t) <= 1)
 		return -1;
 	__atomic_store_n(&p->mac, mac, __ATOMIC_RELEASE);
-	for (at = hash_of(mac); hash_slots(t)[at & t->hash_mask] != 0; at++)
+	for (at = hash_of(t, mac); hash_slots(t)[at & t->hash_mask] != 0; at++)
 		if (hash_slots(t)[at & t->hash_mask] == i + 1)
 			return 0; /* it had this MAC before */
 	__atomic_store_n(&hash_slots(t)[at & t->hash_mask], i + 1, __ATOMIC_RELEASE);

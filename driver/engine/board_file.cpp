@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <cassert>
@@ -84,7 +85,10 @@ std::unique_ptr<BoardFile> BoardFile::create(uint32_t boards, uint32_t endpoint_
         board.peers_offset = layout.first_board + i * layout.stride();
         board.claims_offset = board.peers_offset + layout.peers;
         board.counters_offset = board.claims_offset + layout.claims;
-        fw_peers_init(file->peers(i), peers_capacity);
+        uint64_t key[2];
+        if (::getrandom(key, sizeof(key), 0) != static_cast<ssize_t>(sizeof(key)))
+            return nullptr;
+        fw_peers_init(file->peers(i), peers_capacity, key[0], key[1]);
     }
     return file;
 }

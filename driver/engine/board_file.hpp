@@ -25,7 +25,7 @@ extern "C" {
 namespace emx {
 
 inline constexpr uint64_t board_file_magic = 0x6d78426f61726431; // "mxBoard1"
-inline constexpr uint32_t board_file_version = 3; ///< raised when any layout below changes
+inline constexpr uint32_t board_file_version = 4; ///< raised when any layout below changes
 inline constexpr uint32_t boards_max = 32;
 
 struct BoardFileHeader {

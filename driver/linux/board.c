@@ -208,7 +208,7 @@ static struct emx_board *alloc_board(u32 peers)
 		kvfree(board);
 		return NULL;
 	}
-	fw_peers_init(board->fw.peers, peers);
+	fw_peers_init(board->fw.peers, peers, get_random_u64(), get_random_u64());
 	kref_init(&board->ref);
 	spin_lock_init(&board->lock);
 	skb_queue_head_init(&board->loop);

@@ -31,7 +31,7 @@ public:
             fw_sizes_w(&board_.sizes);
         board_.mac = self;
         board_.peers = reinterpret_cast<fw_peers *>(peers_.data());
-        fw_peers_init(board_.peers, 8);
+        fw_peers_init(board_.peers, 8, 1, 2);
         fw_peer_add(board_.peers, other);
         spoken_ = board_.sizes;
         if ((config & 3) == 2 &&

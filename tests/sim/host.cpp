@@ -39,7 +39,7 @@ Board::Board(Host &host, uint32_t number, uint64_t mac)
     const HostOptions &o = host.options();
     peer_memory_.resize(fw_peers_bytes(o.peers_max) / 8 + 1);
     fw_.peers = reinterpret_cast<fw_peers *>(peer_memory_.data());
-    fw_peers_init(fw_.peers, o.peers_max);
+    fw_peers_init(fw_.peers, o.peers_max, 1, 2);
     fw_.mac = mac;
     if (o.dialect == 'W')
         fw_sizes_w(&fw_.sizes);

@@ -43,7 +43,7 @@ class PeerTable {
 public:
     explicit PeerTable(uint32_t capacity) : memory_(fw_peers_bytes(capacity) / 8 + 1)
     {
-        fw_peers_init(get(), capacity);
+        fw_peers_init(get(), capacity, 1, 2);
     }
     fw_peers *get() { return reinterpret_cast<fw_peers *>(memory_.data()); }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <string>
@@ -35,6 +36,33 @@ TEST_CASE("fw_peer__ten_thousand_peers")
     }
     REQUIRE(fw_peer_find(t, 0x0200dead0001, 0) == -1);
     REQUIRE(fw_peer(t, 10000) == nullptr);
+}
+
+TEST_CASE("fw_siphash__the_published_vector")
+{
+    const __u64 key_bytes[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
+    CHECK(fw_siphash(key_bytes, 0x0706050403020100) == 0x93f5f5799a932462);
+}
+
+TEST_CASE("fw_peer__nobody_chooses_addresses_that_make_searches_long")
+{
+    // They share their place in a table whose hash has no key: a product, as it was, or their low bits.
+    const std::function<uint32_t(uint64_t)> guesses[] = {
+        [](uint64_t mac) { return static_cast<uint32_t>(mac * 0x9e3779b97f4a7c15 >> 32); },
+        [](uint64_t mac) { return static_cast<uint32_t>(mac); }};
+    for (const auto &guess : guesses) {
+        PeerTable table(1024);
+        fw_peers *t = table.get();
+        for (uint64_t mac = 0x020000000000; t->count < t->capacity; mac++)
+            if ((guess(mac) & t->hash_mask) == 0)
+                REQUIRE(fw_peer_add(t, mac) >= 0);
+        const auto *hash =
+            reinterpret_cast<const uint32_t *>(reinterpret_cast<const struct fw_peer *>(t + 1) + t->capacity);
+        uint32_t run = 0, longest = 0;
+        for (uint32_t i = 0; i <= t->hash_mask; i++)
+            longest = std::max(longest, run = hash[i] ? run + 1 : 0);
+        CHECK(longest < 100);
+    }
 }
 
 TEST_CASE("fw_peer__impossible_addresses")
