@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Requests to the board agent over its abstract socket.
+// Requests to the board agent over its socket.
 #include "driver/engine/agent_client.hpp"
 
 #include "driver/engine/control_socket.hpp"
@@ -7,6 +7,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -47,18 +48,6 @@ bool receive_reply(int fd, AgentReply &reply, std::vector<Fd> &fds)
 
 } // namespace
 
-std::optional<AgentConnection> AgentConnection::connect(DeviceError &error)
-{
-    Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    sockaddr_un address;
-    const socklen_t length = abstract_address(agent_socket_name, address);
-    if (fd && ::connect(fd.get(), reinterpret_cast<sockaddr *>(&address), length) == 0)
-        return AgentConnection(std::move(fd));
-    if (errno != ECONNREFUSED && errno != ENOENT)
-        error = {mx_no_driver, std::string("connecting to omxd, the board agent: ") + std::strerror(errno)};
-    return std::nullopt;
-}
-
 bool AgentConnection::request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds,
                               DeviceError &error)
 {
@@ -81,11 +70,16 @@ bool judge_reply(const AgentReply &reply, DeviceError &error)
                  "starts the right one"};
         return false;
     }
-    if (reply.code != 0) {
-        error = {reply.code, std::string(reply.text, ::strnlen(reply.text, sizeof(reply.text)))};
-        return false;
-    }
-    return true;
+    if (reply.code == 0)
+        return true;
+    constexpr int codes_end = 64; // mx_return_t
+    const bool known = reply.code > 0 && reply.code < codes_end;
+    error = {known ? reply.code : int{mx_no_driver},
+             std::string(reply.text, ::strnlen(reply.text, sizeof(reply.text)))};
+    std::replace_if(
+        error.text.begin(), error.text.end(),
+        [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
+    return false;
 }
 
 bool AgentConnection::was_lost(const DeviceError &error) { return error.text == lost_text; }

@@ -18,8 +18,9 @@ class AgentConnection {
 public:
     explicit AgentConnection(Fd fd) : fd_(std::move(fd)) {}
 
-    /// Connects to the agent of this network namespace; empty when none runs (or, with error filled,
-    /// when one runs but cannot be used).
+    /// Connects to the agent of this network namespace: root's by its path, else the one with the abstract
+    /// name. Empty when none runs or, with error filled, when one runs but cannot be used, or a stranger
+    /// answers in its name (may_be_agent() of peer_user.hpp). Waits at most some seconds.
     static std::optional<AgentConnection> connect(DeviceError &error);
 
     /// Sends a request and waits for its reply, at most some seconds. False with error filled: the
@@ -45,7 +46,12 @@ private:
     Fd fd_;
 };
 
-/// What a reply says by itself: false with error filled for a refusal, or one of another build.
+/// Path of the socket of root's agent in this network namespace; empty where the kernel tells no cookie of it
+/// (before Linux 5.14).
+std::string agent_path();
+
+/// What a reply says by itself: false with error filled for a refusal, or one of another build. The text of
+/// the error has printable characters only.
 bool judge_reply(const AgentReply &reply, DeviceError &error);
 
 /// How to start an agent.

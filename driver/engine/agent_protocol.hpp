@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Messages between a process and the board agent, over a SOCK_SEQPACKET Unix socket in the
-// abstract name space (hence one agent per network namespace).
+// Messages between a process and the board agent, over a SOCK_SEQPACKET Unix socket.
+//
+// The socket has an abstract name, which is one per network namespace, and which any user can take. Root's
+// agent has a path beside it, in a folder of root's, which is tried first: its last part is the cookie of the
+// network namespace, since network namespaces share /run (docs/decisions/0012).
 //
 // Every request is one AgentRequest and draws one AgentReply; descriptors ride on some replies. A
 // connection holds at most one claim, and the claim lives as long as the connection and the
@@ -15,6 +18,7 @@
 namespace emx {
 
 inline constexpr char agent_socket_name[] = "ethermx-omxd"; ///< after the leading NUL
+inline constexpr char agent_folder[] = "/run/ethermx";
 inline constexpr uint32_t agent_protocol_magic = 0x6f6d7864; // "omxd"
 inline constexpr uint32_t agent_protocol_version = 2;
 

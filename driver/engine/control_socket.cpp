@@ -36,6 +36,15 @@ socklen_t abstract_address(const std::string &name, sockaddr_un &address)
     return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
+socklen_t path_address(const std::string &path, sockaddr_un &address)
+{
+    std::memset(&address, 0, sizeof(address));
+    address.sun_family = AF_UNIX;
+    assert(path.size() < sizeof(address.sun_path));
+    std::memcpy(address.sun_path, path.data(), path.size());
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
+}
+
 bool send_datagram(int socket, const void *data, std::size_t bytes, const std::vector<int> &fds, int flags)
 {
     assert(fds.size() <= fds_max);

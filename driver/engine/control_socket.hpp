@@ -16,6 +16,9 @@ namespace emx {
 /// Address of an abstract name; returns its length for bind and connect.
 socklen_t abstract_address(const std::string &name, sockaddr_un &address);
 
+/// Address of a path; returns its length.
+socklen_t path_address(const std::string &path, sockaddr_un &address);
+
 /// Sends one datagram with up to 8 descriptors. False with errno set; never raises SIGPIPE.
 bool send_datagram(int socket, const void *data, std::size_t bytes, const std::vector<int> &fds,
                    int flags = 0);

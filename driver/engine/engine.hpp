@@ -15,8 +15,7 @@ struct EngineConfig {
     /// `iface[:W|:N[=MTU]][,iface2...]`, normally the value of EMX_BOARDS; empty: what the running agent
     /// serves, or what its configuration file names.
     std::string boards;
-    /// Path of omxd, normally the value of EMX_OMXD; empty: looked for beside the library and the
-    /// executable, where it is installed, and in PATH.
+    /// Path of omxd, normally the value of EMX_OMXD; empty: find_agent_program() looks for it.
     std::string agent_program;
     std::string config; ///< configuration file for an agent that has to be started; empty: the default
     std::string peers; ///< peers file for an agent that has to be started; empty: the defaults

@@ -3,6 +3,7 @@
 #include "libmx/shm/channel.hpp"
 
 #include "driver/engine/control_socket.hpp"
+#include "driver/engine/peer_user.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -77,13 +78,11 @@ Mapping::~Mapping()
 
 Link::Link(Fd socket)
 {
-    ucred other{};
-    socklen_t size = sizeof(other);
-    if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &other, &size) != 0 || other.pid <= 0 ||
-        other.uid != ::geteuid())
+    const auto other = peer_of(socket.get());
+    if (!other || other->pid <= 0 || !is_own_user(*other))
         return;
-    pid_ = other.pid;
-    process_.reset(static_cast<int>(::syscall(SYS_pidfd_open, other.pid, 0)));
+    pid_ = other->pid;
+    process_.reset(static_cast<int>(::syscall(SYS_pidfd_open, other->pid, 0)));
     socket_ = std::move(socket);
 }
 

@@ -40,6 +40,7 @@ wrong_lines() {
     wrong 'endpoints = 0\n' ', line 1: endpoints = 0: give a number'
     wrong 'endpoints =\n' ', line 1: endpoints = : give a number'
     wrong 'peers = peers\n' ', line 1: "peers": give the path of the peers file from the root'
+    wrong 'boards = eth0:N\nuser = zebra\n' ', line 2: user = zebra: no such user in /etc/passwd: name another one, or give a number'
     wrong 'group = users\n' ': no interface is named; add a line such as boards = eth1:N=1500'
     wrong 'boards =\n' ', line 1: no interface is named'
     wrong '' ': no interface is named'
@@ -70,6 +71,7 @@ right_lines() {
     right 'boards = eth0:N=1500\n' '^board eth0:N=1500$'
     right '  boards=eth0:N # dialect of the others\n' '^board eth0:N=1514$|^board eth0:N=1500$'
     right 'endpoints = 256\r\nboards = eth0:N=1400\r\n' '^256 endpoints per board$'
+    right 'boards = eth0:N=1500\nuser = root\n' '^board eth0:N=1500$'
     right 'boards = eth0:N\n' 'no list of peers: boards that make contact are added|peers? in /etc/'
     printf '# all\n02:00:00:00:00:01 node1:0\n02:00:00:00:00:02 node2:0 # the other\n' >"$peers"
     right "boards = eth0:N=1500\npeers = $peers\n" "^2 peers in $peers; others are refused$"

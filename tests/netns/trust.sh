@@ -14,6 +14,16 @@ as() {
     timeout $hung ip netns exec "${NETLAB_NS[1]}" setpriv --reuid "$who" --regid "$who" --clear-groups env -u EMX_OMXD "$@"
 }
 
+# configured LINE COMMAND...: on host 1, where the configuration file has this line only
+configured() {
+    printf '%s\n' "$1" >"$NETLAB_TMP/conf"
+    shift
+    # shellcheck disable=SC2016 # of the inner shell
+    netlab_in 1 timeout "$hung" unshare -m sh -c '
+        cp /etc/group /etc/passwd "$0" && mount -t tmpfs tmpfs /etc && cp "$0/group" "$0/passwd" /etc && mkdir /etc/ethermx &&
+        cp "$0/conf" /etc/ethermx/ethermx.conf && exec "$@"' "$NETLAB_TMP" "$@"
+}
+
 # ---- programs that run with another user's privileges
 
 # A folder in which everybody may write: programs of root, set-user-ID and not, and around them what a stranger planted.
@@ -88,18 +98,100 @@ installed_agent() {
     local where
     where=$(as $stranger "$public/secure/calls_alone" open 0 0 2>&1 | sed -n 's|.*install it as \(/[^,]*\),.*|\1|p')
     [ -d "${where%/*}" ] || { skip "no folder ${where%/*}" 3; return; }
-    printf 'boards = eth0:N=1500\n' >"$NETLAB_TMP/conf"
     # shellcheck disable=SC2016 # of the inner shell
-    check "a set-user-ID program starts the agent that is installed" says '^opened$' netlab_in 1 timeout $hung unshare -m sh -c '
-        mount -t tmpfs tmpfs "${1%/*}" && cp "$2" "$1" &&
-        cp /etc/group /etc/passwd "$3" && mount -t tmpfs tmpfs /etc && cp "$3/group" "$3/passwd" /etc && mkdir /etc/ethermx &&
-        cp "$3/conf" /etc/ethermx/ethermx.conf && shift 3 && exec "$@"' \
-        sh "$where" "$EMX_OMXD" "$NETLAB_TMP" \
+    check "a set-user-ID program starts the agent that is installed" says '^opened$' configured "boards = eth0:N=1500" \
+        sh -c 'mount -t tmpfs tmpfs "${0%/*}" && cp "$1" "$0" && shift && exec "$@"' "$where" "$EMX_OMXD" \
         setpriv --reuid $stranger --regid $stranger --clear-groups env -u EMX_OMXD "$public/secure/calls_alone" open 0 0
     local pid
     pid=$(ip netns pids "${NETLAB_NS[1]}" | head -n 1)
     check "it is root's alone" grep -qE '^Uid:\s+0\s+0\s+0\s+0$' "/proc/$pid/status"
     check "and has no environment" [ "$(wc -c <"/proc/$pid/environ")" = 0 ]
+    stop_agents 1
+}
+
+# ---- who poses as the agent
+
+# squat UID [full]: from now on that user holds the abstract name of the agent on host 1, and answers nothing, or takes no
+# connection; SQUATTER
+squat() {
+    netlab_bg 1 "$NETLAB_TMP/squatter" python3 -uc '
+import os, signal, socket, sys
+os.setuid(int(sys.argv[1]))
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind("\0ethermx-omxd")
+s.listen(0 if len(sys.argv) > 2 else 64)
+waiting = []
+try:
+    while len(sys.argv) > 2:
+        waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        waiting[-1].setblocking(False)
+        waiting[-1].connect("\0ethermx-omxd")
+except BlockingIOError:
+    pass
+print("squats")
+signal.pause()' "$@"
+    SQUATTER=$NETLAB_PID
+    tells "$NETLAB_TMP/squatter" squats "$SQUATTER"
+}
+
+squatters() {
+    local info=("$tools/omx_info") path other=1234
+    squat $stranger
+    check "a stranger who answers is not the agent" refuses "user $stranger \(process $SQUATTER\) answers in the name of omxd.*: end that process, or have root start omxd \(sudo omxd\)" \
+        as 0 "${info[@]}"
+    check "nor for a program" refuses "user $stranger \(process $SQUATTER\) answers in the name of omxd" as 0 EMX_BOARDS=eth0:N=1500 "${open[@]}"
+    check "whoever is not root cannot start an agent then" ends 1 "user $stranger \(process $SQUATTER\) holds the name of omxd in this network namespace: end that process, or have root start omxd" \
+        as $other "$EMX_OMXD" -f -b eth0:N=1500
+    check "root can" agent 1 eth0:N=1500
+    check "which says so" grep -q "user $stranger (process $SQUATTER) holds the name .*: programs come by /run/ethermx/" "$NETLAB_TMP/omxd1"
+    check "and is reached" says 'board #0 name eth0' as 0 "${info[@]}"
+    check "by programs, too" says '^opened$' as 0 "${open[@]}"
+    check "there is one for a network namespace" ends 1 'another omxd serves this network namespace' as 0 "$EMX_OMXD" -f -b eth0:N=1500
+    kill -9 "${AGENTS[1]}"
+    wait "${AGENTS[1]}" 2>/dev/null
+    check "a new one takes the path of one that was killed" agent 1 eth0:N=1500
+    check "and is reached, too" says 'board #0 name eth0' as 0 "${info[@]}"
+    path=$(grep -o '/run/ethermx/.*' "$NETLAB_TMP/omxd1")
+    check "its path is for all to connect to" [ "$(stat -c '%F %a %u' "$path")" = "socket 666 0" ]
+    netlab_stop "${AGENTS[1]}"
+    check "and ends with it" [ ! -e "$path" ]
+    netlab_stop "$SQUATTER"
+    squat 0
+    check "who answers nothing is not waited for" refuses 'omxd, the board agent, does not answer' as 0 "${info[@]}"
+    netlab_stop "$SQUATTER"
+    squat $stranger full
+    check "nor who takes no connection" refuses 'omxd, the board agent, does not take connections: .*ss -xlp' as 0 "${info[@]}"
+    check "who does not keep root's agent from its path either" agent 1 eth0:N=1500
+    check "which serves" says '^opened$' as 0 "${open[@]}"
+    stop_agents 1
+    netlab_stop "$SQUATTER"
+}
+
+# The agent of an ordinary user, who has the right to it by a capability.
+users_agent() {
+    local user=1234 info=("$tools/omx_info")
+    netlab_bg 1 "$NETLAB_TMP/theirs" setpriv --reuid $user --regid $user --clear-groups --inh-caps +net_raw --ambient-caps +net_raw \
+        "$EMX_OMXD" -f -b eth0:N=1500 -c /nonexistent
+    local theirs=$NETLAB_PID
+    tells "$NETLAB_TMP/theirs" ' serving ' "$theirs"
+    check "a user's own agent serves its user" says '^opened$' as $user "${open[@]}"
+    check "and no other" refuses "user $user \(process $theirs\) answers in the name of omxd" as $stranger "${open[@]}"
+    check "nor root" refuses "user $user \(process $theirs\) answers in the name of omxd" as 0 "${info[@]}"
+    check "unless that user is named" says 'board #0 name eth0' configured "user = $user" "${info[@]}"
+    check "another named one is another" refuses "user $user .*answers in the name of omxd" configured "user = nobody" "${info[@]}"
+    netlab_stop "$theirs"
+}
+
+# Programs in a user namespace see root of the host as the user who stands for all whom their namespace does not have.
+user_namespaces() {
+    local map
+    agent 1 eth0:N=1500
+    for map in -Ur -U; do
+        check "unshare $map: the host's root is nobody" refuses 'a user whom this user namespace does not have .*answers in the name of omxd' \
+            as $stranger unshare $map "${open[@]}"
+        check "unshare $map: unless nobody is named" refuses 'omxd serves root and members of the group' \
+            configured "user = 65534" setpriv --reuid $stranger --regid $stranger --clear-groups unshare $map "${open[@]}"
+    done
     stop_agents 1
 }
 
@@ -111,5 +203,8 @@ if [ -n "${NETLAB_USERNS:-}" ]; then
 else
     privileged_programs
     installed_agent
+    squatters
+    users_agent
+    user_namespaces
 fi
 finish

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -126,4 +127,35 @@ TEST_CASE("shm__a_hello_of_another_session_is_none", "[shm]")
     CHECK_FALSE(listener.accept(self));
     char byte;
     CHECK(::recv(late.get(), &byte, 1, 0) == 0); // and is told that it will not be served
+}
+
+TEST_CASE("shm__another_user_is_neither_receiver_nor_sender", "[shm]")
+{
+    if (::geteuid() != 0)
+        return; // only root has other users
+    const Identity self = somebody(0x020000000040), theirs = somebody(0x020000000041);
+    Listener listener;
+    REQUIRE(listener.open(self));
+    int ready[2], over[2];
+    REQUIRE(::pipe(ready) == 0);
+    REQUIRE(::pipe(over) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        Listener own;
+        const char opened =
+            ::setuid(65534) == 0 && own.open(theirs) && Outgoing::connect(sender, theirs) ? 'y' : 'n';
+        const bool kept_out = !Outgoing::connect(sender, self);
+        const char answer = kept_out ? opened : 'n';
+        char end;
+        ::close(over[1]);
+        ::_exit(::write(ready[1], &answer, 1) == 1 && ::read(over[0], &end, 1) == 0 ? 0 : 1);
+    }
+    char answer = 'n';
+    CHECK(::read(ready[0], &answer, 1) == 1);
+    CHECK(answer == 'y');
+    CHECK_FALSE(Outgoing::connect(sender, theirs));
+    CHECK_FALSE(listener.accept(self));
+    for (const int end : {ready[0], ready[1], over[0], over[1]})
+        ::close(end);
+    ::waitpid(child, nullptr, 0);
 }

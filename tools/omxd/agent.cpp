@@ -4,9 +4,8 @@
 
 #include "driver/device/driver_file.hpp"
 #include "driver/engine/clock.hpp"
-#include "driver/engine/control_socket.hpp"
+#include "driver/engine/config_file.hpp"
 #include "driver/engine/mx_codes.hpp"
-#include "tools/omxd/config_file.hpp"
 
 #include <grp.h>
 #include <signal.h>
@@ -21,7 +20,6 @@
 namespace emx {
 namespace {
 
-constexpr int backlog = 256;
 constexpr uint32_t default_endpoint_max = 32;
 constexpr const char *default_group = "ethermx";
 
@@ -104,31 +102,13 @@ void Agent::settle()
 {
     file_->header().agent_pid = static_cast<uint32_t>(::getpid());
     alone_since_ = monotonic_ns();
-    // The kernel names to clients the process that listened last: not the one that forked us.
-    ::listen(listener_.get(), backlog);
+    listen_again();
     std::string text = "serving";
     for (const auto &board : boards_) {
         text += " ";
         text += describe_board(board->interface(), board->record().sizes);
     }
     log_.line(text);
-}
-
-bool Agent::take_name(StartError &error)
-{
-    listener_.reset(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    sockaddr_un address;
-    const socklen_t length = abstract_address(agent_socket_name, address);
-    if (!listener_)
-        return fail_errno(error, "opening the control socket");
-    if (::bind(listener_.get(), reinterpret_cast<sockaddr *>(&address), length) != 0) {
-        error.running = errno == EADDRINUSE;
-        return fail_errno(error, "another omxd serves this network namespace");
-    }
-    // Who connects before the boards are ready waits in the queue.
-    if (::listen(listener_.get(), backlog) != 0)
-        return fail_errno(error, "listening on the control socket");
-    return true;
 }
 
 /// Options win over the file.

@@ -43,6 +43,9 @@ struct StartError {
 class Agent {
 public:
     Agent(const AgentOptions &options, Log &log) : options_(options), log_(log) {}
+    ~Agent() { leave_path(); }
+    Agent(const Agent &) = delete;
+    Agent &operator=(const Agent &) = delete;
 
     /// Takes the name, looks at the boards, opens everything. False with error filled.
     bool start(StartError &error);
@@ -64,8 +67,14 @@ private:
         std::optional<AgentRequest> deferred; ///< asked during the recovery; nothing more is read until then
     };
 
-    // Start (agent.cpp)
+    // Names (name.cpp)
     bool take_name(StartError &error);
+    bool take_path();
+    bool take_abstract_name(StartError &error);
+    void listen_again();
+    void leave_path();
+
+    // Start (agent.cpp)
     bool read_config(StartError &error);
     bool plan_boards(StartError &error);
     bool plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error) const;
@@ -84,7 +93,7 @@ private:
     int timeout_ms(uint64_t now) const;
     bool serve(const std::vector<pollfd> &fds);
     void serve_clients(const std::vector<pollfd> &fds, std::size_t first, std::size_t known);
-    void accept_clients();
+    void accept_clients(int listener);
     void admit(Client &client) const;
     bool serve_client(Client &client);
     void drop(Client &client);
@@ -115,7 +124,9 @@ private:
 
     AgentOptions options_;
     Log &log_;
-    Fd listener_;
+    Fd listener_; ///< the abstract name; empty while a stranger holds it
+    Fd by_path_; ///< root's path; empty where there is none
+    std::string path_;
     Fd signals_;
     LinkWatch links_;
     std::vector<BoardSpec> specs_;

@@ -4,6 +4,7 @@
 
 #include "driver/engine/clock.hpp"
 #include "driver/engine/control_socket.hpp"
+#include "driver/engine/peer_user.hpp"
 
 #include <grp.h>
 #include <signal.h>
@@ -22,7 +23,7 @@ namespace {
 
 constexpr uint64_t second = 1000000000;
 constexpr uint64_t recovery_look = second / 50;
-constexpr std::size_t fixed_fds = 3; // listener, signals, links
+constexpr std::size_t fixed_fds = 4; // links, signals, two listeners
 
 /// Descriptor that becomes readable when the process at the other end dies; empty when it cannot be had.
 Fd process_of(int connection, pid_t pid)
@@ -84,7 +85,7 @@ int Agent::run()
 void Agent::collect(std::vector<pollfd> &fds) const
 {
     fds.clear();
-    for (int fd : {listener_.get(), signals_.get(), links_.fd()})
+    for (int fd : {links_.fd(), signals_.get(), listener_.get(), by_path_.get()}) // poll passes over -1
         fds.push_back({fd, POLLIN, 0});
     for (const auto &board : boards_)
         for (int fd : {board->interface_socket(), board->lo_socket()})
@@ -116,9 +117,10 @@ bool Agent::serve(const std::vector<pollfd> &fds)
     // Clients come first: a claim precedes the frames that it will bring.
     const std::size_t first_client = fixed_fds + 2 * boards_.size();
     serve_clients(fds, first_client, clients_.size());
+    for (const std::size_t i : {2, 3})
+        if (fds[i].revents)
+            accept_clients(fds[i].fd);
     if (fds[0].revents)
-        accept_clients();
-    if (fds[2].revents)
         links_.read(
             [this](int index, const std::string &name, uint32_t state) { link_changed(index, name, state); });
     for (std::size_t i = 0; i < boards_.size(); i++) {
@@ -181,11 +183,11 @@ void Agent::drop(Client &client)
     alone_since_ = monotonic_ns(); // if it was the last
 }
 
-void Agent::accept_clients()
+void Agent::accept_clients(int listener)
 {
     for (;;) {
         Client client;
-        client.connection.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        client.connection.reset(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!client.connection)
             return;
         admit(client);
@@ -205,7 +207,7 @@ void Agent::admit(Client &client) const
     client.pid = static_cast<uint32_t>(who.pid);
     client.uid = who.uid;
     client.process = process_of(client.connection.get(), who.pid);
-    client.trusted = who.uid == 0 || who.uid == ::geteuid();
+    client.trusted = who.uid == 0 || is_own_user({who.uid, who.pid});
     client.admitted = client.trusted || in_group(client.connection.get(), who.gid, options_.group);
 }
 

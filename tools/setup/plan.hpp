@@ -2,7 +2,7 @@
 // What the configuration of this host wants of the kernel module, checked before anything is touched.
 #pragma once
 
-#include "tools/omxd/config_file.hpp"
+#include "driver/engine/config_file.hpp"
 #include "tools/omxd/peers_file.hpp"
 
 #include <cstdint>

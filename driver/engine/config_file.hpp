@@ -4,7 +4,10 @@
 
 #include "driver/engine/board_spec.hpp"
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +23,7 @@ struct ConfigFile {
     int boards_line = 0; ///< for messages about them
     std::string group; ///< whose members the board agent serves
     std::string peers; ///< path of a peers file
+    std::optional<uid_t> user; ///< whose board agent programs believe, besides root's and their own user's
     uint32_t endpoints = 0; ///< numbers per board
     uint32_t table = 0; ///< slots of a board's peer table
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Reading of the configuration file.
-#include "tools/omxd/config_file.hpp"
+#include "driver/engine/config_file.hpp"
 
 #include <emx/wire.h>
 
@@ -8,25 +8,50 @@ extern "C" {
 #include "driver/core/fw.h"
 }
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <memory>
 
 namespace emx {
 namespace {
 
 constexpr const char *known_lines = "boards = INTERFACE[:W|:N[=SIZE]][,...], group = NAME, peers = FILE, "
-                                    "endpoints = NUMBER or table = NUMBER";
+                                    "user = NAME, endpoints = NUMBER or table = NUMBER";
 
 bool parse_number(const std::string &text, uint32_t most, uint32_t &number)
 {
     const char *const end = text.data() + text.size();
     const auto [rest, failed] = std::from_chars(text.data(), end, number);
     return failed == std::errc{} && rest == end && number >= 1 && number <= most;
+}
+
+struct Close {
+    void operator()(std::FILE *file) const { std::fclose(file); }
+};
+
+/// By number, or by name: from the file itself, since a static program has no other way.
+std::optional<uid_t> user_of(const std::string &text)
+{
+    uid_t uid = 0;
+    const char *const end = text.data() + text.size();
+    if (const auto [rest, failed] = std::from_chars(text.data(), end, uid);
+        failed == std::errc{} && rest == end)
+        return uid;
+    const std::unique_ptr<std::FILE, Close> file(std::fopen("/etc/passwd", "re"));
+    passwd entry{};
+    passwd *found = nullptr;
+    char buffer[4096];
+    while (file && ::fgetpwent_r(file.get(), &entry, buffer, sizeof(buffer), &found) == 0)
+        if (text == entry.pw_name)
+            return entry.pw_uid;
+    return std::nullopt;
 }
 
 /// Empty, or what is wrong with the line.
@@ -38,6 +63,10 @@ std::string take(const std::string &key, const std::string &value, int line, Con
         parse_board_spec(value, config.boards, error);
     } else if (key == "group") {
         config.group = value;
+    } else if (key == "user") {
+        config.user = user_of(value);
+        if (!config.user)
+            error = "user = " + value + ": no such user in /etc/passwd: name another one, or give a number";
     } else if (key == "peers") {
         config.peers = value;
         if (value.empty() || value[0] != '/')
@@ -53,7 +82,8 @@ std::string take(const std::string &key, const std::string &value, int line, Con
 
 bool is_key(const std::string &text)
 {
-    return text == "boards" || text == "group" || text == "peers" || text == "endpoints" || text == "table";
+    return text == "boards" || text == "group" || text == "peers" || text == "user" || text == "endpoints" ||
+           text == "table";
 }
 
 } // namespace

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Credentials of the other end of a Unix socket, and what they are good for.
+#include "driver/engine/peer_user.hpp"
+
+#include "driver/engine/config_file.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+
+namespace emx {
+namespace {
+
+/// The user that stands for all whom a user namespace does not have.
+uid_t overflow_user()
+{
+    static const uid_t overflow = [] {
+        constexpr uid_t usual = 65534;
+        uid_t uid = usual;
+        std::ifstream file("/proc/sys/kernel/overflowuid");
+        return file >> uid ? uid : usual;
+    }();
+    return overflow;
+}
+
+/// Whether the user namespace has all users: then a number is one user's. Where /proc does not tell, it has
+/// not.
+bool has_all_users()
+{
+    std::ifstream file("/proc/self/uid_map");
+    uint64_t inside = 1, outside = 1, count = 0;
+    return file >> inside >> outside >> count && inside == 0 && count == UINT32_MAX;
+}
+
+bool is_one_user(uid_t uid) { return uid != overflow_user() || has_all_users(); }
+
+std::optional<uid_t> configured_user()
+{
+    ConfigFile config;
+    std::string ignored; // omxd and omx_init tell what is wrong with the file
+    return read_config_file(default_config_path, config, ignored) ? config.user : std::nullopt;
+}
+
+} // namespace
+
+std::optional<PeerUser> peer_of(int socket)
+{
+    ucred other{};
+    socklen_t size = sizeof(other);
+    if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &size) != 0)
+        return std::nullopt;
+    return PeerUser{other.uid, other.pid};
+}
+
+bool is_own_user(const PeerUser &user) { return user.uid == ::geteuid() && is_one_user(user.uid); }
+
+bool may_be_agent(const PeerUser &user)
+{
+    const bool usual = (user.uid == 0 && is_one_user(0)) || is_own_user(user);
+    return usual || configured_user() == user.uid;
+}
+
+std::string describe(const PeerUser &user)
+{
+    std::string text = is_one_user(user.uid) ? "user " + std::to_string(user.uid)
+                                             : "a user whom this user namespace does not have";
+    if (user.pid > 0)
+        text += " (process " + std::to_string(user.pid) + ")";
+    return text;
+}
+
+} // namespace emx
