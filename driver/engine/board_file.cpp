@@ -2,6 +2,8 @@
 // Layout, creation and mapping of the board file.
 #include "driver/engine/board_file.hpp"
 
+#include "driver/engine/board_spec.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -52,12 +54,47 @@ bool offsets_fit(BoardFile &file, const Layout &layout, uint32_t boards)
     return true;
 }
 
+bool ends(const char *text, std::size_t size) { return ::strnlen(text, size) < size; }
+
+/// The sizes of a dialect follow from its name and its configured size.
+bool sizes_fit(const fw_sizes &sizes)
+{
+    fw_sizes right{};
+    if (sizes.dialect == FW_DIALECT_N ? fw_sizes_n(&right, sizes.mtu) != 0 : sizes.dialect != FW_DIALECT_W)
+        return false;
+    if (sizes.dialect == FW_DIALECT_W)
+        fw_sizes_w(&right);
+    return same_sizes(sizes, right) && sizes.frag == right.frag && sizes.frags_max == right.frags_max &&
+           sizes.frag_accept == right.frag_accept && sizes.medium_max == right.medium_max &&
+           sizes.reply == right.reply && sizes.block == right.block && sizes.payload_min == right.payload_min;
+}
+
+/// What readers of the file rely on, beside its layout.
+bool boards_fit(BoardFile &file)
+{
+    fw_peers fresh;
+    fw_peers_init(&fresh, file.header().peers_capacity, 0, 0);
+    for (uint32_t i = 0; i < file.board_count(); i++) {
+        const BoardRecord &board = file.board(i);
+        const fw_peers &peers = *file.peers(i);
+        if (!ends(board.interface, sizeof(board.interface)) || !ends(board.driver, sizeof(board.driver)) ||
+            !sizes_fit(board.sizes) || board.x_frame > UINT16_MAX)
+            return false;
+        if (peers.capacity != fresh.capacity || peers.hash_mask != fresh.hash_mask ||
+            peers.count > peers.capacity || peers.count < file.board_count())
+            return false;
+    }
+    return true;
+}
+
 bool header_fits(const BoardFileHeader &header, uint64_t bytes)
 {
     if (header.magic != board_file_magic || header.version != board_file_version ||
         header.counter_count != EMX_CNT_COUNT)
         return false;
     if (header.board_count == 0 || header.board_count > boards_max || header.bytes != bytes)
+        return false;
+    if (header.endpoint_max == 0 || header.endpoint_max > EMX_ENDPOINTS_MAX)
         return false;
     return Layout(header.board_count, header.peers_capacity).bytes(header.board_count) == bytes;
 }
@@ -116,7 +153,8 @@ std::unique_ptr<BoardFile> BoardFile::map(Fd fd, std::string &error)
     const BoardFileHeader header = *reinterpret_cast<BoardFileHeader *>(base);
     std::unique_ptr<BoardFile> file(new BoardFile(std::move(fd), base, bytes, header.board_count));
     if (!header_fits(header, bytes) ||
-        !offsets_fit(*file, Layout(header.board_count, header.peers_capacity), header.board_count)) {
+        !offsets_fit(*file, Layout(header.board_count, header.peers_capacity), header.board_count) ||
+        !boards_fit(*file)) {
         error = other_build;
         return nullptr;
     }

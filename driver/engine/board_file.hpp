@@ -79,7 +79,7 @@ public:
     /// Agent: creates the file for that many boards. Null with errno set on failure.
     static std::unique_ptr<BoardFile> create(uint32_t boards, uint32_t endpoint_max, uint32_t peers_capacity);
     /// Process: maps a file received from the agent. Null with a sentence in error on a layout of
-    /// another build.
+    /// another build, and on contents that readers cannot rely on.
     static std::unique_ptr<BoardFile> map(Fd fd, std::string &error);
 
     ~BoardFile();

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -232,6 +233,15 @@ struct Engine::Granted {
     std::vector<Fd> fds;
 };
 
+/// Whether these are the sockets of an endpoint, and rings of theirs.
+bool usable(const AgentReply &reply, const std::vector<Fd> &fds)
+{
+    const RingShape ring{reply.ring_slot, reply.ring_block, reply.ring_blocks},
+        lo{reply.lo_slot, reply.lo_block, reply.lo_blocks};
+    return fds.size() == agent_fds_max && ring.possible() && lo.possible() &&
+           std::all_of(fds.begin(), fds.end(), [](const Fd &fd) { return is_packet_socket(fd.get()); });
+}
+
 /// The agent may end between its greeting and its answer: then the next one is asked.
 std::optional<Engine::Granted> Engine::claim(const AgentRequest &request, DeviceError &error)
 {
@@ -243,7 +253,7 @@ std::optional<Engine::Granted> Engine::claim(const AgentRequest &request, Device
         AgentReply reply;
         std::vector<Fd> fds;
         if (contact->agent.request(request, reply, fds, error)) {
-            if (fds.size() == agent_fds_max)
+            if (usable(reply, fds))
                 return Granted{std::move(contact->agent), reply, std::move(fds)};
             error = {mx_no_driver, "omxd, the board agent, sent no sockets: stop it, so that the next open "
                                    "starts it anew"};

@@ -66,6 +66,13 @@ RingShape shape_ring(uint32_t frame_max, uint32_t slots)
     return shape;
 }
 
+bool RingShape::possible() const
+{
+    constexpr uint64_t most = uint64_t{1} << 30;
+    return slot >= TPACKET2_HDRLEN && slot % TPACKET_ALIGNMENT == 0 && block >= slot && block % 4096 == 0 &&
+           blocks > 0 && bytes() <= most;
+}
+
 uint32_t ring_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
 {
     return std::max(dialect_frame_max(sizes, interface_mtu), x_medium_frame_max(sizes, interface_mtu));
@@ -98,6 +105,14 @@ Fd make_packet_socket(const FilterProgram &filter, const RingShape *shape)
     if (shape && !add_ring(fd.get(), *shape))
         return {};
     return fd;
+}
+
+bool is_packet_socket(int fd)
+{
+    int domain = 0, type = 0;
+    socklen_t size = sizeof(int);
+    return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_PACKET &&
+           ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_RAW;
 }
 
 bool bind_packet_socket(int fd, int interface)

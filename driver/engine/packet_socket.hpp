@@ -29,6 +29,8 @@ struct RingShape {
     uint32_t blocks = 0;
     uint32_t slots() const { return slot ? block / slot * blocks : 0; }
     uint64_t bytes() const { return uint64_t{block} * blocks; }
+    /// Whether a ring can have that shape; one that another process tells may be anything.
+    bool possible() const;
 };
 
 /// Ring for frames of at most frame_max bytes, with about `slots` slots.
@@ -47,6 +49,8 @@ uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
 /// A raw socket, non-blocking, with that filter and, when shape is not null, a receive ring (not mapped
 /// yet); it receives nothing before bind_packet_socket. Empty with errno set on failure.
 Fd make_packet_socket(const FilterProgram &filter, const RingShape *shape);
+/// Whether a descriptor is a raw packet socket; one that another process sends may be anything.
+bool is_packet_socket(int fd);
 /// Lets the socket receive the MXoE frames of an interface, from now on; false with errno set.
 bool bind_packet_socket(int fd, int interface);
 
