@@ -230,15 +230,15 @@ static void handle(struct emx_board *board, struct sk_buff *skb, u64 self)
 }
 
 /*
- * The network stack marks frames so whose VLAN has no interface here. What only a promiscuous interface
- * has brought in is none of the board's business.
+ * The network stack marks frames so whose VLAN has no interface here. So it marks what only a
+ * promiscuous interface has brought in, but the core tells that by the address.
  */
-static noinline void count_other_host(struct emx_board *board, struct sk_buff *skb)
+static bool for_another_host(const struct emx_board *board, struct sk_buff *skb)
 {
-	if (!pskb_may_pull(skb, ETH_HLEN))
-		return;
-	if (is_broadcast_ether_addr(skb->data) || ether_addr_to_u64(skb->data) == READ_ONCE(board->fw.mac))
-		emx_board_count(board, EMX_CNT_DROP_OTHER_HOST);
+	if (likely(skb->pkt_type != PACKET_OTHERHOST) || !pskb_may_pull(skb, ETH_HLEN))
+		return false;
+	return is_broadcast_ether_addr(skb->data) ||
+	       ether_addr_to_u64(skb->data) == READ_ONCE(board->fw.mac);
 }
 
 int emx_rx(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
@@ -251,10 +251,10 @@ int emx_rx(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
 		return NET_RX_DROP;
 	if (skb_mac_header_was_set(skb)) {
 		skb_push(skb, skb->data - skb_mac_header(skb));
-		if (likely(skb->pkt_type != PACKET_OTHERHOST))
-			handle(board, skb, READ_ONCE(board->fw.mac));
+		if (for_another_host(board, skb))
+			emx_board_count(board, EMX_CNT_DROP_OTHER_HOST);
 		else
-			count_other_host(board, skb);
+			handle(board, skb, READ_ONCE(board->fw.mac));
 	}
 	consume_skb(skb);
 	return NET_RX_SUCCESS;
