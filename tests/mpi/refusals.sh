@@ -46,7 +46,16 @@ no_board() {
     check "no board, and MX not asked for: goes on over TCP" over_tcp
 }
 
+# An agent that lingers there from an earlier job would serve it.
+no_agent() { # HOST
+    local pid
+    for pid in $(ip netns pids "${NETLAB_NS[$1]}"); do
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != omxd ] || return 1
+    done
+}
+
 no_privilege() {
+    check "no agent is left on the second host" until_ok 200 no_agent 2
     # shellcheck disable=SC2046
     check "no privilege on the second host" stops 'mtl mx on node2: Open MPI cannot use MX: .*CAP_NET_RAW.*(sudo omxd|as root)' \
         $(two setpriv --bounding-set -net_raw --inh-caps -net_raw)
