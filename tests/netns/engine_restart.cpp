@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Board agents that are killed and started again while endpoints are open.
+#include "driver/engine/agent_protocol.hpp"
+#include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "tests/netns/engine_fixture.hpp"
 #include "tests/support/becomes.hpp"
@@ -337,4 +339,17 @@ TEST_CASE("engine__an_agent_lingers_from_when_the_last_client_left", "[netns][en
     DeviceError error;
     CHECK(make_engine(config, error));
     CHECK(error.text == "");
+}
+
+TEST_CASE("engine__who_asks_nothing_keeps_no_agent", "[netns][engine]")
+{
+    TwoHosts hosts;
+    hosts.start_agent(0, "--boards eth0:W --linger 1");
+    hosts.enter(0);
+    CHECK(becomes([&] { // other agents look so whether somebody listens
+        sockaddr_un address;
+        const socklen_t length = abstract_address(agent_socket_name, address);
+        const Fd look(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+        return ::connect(look.get(), reinterpret_cast<sockaddr *>(&address), length) != 0;
+    }));
 }

@@ -62,6 +62,7 @@ private:
         uint32_t uid = 0;
         bool admitted = false;
         bool trusted = false; ///< could do by itself all that the agent does
+        bool asked = false; ///< anything: other agents only look whether somebody listens (name.cpp)
         int board = -1; ///< of its claim
         uint32_t endpoint = 0;
         std::optional<AgentRequest> deferred; ///< asked during the recovery; nothing more is read until then

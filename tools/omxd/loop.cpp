@@ -72,9 +72,9 @@ int Agent::run()
             board->ask_names(now);
             board->beacon(now);
         }
-        if (!clients_.empty())
+        if (std::any_of(clients_.begin(), clients_.end(), [](const Client &client) { return client.asked; }))
             alone_since_ = now;
-        else if (options_.linger_s >= 0 &&
+        else if (clients_.empty() && options_.linger_s >= 0 &&
                  now - alone_since_ >= static_cast<uint64_t>(options_.linger_s) * second) {
             log_.line("no clients left");
             return 0;
@@ -163,6 +163,7 @@ bool Agent::serve_client(Client &client)
     const std::size_t fds_wanted = request.op == AgentOp::reclaim ? 1 : 0;
     if (got != static_cast<ssize_t>(sizeof(request)) || client.deferred || fds.size() != fds_wanted)
         return false;
+    client.asked = true;
     if (recovering() && request.op != AgentOp::reclaim) {
         client.deferred = request;
         return true;
@@ -180,7 +181,8 @@ void Agent::drop(Client &client)
     client.board = -1;
     client.connection.reset();
     client.process.reset();
-    alone_since_ = monotonic_ns(); // if it was the last
+    if (client.asked)
+        alone_since_ = monotonic_ns(); // if it was the last
 }
 
 void Agent::accept_clients(int listener)
