@@ -233,6 +233,8 @@ struct Engine::Granted {
     std::vector<Fd> fds;
 };
 
+namespace {
+
 /// Whether these are the sockets of an endpoint, and rings of theirs.
 bool usable(const AgentReply &reply, const std::vector<Fd> &fds)
 {
@@ -241,6 +243,8 @@ bool usable(const AgentReply &reply, const std::vector<Fd> &fds)
     return fds.size() == agent_fds_max && ring.possible() && lo.possible() &&
            std::all_of(fds.begin(), fds.end(), [](const Fd &fd) { return is_packet_socket(fd.get()); });
 }
+
+} // namespace
 
 /// The agent may end between its greeting and its answer: then the next one is asked.
 std::optional<Engine::Granted> Engine::claim(const AgentRequest &request, DeviceError &error)
