@@ -53,7 +53,11 @@ public:
     std::vector<BoardFacts> boards() override;
     std::vector<PeerView> peers(uint32_t board) override;
     std::vector<HolderView> holders(uint32_t board) override;
-    emx_counters counters(uint32_t board) override { return file_->sum_counters(board); }
+    emx_counters counters(uint32_t board) override
+    {
+        tell(AgentOp::sum_counters, board);
+        return file_->told_counters(board);
+    }
     void clear_counters(uint32_t board) override { tell(AgentOp::clear_counters, board); }
     void set_name(uint32_t board, const std::string &name) override
     {
@@ -180,7 +184,7 @@ std::vector<HolderView> AgentView::holders(uint32_t board)
     std::vector<HolderView> all;
     for (uint32_t i = 0; i < file_->header().endpoint_max; i++) {
         const ClaimRecord &claim = file_->claim(board, i);
-        if (claim.pid != 0)
+        if (claim.held)
             all.push_back(
                 {i, claim.pid, claim.uid, claim.session, fixed_text(claim.command, sizeof(claim.command))});
     }

@@ -9,8 +9,8 @@
  * input.
  *
  * No allocation, no locks, no callbacks, no clock, no knowledge of the host. A host serialises
- * calls on one endpoint; the board is read-only but for the peer table, which has one writer
- * (fw_peer_add) and lock-free readers.
+ * calls on one endpoint; the board is read-only but for its tags. The peer table has one writer
+ * (fw_peer_add) and lock-free readers, which may have mapped it read-only.
  */
 #ifndef EMX_FW_H
 #define EMX_FW_H
@@ -66,8 +66,8 @@ struct fw_peer {
 	__u64 mac; /* 48 bits, first octet most significant; 0 = unused */
 	__u16 flags;
 	__u16 speaks; /* the dialect that it alone is spoken to in; FW_SPEAKS_BOARD: none */
-	__u16 tag; /* what this peer calls us; EMX_TAG_NONE until it told us */
 	__u16 name_seq; /* odd while the name changes */
+	__u16 reserved;
 	__u32 serial; /* of its beacon daemon */
 	char name[EMX_NAME_MAX];
 };
@@ -79,7 +79,16 @@ struct fw_peers {
 	__u16 open; /* nonzero: unknown boards may be added */
 	__u16 pinned; /* nonzero: some peer may have a dialect of its own */
 	__u64 key[2]; /* of the hash: addresses are chosen by those who send */
-	/* then capacity struct fw_peer, then hash_mask + 1 __u32 of (index + 1) */
+	/* then capacity struct fw_peer, hash_mask + 1 __u32 of (index + 1), struct fw_tags */
+};
+
+/*
+ * Tags: what peers call us, by their indices; EMX_TAG_NONE until they told us. A frame tells it, so
+ * that each process that hears frames keeps tags of its own; the table has those of its writer.
+ */
+struct fw_tags {
+	__u32 serial; /* counts changes */
+	__u16 tag[];
 };
 
 /* Bytes a table of that capacity needs. */
@@ -91,6 +100,22 @@ __u64 fw_peers_bytes(__u32 capacity);
  */
 #define FW_PEERS_MAX 65535u
 void fw_peers_init(struct fw_peers *t, __u32 capacity, __u64 key0, __u64 key1);
+/*
+ * Whether memory of fw_peers_bytes(capacity) that somebody else wrote is a table of that capacity
+ * in which searches end, and into which additions fit. Its writer may add meanwhile.
+ */
+int fw_peers_fit(const struct fw_peers *t, __u32 capacity);
+/* The tags of the table's writer. */
+struct fw_tags *fw_peers_tags(struct fw_peers *t);
+/* Bytes that tags of a table of that capacity need, and no tag for each; 4-byte aligned memory. */
+__u64 fw_tags_bytes(__u32 capacity);
+void fw_tags_init(struct fw_tags *tags, __u32 capacity);
+/*
+ * Takes over what the writer of the table learned since the last call with these `seen`, which are
+ * as large as `own` and begin as fw_tags_init leaves them. What we learned before is older. Nonzero
+ * when there was anything.
+ */
+int fw_tags_follow(struct fw_tags *own, struct fw_tags *seen, struct fw_peers *t);
 /* SipHash-2-4 of one word. Pure. */
 __u64 fw_siphash(const __u64 key[2], __u64 word);
 /* Peer i, or NULL when i is not published. */
@@ -283,7 +308,8 @@ struct fw_endpoint;
 struct fw_board {
 	__u64 mac;
 	struct fw_sizes sizes;
-	struct fw_peers *peers;
+	struct fw_peers *peers; /* read-only but to its one writer */
+	struct fw_tags *tags; /* of this process */
 	struct emx_counters *counters; /* of what belongs to no endpoint of ours */
 	__u32 endpoint_max; /* numbers at and above it are refused with reason 1 */
 	__u32 query_magic; /* expected in host replies */

@@ -371,7 +371,7 @@ __u32 fw_encode_eager(const struct fw_board *b, const struct emx_msg *m, __u8 fr
 {
 	struct emx_w_medium *body = (void *)((__u8 *)hdr + EMX_OUTER_LEN);
 
-	put_outer(hdr, peer->mac, b->mac, __atomic_load_n(&peer->tag, __ATOMIC_RELAXED));
+	put_outer(hdr, peer->mac, b->mac, fw_tag(b, m->peer));
 	fw_zero(body, sizeof(*body));
 	body->eager.type = m->type;
 	body->eager.dst_ep = m->remote_ep;

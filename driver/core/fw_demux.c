@@ -36,7 +36,7 @@ static void address(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer)
 {
 	pkt->dst_mac = fw_peer(b->peers, peer)->mac;
 	pkt->src_mac = b->mac;
-	pkt->tag = fw_peer_tag(b->peers, peer);
+	pkt->tag = fw_tag(b, peer);
 	pkt->advert = (__u16)peer;
 }
 
@@ -179,7 +179,7 @@ static int is_host_matter(struct fw_board *b, const struct fw_pkt *pkt, struct f
 		describe_host(pkt, FW_FX_BEACON, fx);
 		break;
 	case EMX_HOST_QUERY:
-		fw_peer_set_tag(b->peers, pkt->msg.peer, pkt->advert);
+		fw_learn_tag(b->tags, pkt->msg.peer, pkt->advert);
 		answer_query(b, pkt, fx);
 		break;
 	case EMX_HOST_REPLY:
@@ -187,7 +187,7 @@ static int is_host_matter(struct fw_board *b, const struct fw_pkt *pkt, struct f
 			fw_drop(fx, EMX_CNT_DROP_ECHO);
 			break;
 		}
-		fw_peer_set_tag(b->peers, pkt->msg.peer, pkt->advert);
+		fw_learn_tag(b->tags, pkt->msg.peer, pkt->advert);
 		describe_host(pkt, FW_FX_NAME, fx);
 		break;
 	default:
@@ -260,7 +260,7 @@ FW_HOT struct fw_endpoint *fw_demux(struct fw_board *b, struct fw_pkt *pkt, stru
 	if (FW_UNLIKELY(pkt->msg.type <= EMX_HOST_REPLY) && is_host_matter(b, pkt, fx))
 		return FW_NULL;
 	if (FW_UNLIKELY(pkt->msg.type == EMX_CONNECT))
-		fw_peer_set_tag(b->peers, pkt->msg.peer, pkt->advert);
+		fw_learn_tag(b->tags, pkt->msg.peer, pkt->advert);
 	ep = b->ep[pkt->msg.local_ep];
 	if (FW_LIKELY(b->ep_state[pkt->msg.local_ep] == FW_EP_OPEN && ep)) {
 		fw_count(ep->counters, kinds[pkt->msg.type].received);

@@ -55,9 +55,14 @@ static inline int fw_mac_is_group(__u64 mac)
 	return (int)(mac >> 40 & 1);
 }
 
-/* fw_peer.c: tags change while others read them. */
-__u16 fw_peer_tag(struct fw_peers *t, __u32 i);
-void fw_peer_set_tag(struct fw_peers *t, __u32 i, __u16 tag);
+/* Tags change while others read them. i: of a published peer. */
+static inline __u16 fw_tag(const struct fw_board *b, __u32 i)
+{
+	return __atomic_load_n(&b->tags->tag[i], __ATOMIC_RELAXED);
+}
+
+/* fw_peer.c */
+void fw_learn_tag(struct fw_tags *tags, __u32 i, __u16 tag);
 
 /*
  * Sizes for a peer of that table. own: room for them if they are its own. In line is what boards

@@ -20,6 +20,11 @@ static __u32 *hash_slots(const struct fw_peers *t)
 	return (__u32 *)(slots(t) + t->capacity);
 }
 
+struct fw_tags *fw_peers_tags(struct fw_peers *t)
+{
+	return (struct fw_tags *)(hash_slots(t) + t->hash_mask + 1);
+}
+
 static inline __u64 rotate(__u64 x, unsigned int bits)
 {
 	return x << bits | x >> (64 - bits);
@@ -80,7 +85,21 @@ __u64 fw_peers_bytes(__u32 capacity)
 {
 	capacity = clamp(capacity);
 	return sizeof(struct fw_peers) + (__u64)capacity * sizeof(struct fw_peer) +
-	       (__u64)hash_size(capacity) * sizeof(__u32);
+	       (__u64)hash_size(capacity) * sizeof(__u32) + fw_tags_bytes(capacity);
+}
+
+__u64 fw_tags_bytes(__u32 capacity)
+{
+	return sizeof(struct fw_tags) + (__u64)clamp(capacity) * sizeof(__u16);
+}
+
+void fw_tags_init(struct fw_tags *tags, __u32 capacity)
+{
+	__u32 i;
+
+	tags->serial = 0;
+	for (i = 0; i < clamp(capacity); i++)
+		tags->tag[i] = EMX_TAG_NONE;
 }
 
 void fw_peers_init(struct fw_peers *t, __u32 capacity, __u64 key0, __u64 key1)
@@ -92,6 +111,7 @@ void fw_peers_init(struct fw_peers *t, __u32 capacity, __u64 key0, __u64 key1)
 	t->count = 0;
 	t->open = 1;
 	t->pinned = 0;
+	fw_tags_init(fw_peers_tags(t), t->capacity);
 }
 
 struct fw_peer *fw_peer(struct fw_peers *t, __u32 i)
@@ -155,21 +175,35 @@ int fw_peer_add(struct fw_peers *t, __u64 mac)
 	p = &slots(t)[i];
 	fw_zero(p, sizeof(*p));
 	p->mac = mac;
-	p->tag = EMX_TAG_NONE;
 	__atomic_store_n(&t->count, i + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(free_hash_slot(t, mac), i + 1, __ATOMIC_RELEASE);
 	return (int)i;
 }
 
-/* Hash slots that additions can do without. */
-static __u32 spare_hash_slots(const struct fw_peers *t)
+static __u32 empty_hash_slots(const struct fw_peers *t)
 {
 	const __u32 *hash = hash_slots(t);
 	__u32 i, empty = 0;
 
 	for (i = 0; i <= t->hash_mask; i++)
 		empty += hash[i] == 0;
-	return empty - (t->capacity - t->count);
+	return empty;
+}
+
+FW_COLD int fw_peers_fit(const struct fw_peers *t, __u32 capacity)
+{
+	__u32 i, count, empty, last = 0;
+
+	capacity = clamp(capacity);
+	if (t->capacity != capacity || t->hash_mask != hash_size(capacity) - 1)
+		return 0;
+	empty = empty_hash_slots(t);
+	for (i = 0; i <= t->hash_mask; i++)
+		if (hash_slots(t)[i] > last)
+			last = hash_slots(t)[i];
+	/* Last: an addition counts first. One slot stays empty, where searches end. */
+	count = __atomic_load_n(&t->count, __ATOMIC_ACQUIRE);
+	return count <= capacity && last <= count && empty > capacity - count;
 }
 
 int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac)
@@ -180,8 +214,9 @@ int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac)
 
 	if (p && known == (int)i)
 		return 0;
-	/* One stays empty, where searches end. */
-	if (!p || known >= 0 || !is_address(mac) || spare_hash_slots(t) <= 1)
+	/* Additions have their places, and one stays empty, where searches end. */
+	if (!p || known >= 0 || !is_address(mac) ||
+	    empty_hash_slots(t) <= t->capacity - t->count + 1)
 		return -1;
 	__atomic_store_n(&p->mac, mac, __ATOMIC_RELEASE);
 	for (at = hash_of(t, mac); hash_slots(t)[at & t->hash_mask] != 0; at++)
@@ -191,16 +226,33 @@ int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac)
 	return 0;
 }
 
-__u16 fw_peer_tag(struct fw_peers *t, __u32 i)
+FW_COLD void fw_learn_tag(struct fw_tags *tags, __u32 i, __u16 tag)
 {
-	return __atomic_load_n(&slots(t)[i].tag, __ATOMIC_RELAXED);
+	/* Told by every connect: leave the cache line alone when nothing changed. */
+	if (__atomic_load_n(&tags->tag[i], __ATOMIC_RELAXED) == tag)
+		return;
+	__atomic_store_n(&tags->tag[i], tag, __ATOMIC_RELAXED);
+	__atomic_store_n(&tags->serial, tags->serial + 1, __ATOMIC_RELEASE);
 }
 
-void fw_peer_set_tag(struct fw_peers *t, __u32 i, __u16 tag)
+FW_COLD int fw_tags_follow(struct fw_tags *own, struct fw_tags *seen, struct fw_peers *t)
 {
-	/* Written by every connect: leave the cache line alone when nothing changed. */
-	if (fw_peer_tag(t, i) != tag)
-		__atomic_store_n(&slots(t)[i].tag, tag, __ATOMIC_RELAXED);
+	const struct fw_tags *told = fw_peers_tags(t);
+	const __u32 serial = __atomic_load_n(&told->serial, __ATOMIC_ACQUIRE);
+	__u32 i;
+
+	if (serial == seen->serial)
+		return 0;
+	for (i = 0; fw_peer(t, i); i++) {
+		const __u16 tag = __atomic_load_n(&told->tag[i], __ATOMIC_RELAXED);
+
+		if (tag == seen->tag[i])
+			continue;
+		seen->tag[i] = tag;
+		fw_learn_tag(own, i, tag);
+	}
+	seen->serial = serial;
+	return 1;
 }
 
 FW_COLD int fw_peer_pin(struct fw_peers *t, __u32 i, __u16 speaks)

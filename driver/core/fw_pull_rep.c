@@ -65,7 +65,7 @@ void fw_replies_begin(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __
 	r->reply.msg.peer = pkt->msg.peer;
 	r->reply.dst_mac = pkt->src_mac;
 	r->reply.src_mac = b->mac;
-	r->reply.tag = fw_peer_tag(b->peers, pkt->msg.peer);
+	r->reply.tag = fw_tag(b, pkt->msg.peer);
 	r->reply.handle = pkt->handle;
 	r->reply.magic = pkt->magic;
 }

@@ -49,12 +49,12 @@ bool receive_reply(int fd, AgentReply &reply, std::vector<Fd> &fds)
 } // namespace
 
 bool AgentConnection::request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds,
-                              DeviceError &error)
+                              DeviceError &error, const std::vector<int> &sent)
 {
     const std::lock_guard lock(mutex_);
     // An agent that refuses a client says so and closes at once: its reply may wait although sending fails.
-    const bool sent = fd_ && (send_datagram(fd_.get(), &request, sizeof(request), {}) || closed_on_us());
-    if (!sent || !wait_readable(fd_.get()) || !receive_reply(fd_.get(), reply, fds)) {
+    const bool asked = fd_ && (send_datagram(fd_.get(), &request, sizeof(request), sent) || closed_on_us());
+    if (!asked || !wait_readable(fd_.get()) || !receive_reply(fd_.get(), reply, fds)) {
         // A late reply must not answer the next request. Not closed: whoever waits for its end shall see it.
         ::shutdown(fd_.get(), SHUT_RDWR);
         return lost(error);

@@ -24,8 +24,10 @@ public:
     static std::optional<AgentConnection> connect(DeviceError &error);
 
     /// Sends a request and waits for its reply, at most some seconds. False with error filled: the
-    /// agent's own refusal, or that it is gone.
-    bool request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds, DeviceError &error);
+    /// agent's own refusal, or that it is gone. fds: what came with the reply; sent: what goes with the
+    /// request, and stays the caller's.
+    bool request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds, DeviceError &error,
+                 const std::vector<int> &sent = {});
 
     /// Whether a request failed because the agent ended, not because it refused.
     static bool was_lost(const DeviceError &error);

@@ -20,11 +20,13 @@ namespace emx {
 inline constexpr char agent_socket_name[] = "ethermx-omxd"; ///< after the leading NUL
 inline constexpr char agent_folder[] = "/run/ethermx";
 inline constexpr uint32_t agent_protocol_magic = 0x6f6d7864; // "omxd"
-inline constexpr uint32_t agent_protocol_version = 2;
+inline constexpr uint32_t agent_protocol_version = 3;
 
 enum class AgentOp : uint32_t {
     hello = 1, ///< -> board file (1 descriptor)
-    claim = 2, ///< board, endpoint, session -> ring, bulk and loopback sockets, bound and filtered
+    /// board, endpoint, session, counter page (1 descriptor) -> ring, bulk and loopback sockets, bound and
+    /// filtered
+    claim = 2,
     add_peer = 3, ///< board, mac -> value: index; only into an open table
     set_name = 4, ///< board, text: name of our own board
     peers_clear = 5, ///< all boards: forgets names, opens the table again
@@ -32,10 +34,12 @@ enum class AgentOp : uint32_t {
     peers_complete = 7, ///< closes the tables: unknown boards are refused from now on
     clear_counters = 8, ///< board
     forget_names = 9, ///< names of other hosts' boards are asked for again
-    reclaim =
-        10, ///< board, endpoint, session, life, board file (1 descriptor): a claim on an agent that ended
+    /// board, endpoint, session, life, board file and counter page (2 descriptors): a claim on an agent that
+    /// ended
+    reclaim = 10,
     steer = 11, ///< board, group: pull replies for that fan-out group go to its second member
     pin_peer = 12, ///< mac, group: the dialect that this peer alone is spoken to in, on every board that can
+    sum_counters = 13, ///< board: tells its counters in the board file
 };
 
 struct AgentRequest {

@@ -18,40 +18,16 @@ namespace {
 
 constexpr uint64_t align_up(uint64_t value) { return (value + 63) & ~uint64_t{63}; }
 
-struct Layout {
-    uint64_t records = align_up(sizeof(BoardFileHeader));
-    uint64_t first_board = 0;
-    uint64_t peers = 0;
-    uint64_t claims = 0;
-    uint64_t counters = 0;
-
-    Layout(uint32_t boards, uint32_t peers_capacity)
-    {
-        first_board = align_up(records + uint64_t{boards} * sizeof(BoardRecord));
-        peers = align_up(fw_peers_bytes(peers_capacity));
-        claims = align_up(EMX_ENDPOINTS_MAX * sizeof(ClaimRecord));
-        counters = (EMX_ENDPOINTS_MAX + 1) * sizeof(CounterBlock);
-    }
-    uint64_t stride() const { return peers + claims + counters; }
-    uint64_t bytes(uint32_t boards) const { return first_board + boards * stride(); }
-};
-
-std::byte *map_shared(int fd, uint64_t bytes)
+std::byte *map_shared(int fd, uint64_t bytes, int protection)
 {
-    void *base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *base = ::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
     return base == MAP_FAILED ? nullptr : static_cast<std::byte *>(base);
 }
 
-bool offsets_fit(BoardFile &file, const Layout &layout, uint32_t boards)
+/// The same file opened anew; for writing only its owner can, and root.
+Fd open_again(int fd, int flags)
 {
-    for (uint32_t i = 0; i < boards; i++) {
-        const BoardRecord &board = file.board(i);
-        const uint64_t start = layout.first_board + i * layout.stride();
-        if (board.peers_offset != start || board.claims_offset != start + layout.peers ||
-            board.counters_offset != start + layout.peers + layout.claims)
-            return false;
-    }
-    return true;
+    return Fd(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), flags | O_CLOEXEC));
 }
 
 bool ends(const char *text, std::size_t size) { return ::strnlen(text, size) < size; }
@@ -72,16 +48,13 @@ bool sizes_fit(const fw_sizes &sizes)
 /// What readers of the file rely on, beside its layout.
 bool boards_fit(BoardFile &file)
 {
-    fw_peers fresh;
-    fw_peers_init(&fresh, file.header().peers_capacity, 0, 0);
     for (uint32_t i = 0; i < file.board_count(); i++) {
         const BoardRecord &board = file.board(i);
-        const fw_peers &peers = *file.peers(i);
         if (!ends(board.interface, sizeof(board.interface)) || !ends(board.driver, sizeof(board.driver)) ||
             !sizes_fit(board.sizes) || board.x_frame > UINT16_MAX)
             return false;
-        if (peers.capacity != fresh.capacity || peers.hash_mask != fresh.hash_mask ||
-            peers.count > peers.capacity || peers.count < file.board_count())
+        if (!fw_peers_fit(file.peers(i), file.header().peers_capacity) ||
+            file.peers(i)->count < file.board_count())
             return false;
     }
     return true;
@@ -96,32 +69,43 @@ bool header_fits(const BoardFileHeader &header, uint64_t bytes)
         return false;
     if (header.endpoint_max == 0 || header.endpoint_max > EMX_ENDPOINTS_MAX)
         return false;
-    return Layout(header.board_count, header.peers_capacity).bytes(header.board_count) == bytes;
+    return BoardLayout(header.board_count, header.peers_capacity).bytes() == bytes;
 }
 
 } // namespace
 
+BoardLayout::BoardLayout(uint32_t boards, uint32_t peers_capacity) : boards_(boards)
+{
+    first_board_ = align_up(record(boards));
+    claims_ = align_up(fw_peers_bytes(peers_capacity));
+    counters_ = claims_ + align_up(EMX_ENDPOINTS_MAX * sizeof(ClaimRecord));
+    stride_ = counters_ + sizeof(CounterBlocks);
+}
+
+uint64_t BoardLayout::record(uint32_t i) const
+{
+    return align_up(sizeof(BoardFileHeader)) + uint64_t{i} * sizeof(BoardRecord);
+}
+
 std::unique_ptr<BoardFile> BoardFile::create(uint32_t boards, uint32_t endpoint_max, uint32_t peers_capacity)
 {
     assert(boards > 0 && boards <= boards_max && endpoint_max <= EMX_ENDPOINTS_MAX);
-    const Layout layout(boards, peers_capacity);
-    const uint64_t bytes = layout.bytes(boards);
-    Fd fd(::memfd_create("ethermx-boards", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
-        ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    const BoardLayout layout(boards, peers_capacity);
+    const uint64_t bytes = layout.bytes();
+    const Fd writable(::memfd_create("ethermx-boards", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!writable || ::fchmod(writable.get(), S_IRUSR | S_IWUSR) != 0 ||
+        ::ftruncate(writable.get(), static_cast<off_t>(bytes)) != 0 ||
+        ::fcntl(writable.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return nullptr;
-    std::byte *base = map_shared(fd.get(), bytes);
+    Fd fd = open_again(writable.get(), O_RDONLY);
+    std::byte *base = fd ? map_shared(writable.get(), bytes, PROT_READ | PROT_WRITE) : nullptr;
     if (!base)
         return nullptr;
-    std::unique_ptr<BoardFile> file(new BoardFile(std::move(fd), base, bytes, boards));
+    std::unique_ptr<BoardFile> file(new BoardFile(std::move(fd), base, layout));
     file->header() = {
         board_file_magic, board_file_version, EMX_CNT_COUNT,  bytes,
         boards,           endpoint_max,       peers_capacity, static_cast<uint32_t>(::getpid())};
     for (uint32_t i = 0; i < boards; i++) {
-        BoardRecord &board = file->board(i);
-        board.peers_offset = layout.first_board + i * layout.stride();
-        board.claims_offset = board.peers_offset + layout.peers;
-        board.counters_offset = board.claims_offset + layout.claims;
         uint64_t key[2];
         if (::getrandom(key, sizeof(key), 0) != static_cast<ssize_t>(sizeof(key)))
             return nullptr;
@@ -131,6 +115,28 @@ std::unique_ptr<BoardFile> BoardFile::create(uint32_t boards, uint32_t endpoint_
 }
 
 std::unique_ptr<BoardFile> BoardFile::map(Fd fd, std::string &error)
+{
+    return map(std::move(fd), PROT_READ, error);
+}
+
+bool BoardFile::is_own(int fd)
+{
+    struct stat status {};
+    return ::fstat(fd, &status) == 0 && status.st_uid == ::geteuid() &&
+           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+std::unique_ptr<BoardFile> BoardFile::adopt(Fd fd, std::string &error)
+{
+    if (!is_own(fd.get())) {
+        error = "omxd was restarted by another user: close the endpoint and open it again";
+        return nullptr;
+    }
+    return map(std::move(fd), PROT_READ | PROT_WRITE, error);
+}
+
+/// What is mapped for writing comes by a descriptor that does not write.
+std::unique_ptr<BoardFile> BoardFile::map(Fd fd, int protection, std::string &error)
 {
     const char *const other_build = "the running omxd is of another build of EtherMX: stop it, so that the "
                                     "next open starts the right one";
@@ -145,16 +151,21 @@ std::unique_ptr<BoardFile> BoardFile::map(Fd fd, std::string &error)
         return nullptr;
     }
     const auto bytes = static_cast<uint64_t>(status.st_size);
-    std::byte *base = map_shared(fd.get(), bytes);
+    const Fd writable = protection & PROT_WRITE ? open_again(fd.get(), O_RDWR) : Fd();
+    std::byte *base = map_shared(writable ? writable.get() : fd.get(), bytes, protection);
     if (!base) {
         error = std::string("mapping the board file: ") + std::strerror(errno);
         return nullptr;
     }
     const BoardFileHeader header = *reinterpret_cast<BoardFileHeader *>(base);
-    std::unique_ptr<BoardFile> file(new BoardFile(std::move(fd), base, bytes, header.board_count));
-    if (!header_fits(header, bytes) ||
-        !offsets_fit(*file, Layout(header.board_count, header.peers_capacity), header.board_count) ||
-        !boards_fit(*file)) {
+    if (!header_fits(header, bytes)) {
+        ::munmap(base, bytes);
+        error = other_build;
+        return nullptr;
+    }
+    std::unique_ptr<BoardFile> file(
+        new BoardFile(std::move(fd), base, BoardLayout(header.board_count, header.peers_capacity)));
+    if (!boards_fit(*file)) {
         error = other_build;
         return nullptr;
     }
@@ -169,50 +180,38 @@ bool BoardFile::same(int fd) const
            ours.st_ino == theirs.st_ino;
 }
 
-BoardFile::~BoardFile() { ::munmap(base_, bytes_); }
+BoardFile::~BoardFile() { ::munmap(base_, layout_.bytes()); }
 
 BoardRecord &BoardFile::board(uint32_t i)
 {
-    assert(i < board_count_);
-    return reinterpret_cast<BoardRecord *>(base_ + align_up(sizeof(BoardFileHeader)))[i];
+    assert(i < board_count());
+    return at<BoardRecord>(layout_.record(i));
 }
 
-fw_peers *BoardFile::peers(uint32_t i) { return reinterpret_cast<fw_peers *>(base_ + board(i).peers_offset); }
+fw_peers *BoardFile::peers(uint32_t i) { return &at<fw_peers>(layout_.peers(i)); }
 
 ClaimRecord &BoardFile::claim(uint32_t i, uint32_t endpoint)
 {
     assert(endpoint < EMX_ENDPOINTS_MAX);
-    return reinterpret_cast<ClaimRecord *>(base_ + board(i).claims_offset)[endpoint];
+    return at<ClaimRecord>(layout_.claims(i) + endpoint * sizeof(ClaimRecord));
 }
 
-emx_counters &BoardFile::counters(uint32_t i, uint32_t slot)
-{
-    assert(slot <= EMX_ENDPOINTS_MAX);
-    return reinterpret_cast<CounterBlock *>(base_ + board(i).counters_offset)[slot].counters;
-}
+CounterBlocks &BoardFile::counters(uint32_t i) { return at<CounterBlocks>(layout_.counters(i)); }
 
 int BoardFile::board_of(uint64_t mac)
 {
-    for (uint32_t i = 0; i < board_count_; i++)
+    for (uint32_t i = 0; i < board_count(); i++)
         if (board(i).mac == mac)
             return static_cast<int>(i);
     return -1;
 }
 
-emx_counters BoardFile::sum_counters(uint32_t i)
+emx_counters BoardFile::told_counters(uint32_t i)
 {
     emx_counters sum{};
-    for (uint32_t slot = 0; slot <= EMX_ENDPOINTS_MAX; slot++)
-        for (int c = 0; c < EMX_CNT_COUNT; c++)
-            sum.v[c] += std::atomic_ref(counters(i, slot).v[c]).load(std::memory_order_relaxed);
+    for (int c = 0; c < EMX_CNT_COUNT; c++)
+        sum.v[c] = std::atomic_ref(counters(i).told.v[c]).load(std::memory_order_relaxed);
     return sum;
-}
-
-void BoardFile::clear_counters(uint32_t i)
-{
-    for (uint32_t slot = 0; slot <= EMX_ENDPOINTS_MAX; slot++)
-        for (int c = 0; c < EMX_CNT_COUNT; c++)
-            std::atomic_ref(counters(i, slot).v[c]).store(0, std::memory_order_relaxed);
 }
 
 LinkState read_link(BoardRecord &board)

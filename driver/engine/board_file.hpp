@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The board file: memory that the board agent creates and every process with a board open maps.
 //
-// It holds what outlives processes: boards, peer tables with names and learned tags, claims on
-// endpoints, counters. Writers: the agent writes everything but the counters of an endpoint, which
-// its owner writes, and the tags of peers, which any process learns. The file is a memfd that
-// cannot change its size; who may open it at all is decided by the agent (docs/man/omxd.8).
+// It holds what outlives processes: boards, peer tables with names and tags, claims on endpoints,
+// counters. The agent alone writes it. The file is a memfd of the agent's user that cannot change its
+// size, and what the agent hands out are descriptors that only read: without the right to open it
+// anew, nobody maps it writable. Its successor has that right (docs/decisions/0003); who gets a
+// descriptor at all is decided by the agent (docs/man/omxd.8).
 #pragma once
 
 #include "driver/engine/fd.hpp"
@@ -25,7 +26,7 @@ extern "C" {
 namespace emx {
 
 inline constexpr uint64_t board_file_magic = 0x6d78426f61726431; // "mxBoard1"
-inline constexpr uint32_t board_file_version = 4; ///< raised when any layout below changes
+inline constexpr uint32_t board_file_version = 5; ///< raised when any layout below changes
 inline constexpr uint32_t boards_max = 32;
 
 struct BoardFileHeader {
@@ -52,66 +53,90 @@ struct BoardRecord {
     char interface[16];
     char driver[32];
     fw_sizes sizes;
-    uint64_t peers_offset; ///< struct fw_peers; entries 0 to board_count - 1 are this host's own boards
-    uint64_t claims_offset; ///< EMX_ENDPOINTS_MAX ClaimRecord
-    uint64_t counters_offset; ///< EMX_ENDPOINTS_MAX + 1 CounterBlock; the last is the agent's
 };
 
-/// Who holds an endpoint. pid is 0 while it is free.
+/// The holder of an endpoint; all zero while it is free.
 struct ClaimRecord {
-    uint32_t pid;
+    uint32_t pid; ///< 0: of a pid namespace that the agent does not see
     uint32_t uid;
     uint32_t session;
-    uint32_t reserved;
+    uint32_t held;
     char command[16];
 };
 
-/// Counters of one endpoint number; they go on when the endpoint is opened again.
-struct alignas(64) CounterBlock {
-    emx_counters counters;
+/// Counters of a board. Those of open endpoints are pages of their processes (counter_page.hpp).
+struct alignas(64) CounterBlocks {
+    emx_counters past; ///< of the agent, and of endpoints that were closed
+    emx_counters told; ///< of all, when the agent was last asked
 };
 
-inline constexpr uint32_t agent_counters = EMX_ENDPOINTS_MAX;
+/// Where the parts of a file are: a header, the records, and for each board a struct fw_peers (entries 0 to
+/// boards - 1 are this host's own boards), EMX_ENDPOINTS_MAX ClaimRecord, CounterBlocks.
+class BoardLayout {
+public:
+    BoardLayout(uint32_t boards, uint32_t peers_capacity);
+
+    uint64_t record(uint32_t i) const;
+    uint64_t peers(uint32_t i) const { return first_board_ + i * stride_; }
+    uint64_t claims(uint32_t i) const { return peers(i) + claims_; }
+    uint64_t counters(uint32_t i) const { return peers(i) + counters_; }
+    uint64_t bytes() const { return peers(boards_); }
+    uint32_t boards() const { return boards_; }
+
+private:
+    uint32_t boards_;
+    uint64_t first_board_, claims_, counters_, stride_;
+};
 
 /// One mapping of the board file.
 class BoardFile {
 public:
     /// Agent: creates the file for that many boards. Null with errno set on failure.
     static std::unique_ptr<BoardFile> create(uint32_t boards, uint32_t endpoint_max, uint32_t peers_capacity);
-    /// Process: maps a file received from the agent. Null with a sentence in error on a layout of
+    /// Process: maps a file received from the agent, to read. Null with a sentence in error on a layout of
     /// another build, and on contents that readers cannot rely on.
     static std::unique_ptr<BoardFile> map(Fd fd, std::string &error);
+    /// Whether our user alone can have written the file.
+    static bool is_own(int fd);
+    /// Agent: maps the file of the agent before, received from a process, to go on with it. Null with a
+    /// sentence in error unless it is_own(), and as map() says.
+    static std::unique_ptr<BoardFile> adopt(Fd fd, std::string &error);
 
     ~BoardFile();
     BoardFile(const BoardFile &) = delete;
     BoardFile &operator=(const BoardFile &) = delete;
 
+    /// A descriptor that only reads.
     int fd() const { return fd_.get(); }
     /// Whether the descriptor is of this very file.
     bool same(int fd) const;
     BoardFileHeader &header() { return *reinterpret_cast<BoardFileHeader *>(base_); }
-    uint32_t board_count() const { return board_count_; }
+    uint32_t board_count() const { return layout_.boards(); }
     BoardRecord &board(uint32_t i);
     fw_peers *peers(uint32_t board);
     ClaimRecord &claim(uint32_t board, uint32_t endpoint);
-    emx_counters &counters(uint32_t board, uint32_t slot);
+    CounterBlocks &counters(uint32_t board);
 
     /// Index of the board with that address, or -1.
     int board_of(uint64_t mac);
-    /// Sum over all endpoints and the agent.
-    emx_counters sum_counters(uint32_t board);
-    void clear_counters(uint32_t board);
+    /// The counters of a board when the agent was last asked for them (AgentOp::sum_counters).
+    emx_counters told_counters(uint32_t board);
 
 private:
-    BoardFile(Fd fd, std::byte *base, uint64_t bytes, uint32_t boards)
-        : fd_(std::move(fd)), base_(base), bytes_(bytes), board_count_(boards)
+    BoardFile(Fd fd, std::byte *base, const BoardLayout &layout)
+        : fd_(std::move(fd)), base_(base), layout_(layout)
     {
     }
+    template <typename T>
+    T &at(uint64_t offset)
+    {
+        return *reinterpret_cast<T *>(base_ + offset);
+    }
+    static std::unique_ptr<BoardFile> map(Fd fd, int protection, std::string &error);
 
     Fd fd_;
     std::byte *base_;
-    uint64_t bytes_;
-    uint32_t board_count_;
+    const BoardLayout layout_; ///< our own: nothing in the file leads us out of it
 };
 
 /// State of a board's interface as the agent last saw it, and the count of changes.

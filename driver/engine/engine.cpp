@@ -129,7 +129,8 @@ private:
     bool known(BoardFile &file, uint32_t board, DeviceError &error) const;
     bool ask(const AgentRequest &request, DeviceError &error);
     struct Granted;
-    std::optional<Granted> claim(const AgentRequest &request, DeviceError &error);
+    std::optional<Granted> claim(const AgentRequest &request, const CounterPage &counters,
+                                 DeviceError &error);
     bool in_range(const AgentRequest &request, DeviceError &error) const;
 
     const AgentStart start_;
@@ -247,7 +248,8 @@ bool usable(const AgentReply &reply, const std::vector<Fd> &fds)
 } // namespace
 
 /// The agent may end between its greeting and its answer: then the next one is asked.
-std::optional<Engine::Granted> Engine::claim(const AgentRequest &request, DeviceError &error)
+std::optional<Engine::Granted> Engine::claim(const AgentRequest &request, const CounterPage &counters,
+                                             DeviceError &error)
 {
     constexpr int attempts = 5;
     for (int attempt = 0; attempt < attempts; attempt++) {
@@ -256,7 +258,7 @@ std::optional<Engine::Granted> Engine::claim(const AgentRequest &request, Device
             return std::nullopt;
         AgentReply reply;
         std::vector<Fd> fds;
-        if (contact->agent.request(request, reply, fds, error)) {
+        if (contact->agent.request(request, reply, fds, error, {counters.fd()})) {
             if (usable(reply, fds))
                 return Granted{std::move(contact->agent), reply, std::move(fds)};
             error = {mx_no_driver, "omxd, the board agent, sent no sockets: stop it, so that the next open "
@@ -275,13 +277,19 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
     request.board = board;
     request.endpoint = number;
     request.session = session;
-    auto granted = this->claim(request, error);
+    const std::shared_ptr<CounterPage> counters = CounterPage::make();
+    if (!counters) {
+        error = {mx_no_resources, std::string("making a page of counters: ") + std::strerror(errno)};
+        return nullptr;
+    }
+    auto granted = this->claim(request, *counters, error);
     if (!granted)
         return nullptr;
     const auto file = this->file();
     const AgentReply &reply = granted->reply;
     std::vector<Fd> &fds = granted->fds;
-    auto claim = keeper_->hold(std::move(granted->agent), file, {board, number, session, reply.life}, error);
+    auto claim =
+        keeper_->hold(std::move(granted->agent), file, {board, number, session, reply.life, counters}, error);
     if (!claim)
         return nullptr;
     const auto secret = static_cast<uint32_t>(random_bits());
@@ -297,7 +305,8 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
                              {reply.ring_slot, reply.ring_block, reply.ring_blocks},
                              {reply.lo_slot, reply.lo_block, reply.lo_blocks},
                              reply.bulk_bytes,
-                             reply.life},
+                             reply.life,
+                             counters},
                             error);
 }
 
@@ -384,9 +393,14 @@ bool Engine::set_host_name(uint32_t board, const std::string &name, DeviceError 
 
 emx_counters Engine::counters(uint32_t board)
 {
+    AgentRequest request;
+    request.op = AgentOp::sum_counters;
+    request.board = board;
     DeviceError ignored;
-    const auto file = this->file();
-    return known(*file, board, ignored) ? file->sum_counters(board) : emx_counters{};
+    if (!known(*file(), board, ignored))
+        return {};
+    ask(request, ignored); // without an agent: those of last time
+    return file()->told_counters(board);
 }
 
 bool Engine::clear_counters(uint32_t board, DeviceError &error)

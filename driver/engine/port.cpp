@@ -26,8 +26,8 @@ constexpr uint32_t pull_limit_ms = 500000; // wire specification, 10.3
 } // namespace
 
 EnginePort::EnginePort(PortParts &parts)
-    : file_(parts.file), record_(file_->board(parts.board)),
-      counters_(file_->counters(parts.board, parts.endpoint)), peers_(file_->peers(parts.board)),
+    : file_(parts.file), counter_page_(std::move(parts.counters)), record_(file_->board(parts.board)),
+      counters_(counter_page_->counters()), peers_(file_->peers(parts.board)), tags_(peers_),
       local_peers_(file_->board_count()), bulk_(record_.sizes, record_.x_frame, std::move(parts.bulk)),
       replies_(record_.sizes, counters_), life_(parts.life), board_number_(parts.board),
       claim_(std::move(parts.claim))
@@ -35,6 +35,7 @@ EnginePort::EnginePort(PortParts &parts)
     board_.mac = record_.mac;
     board_.sizes = record_.sizes;
     board_.peers = peers_;
+    board_.tags = tags_.own();
     board_.counters = &counters_;
     board_.endpoint_max = file_->header().endpoint_max;
     // Other endpoints are other processes' business: what strays in here is dropped, never refused.

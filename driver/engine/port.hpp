@@ -9,6 +9,7 @@
 #include "driver/engine/board_file.hpp"
 #include "driver/engine/bulk_receiver.hpp"
 #include "driver/engine/claim_keeper.hpp"
+#include "driver/engine/learned_tags.hpp"
 #include "driver/engine/packet_socket.hpp"
 #include "driver/engine/reply_sender.hpp"
 #include "driver/engine/wake.hpp"
@@ -33,6 +34,7 @@ struct PortParts {
     RingShape ring_shape, lo_shape;
     uint32_t bulk_bytes = 0;
     uint32_t life = 0; ///< of the interface
+    std::shared_ptr<CounterPage> counters;
 };
 
 class EnginePort final : public Port {
@@ -144,9 +146,11 @@ private:
     uint64_t now_ = 0; ///< last reading of the clock
 
     std::shared_ptr<BoardFile> file_;
+    const std::shared_ptr<CounterPage> counter_page_;
     BoardRecord &record_;
     emx_counters &counters_;
     fw_peers *peers_;
+    LearnedTags tags_;
     uint32_t local_peers_; ///< peers below it are this host's boards
     fw_board board_{};
     fw_endpoint endpoint_{};

@@ -236,6 +236,7 @@ bool EnginePort::is_behind() const { return bulk_.more_likely() || ring_.ready()
 void EnginePort::check_time()
 {
     check_link();
+    tags_.follow(peers_);
     if (socket_error_.exchange(false, std::memory_order_relaxed))
         ask_link();
     if (endpoint_.pulls_active == 0)

@@ -209,6 +209,7 @@ static struct emx_board *alloc_board(u32 peers)
 		return NULL;
 	}
 	fw_peers_init(board->fw.peers, peers, get_random_u64(), get_random_u64());
+	board->fw.tags = fw_peers_tags(board->fw.peers);
 	kref_init(&board->ref);
 	spin_lock_init(&board->lock);
 	skb_queue_head_init(&board->loop);

@@ -132,7 +132,7 @@ static void query(struct emx_board *board, u32 index, const struct fw_peer *entr
 	pkt.msg.type = EMX_HOST_QUERY;
 	pkt.src_mac = READ_ONCE(board->fw.mac);
 	pkt.dst_mac = READ_ONCE(entry->mac);
-	pkt.tag = READ_ONCE(entry->tag);
+	pkt.tag = READ_ONCE(board->fw.tags->tag[index]);
 	pkt.advert = index;
 	pkt.magic = READ_ONCE(board->fw.query_magic);
 	length = fw_encode(&board->fw.sizes, &pkt, header);

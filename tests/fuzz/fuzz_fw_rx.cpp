@@ -32,6 +32,7 @@ public:
         board_.mac = self;
         board_.peers = reinterpret_cast<fw_peers *>(peers_.data());
         fw_peers_init(board_.peers, 8, 1, 2);
+        board_.tags = fw_peers_tags(board_.peers);
         fw_peer_add(board_.peers, other);
         spoken_ = board_.sizes;
         if ((config & 3) == 2 &&

@@ -16,7 +16,7 @@ public:
         // The captured hosts had each other in slot 1, behind themselves.
         board().add_peer(names.mac, names.name);
         board().add_peer(names.peer_mac, names.peer_name);
-        fw_peer(board().fw().peers, 1)->tag = 1; // told in the host reply, before the capture began
+        board().fw().tags->tag[1] = 1; // told in the host reply, before the capture began
         network_.watcher.distrust(); // it does not see what the peer tells
         network_.tap = [this](const Frame &f) { on_frame(f); };
     }

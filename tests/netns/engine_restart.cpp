@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Board agents that are killed and started again while endpoints are open.
+#include "driver/engine/agent_client.hpp"
 #include "driver/engine/agent_protocol.hpp"
 #include "driver/engine/control_socket.hpp"
+#include "driver/engine/counter_page.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "tests/netns/engine_fixture.hpp"
 #include "tests/support/becomes.hpp"
@@ -289,6 +291,35 @@ TEST_CASE("engine__a_new_agent_waits_for_processes_that_are_held_up", "[netns][e
     hosts.enter(1);
     CHECK(far->open(0, 5, 2, error));
     CHECK(error.text == "");
+}
+
+TEST_CASE("engine__no_other_session_takes_an_endpoint_over", "[netns][engine]")
+{
+    TwoHosts hosts;
+    const Holder holder(hosts);
+    hosts.enter(1);
+    DeviceError error;
+    AgentReply reply;
+    std::vector<Fd> file, none;
+    auto before = AgentConnection::connect(error);
+    REQUIRE((before && before->request({}, reply, file, error) && file.size() == 1));
+    const auto page = CounterPage::make();
+    holder.stop();
+    hosts.kill_agent(1);
+    hosts.start_agent(1, "--boards eth0:W --linger 60");
+    AgentRequest request;
+    request.op = AgentOp::reclaim;
+    for (const uint32_t endpoint : {5u, 6u}) {
+        auto agent = AgentConnection::connect(error);
+        REQUIRE(agent);
+        request.endpoint = endpoint;
+        request.session = 99;
+        CHECK_FALSE(agent->request(request, reply, none, error, {file[0].get(), page->fd()}));
+        CHECK(error.text == "the omxd before did not know this endpoint: close it and open it again");
+    }
+    holder.go_on();
+    const auto far = open_device(hosts, 1, "eth0:W");
+    CHECK(code_of_claim(*far, hosts, 1, 5) == mx_busy);
 }
 
 TEST_CASE("engine__a_program_without_endpoints_follows_to_the_new_agent", "[netns][engine]")

@@ -9,8 +9,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
@@ -52,7 +54,11 @@ public:
 
 private:
     /// The header, the record, and the table of peers: what programs rely on most.
-    std::size_t whole() { return file_->board(0).peers_offset + fw_peers_bytes(64); }
+    std::size_t whole()
+    {
+        return reinterpret_cast<std::byte *>(file_->peers(0)) -
+               reinterpret_cast<std::byte *>(&file_->header()) + fw_peers_bytes(64);
+    }
 
     void scribble(std::byte *memory, std::size_t bytes)
     {
@@ -161,6 +167,48 @@ void use(Device &device)
 }
 
 } // namespace
+
+TEST_CASE("engine__only_a_file_of_ones_own_user_is_adopted", "[netns][engine]")
+{
+    const auto made = [](void (*change)(BoardFile &)) {
+        const auto file = BoardFile::create(1, 32, 64);
+        REQUIRE(fw_sizes_n(&file->board(0).sizes, 1500) == 0);
+        fw_peer_add(file->peers(0), 0x020000000001);
+        change(*file);
+        return Fd(::fcntl(file->fd(), F_DUPFD_CLOEXEC, 0));
+    };
+    static const auto word = [](BoardFile &file, uint32_t i) -> uint32_t & { // of the hash
+        const auto *slots = reinterpret_cast<const struct fw_peer *>(file.peers(0) + 1);
+        return reinterpret_cast<uint32_t *>(const_cast<struct fw_peer *>(slots + 64))[i];
+    };
+    std::string why;
+    const auto good = BoardFile::adopt(made([](BoardFile &) {}), why);
+    CHECK(why == "");
+    REQUIRE(good);
+    CHECK(fw_peer_add(good->peers(0), 0x020000000002) == 1); // it can be written
+    CHECK(::fcntl(good->fd(), F_GETFL) % 4 == O_RDONLY);
+
+    const std::pair<const char *, void (*)(BoardFile &)> bad[] = {
+        {"others may write", [](BoardFile &file) { REQUIRE(::fchmod(file.fd(), 0666) == 0); }},
+        {"of the group", [](BoardFile &file) { REQUIRE(::fchmod(file.fd(), 0620) == 0); }},
+        {"of another user", [](BoardFile &file) { REQUIRE(::fchown(file.fd(), 65534, 65534) == 0); }},
+        {"more peers than places", [](BoardFile &file) { file.peers(0)->count = 65; }},
+        {"a larger table", [](BoardFile &file) { file.peers(0)->capacity = 65; }},
+        {"a longer hash", [](BoardFile &file) { file.peers(0)->hash_mask = 1023; }},
+        {"a hash that leads astray", [](BoardFile &file) { word(file, 3) = 2; }},
+        {"a hash in which searches never end",
+         [](BoardFile &file) {
+             for (uint32_t i = 0; i < 128; i++)
+                 word(file, i) = 1;
+         }},
+    };
+    for (const auto &[what, change] : bad) {
+        CAPTURE(what);
+        why.clear();
+        CHECK_FALSE(BoardFile::adopt(made(change), why));
+        CHECK(why != "");
+    }
+}
 
 TEST_CASE("engine__garbage_of_an_agent_kills_no_program", "[netns][engine]")
 {

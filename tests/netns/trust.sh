@@ -182,6 +182,26 @@ users_agent() {
     netlab_stop "$theirs"
 }
 
+# A member of the group writes into all that the agent and its clients let it write, beside the traffic of another user.
+members() {
+    local writes=100000 group member
+    group=$(getent group daemon | cut -d: -f3)
+    [ -z "${EMX_FULL:-}" ] || writes=1000000
+    GROUP=daemon agent 1 eth0:N=1500
+    agent 2 eth0:N=1500
+    netlab_bg 1 "$NETLAB_TMP/member" setpriv --reuid $stranger --regid $stranger --groups "$group" "$plain/tests/netns/member" $writes
+    member=$NETLAB_PID
+    check "messages of another user" messages 1 2 -S 1 -E 100000 -N 100 -v
+    check "a hostile member of the group" tells "$NETLAB_TMP/member" "^$writes writes" "$member"
+    cat "$NETLAB_TMP/member"
+    wait "$member"
+    check "gets nothing that others have" [ $? = 0 ]
+    check "the agent lives" kill -0 "${AGENTS[1]}"
+    check "and serves" says '^opened$' as 0 "${open[@]}"
+    check "messages later" messages 1 2 -S 1 -E 100000 -N 100 -v
+    stop_agents
+}
+
 # Programs in a user namespace see root of the host as the user who stands for all whom their namespace does not have.
 user_namespaces() {
     local map
@@ -205,6 +225,7 @@ else
     installed_agent
     squatters
     users_agent
+    members
     user_namespaces
 fi
 finish

@@ -40,6 +40,7 @@ Board::Board(Host &host, uint32_t number, uint64_t mac)
     peer_memory_.resize(fw_peers_bytes(o.peers_max) / 8 + 1);
     fw_.peers = reinterpret_cast<fw_peers *>(peer_memory_.data());
     fw_peers_init(fw_.peers, o.peers_max, 1, 2);
+    fw_.tags = fw_peers_tags(fw_.peers);
     fw_.mac = mac;
     if (o.dialect == 'W')
         fw_sizes_w(&fw_.sizes);

@@ -33,6 +33,7 @@ struct Host {
         fw.mac = mac;
         fw.sizes = sizes_w();
         fw.peers = table.get();
+        fw.tags = fw_peers_tags(fw.peers);
         fw.counters = &counters;
         fw.endpoint_max = 32;
         fw.query_magic = static_cast<uint32_t>(mac) * 77;

@@ -61,6 +61,7 @@ struct TestBoard {
         fw.mac = mac;
         fw.sizes = sizes;
         fw.peers = peers.get();
+        fw.tags = fw_peers_tags(fw.peers);
         fw.counters = &counters;
         fw.endpoint_max = 32;
         fw.query_magic = 0x13052008;
@@ -72,7 +73,7 @@ struct TestBoard {
     uint32_t add_peer(uint64_t mac, uint16_t tag = EMX_TAG_NONE)
     {
         int i = fw_peer_add(fw.peers, mac);
-        fw_peer(fw.peers, static_cast<uint32_t>(i))->tag = tag;
+        fw.tags->tag[i] = tag;
         return static_cast<uint32_t>(i);
     }
 };

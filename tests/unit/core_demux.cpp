@@ -513,7 +513,7 @@ TEST_CASE("fw_demux__strangers")
     REQUIRE(fw_peer_add(b.board.fw.peers, b.fx.u.host.mac) == 1);
     REQUIRE(b.outcome() == "event");
     REQUIRE(b.fx.u.msg.peer == 1);
-    REQUIRE(fw_peer(b.board.fw.peers, 1)->tag == 0x1234);
+    REQUIRE(b.board.fw.tags->tag[1] == 0x1234);
 }
 
 TEST_CASE("fw_demux__tags_are_hints")
@@ -547,7 +547,7 @@ TEST_CASE("fw_demux__host_matters")
     b.make(EMX_HOST_QUERY).advert = 0x56;
     b.give();
     REQUIRE(int(b.fx.kind) == FW_FX_NONE);
-    REQUIRE(fw_peer(b.board.fw.peers, b.peer)->tag == 0x56);
+    REQUIRE(b.board.fw.tags->tag[b.peer] == 0x56);
     b.make(EMX_HOST_REPLY).magic = 1;
     REQUIRE(b.outcome() == "drop: answer to a stranger");
     b.make(EMX_HOST_REPLY).magic = b.board.fw.query_magic;
@@ -557,7 +557,7 @@ TEST_CASE("fw_demux__host_matters")
     REQUIRE(int(b.fx.kind) == FW_FX_NAME);
     REQUIRE(std::string(b.fx.u.host.name) == "other:0");
     REQUIRE(b.fx.u.host.peer == b.peer);
-    REQUIRE(fw_peer(b.board.fw.peers, b.peer)->tag == 0x57);
+    REQUIRE(b.board.fw.tags->tag[b.peer] == 0x57);
     b.make(EMX_RAW).board = mac_b;
     b.pkt.src_mac = 0x0200000000ee; // the beacon counts, not the source
     b.pkt.serial = 9;

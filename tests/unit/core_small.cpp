@@ -32,7 +32,7 @@ TEST_CASE("fw_peer__ten_thousand_peers")
     for (std::size_t i = 0; i < macs.size(); i++) {
         REQUIRE(fw_peer_find(t, macs[i], static_cast<uint32_t>(random() % 20000)) == static_cast<int>(i));
         REQUIRE(fw_peer(t, static_cast<uint32_t>(i))->mac == macs[i]);
-        REQUIRE(fw_peer(t, static_cast<uint32_t>(i))->tag == EMX_TAG_NONE);
+        REQUIRE(fw_peers_tags(t)->tag[i] == EMX_TAG_NONE);
     }
     REQUIRE(fw_peer_find(t, 0x0200dead0001, 0) == -1);
     REQUIRE(fw_peer(t, 10000) == nullptr);

@@ -61,11 +61,12 @@ private:
         uint32_t pid = 0;
         uint32_t uid = 0;
         bool admitted = false;
-        bool trusted = false; ///< could do by itself all that the agent does
+        bool trusted = false; ///< could do by itself all that the agent does: the administrator
         bool asked = false; ///< anything: other agents only look whether somebody listens (name.cpp)
         int board = -1; ///< of its claim
         uint32_t endpoint = 0;
         std::optional<AgentRequest> deferred; ///< asked during the recovery; nothing more is read until then
+        std::vector<Fd> deferred_fds;
     };
 
     // Names (name.cpp)
@@ -101,13 +102,15 @@ private:
     void link_changed(int index, const std::string &name, uint32_t state);
 
     // Requests (requests.cpp)
-    bool answer(Client &client, const AgentRequest &request, std::vector<Fd> fds);
+    bool answer(Client &client, const AgentRequest &request, const std::vector<Fd> &fds);
     void refuse(AgentReply &reply, int code, const std::string &text) const;
-    void claim(Client &client, const AgentRequest &request, AgentReply &reply, EndpointSockets &sockets);
-    bool take_number(Client &client, const AgentRequest &request, AgentReply &reply);
+    void claim(Client &client, const AgentRequest &request, const Fd &counters, AgentReply &reply,
+               EndpointSockets &sockets);
+    bool take_number(Client &client, const AgentRequest &request, const Fd &counters, AgentReply &reply);
     void turn_away(const Client &client) const;
     bool check_board(const AgentRequest &request, AgentReply &reply);
-    void perform(const AgentRequest &request, AgentReply &reply);
+    void perform(const Client &client, const AgentRequest &request, AgentReply &reply);
+    void steer(const Client &client, const AgentRequest &request, AgentReply &reply);
     void change_peers(const AgentRequest &request, AgentReply &reply);
     void append_peer(uint64_t mac, const std::string &name, AgentReply &reply);
     void pin_peer(uint64_t mac, uint16_t speaks, AgentReply &reply);
@@ -121,7 +124,10 @@ private:
     unsigned orphans() const;
     void check_recovery(uint64_t now);
     bool adopt(Fd fd, std::string &why);
-    void reclaim(Client &client, const AgentRequest &request, Fd file, AgentReply &reply);
+    bool was_holder(const Client &client, const AgentRequest &request) const;
+    void forget_holders();
+    void reclaim(Client &client, const AgentRequest &request, const Fd &file, const Fd &counters,
+                 AgentReply &reply);
 
     AgentOptions options_;
     Log &log_;

@@ -41,7 +41,7 @@ void copy_text(char *target, std::size_t size, const std::string &text)
 
 AgentBoard::AgentBoard(BoardFile &file, uint32_t number, const BoardPlan &plan, std::string name)
     : file_(file), number_(number), plan_(plan), name_(std::move(name)),
-      counters_(file.counters(number, agent_counters)), peers_(file.peers(number))
+      counters_(file.counters(number).past), peers_(file.peers(number))
 {
     // In the file of an agent before, with an interface that vanished and came back since.
     if (record().ifindex != 0 && record().ifindex != static_cast<uint32_t>(plan.facts.index))
@@ -49,6 +49,7 @@ AgentBoard::AgentBoard(BoardFile &file, uint32_t number, const BoardPlan &plan, 
     fill_record();
     write_link(record(), plan.facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);
     board_.peers = peers_;
+    board_.tags = fw_peers_tags(peers_);
     board_.counters = &counters_;
     board_.endpoint_max = file.header().endpoint_max;
     board_.query_magic = random_word();
@@ -127,13 +128,14 @@ void AgentBoard::update_filters()
     attach_filter(lo_.get(), own_filter(true));
 }
 
-void AgentBoard::claim(uint32_t endpoint, const ClaimRecord &owner)
+void AgentBoard::claim(uint32_t endpoint, const ClaimRecord &owner, std::unique_ptr<CounterPage> counters)
 {
     assert(!claimed_[endpoint]);
     claimed_.set(endpoint);
     board_.ep_state[endpoint] = FW_EP_FOREIGN;
     update_filters();
     file_.claim(number_, endpoint) = owner;
+    pages_[endpoint] = std::move(counters);
     count_claims();
 }
 
@@ -141,6 +143,9 @@ void AgentBoard::release(uint32_t endpoint)
 {
     assert(claimed_[endpoint]);
     file_.claim(number_, endpoint) = {};
+    for (std::size_t c = 0; c < EMX_CNT_COUNT; c++)
+        counters_.v[c] += pages_[endpoint]->read(c);
+    pages_[endpoint].reset();
     claimed_.reset(endpoint);
     board_.ep_state[endpoint] = FW_EP_CLOSED;
     update_filters();
@@ -151,6 +156,28 @@ void AgentBoard::count_claims()
 {
     const auto count = static_cast<uint32_t>(claimed_.count());
     std::atomic_ref(file_.board(number_).claims).store(count, std::memory_order_relaxed);
+}
+
+uint64_t AgentBoard::live(std::size_t counter) const
+{
+    uint64_t sum = 0;
+    for (const auto &page : pages_)
+        sum += page ? page->read(counter) : 0;
+    return sum;
+}
+
+void AgentBoard::tell_counters()
+{
+    emx_counters &told = file_.counters(number_).told;
+    for (std::size_t c = 0; c < EMX_CNT_COUNT; c++)
+        std::atomic_ref(told.v[c]).store(counters_.v[c] + live(c), std::memory_order_relaxed);
+}
+
+/// Pages are their owners': what they have counted up to now is taken off the sum.
+void AgentBoard::clear_counters()
+{
+    for (std::size_t c = 0; c < EMX_CNT_COUNT; c++)
+        counters_.v[c] = -live(c);
 }
 
 void AgentBoard::refuse_nobody() { std::memset(board_.ep_state, FW_EP_FOREIGN, sizeof(board_.ep_state)); }
@@ -286,7 +313,7 @@ void AgentBoard::query(uint32_t peer)
     pkt.msg.type = EMX_HOST_QUERY;
     pkt.src_mac = board_.mac;
     pkt.dst_mac = entry->mac;
-    pkt.tag = entry->tag;
+    pkt.tag = board_.tags->tag[peer];
     pkt.advert = static_cast<uint16_t>(peer);
     pkt.magic = board_.query_magic;
     uint8_t header[EMX_HEADER_MAX];

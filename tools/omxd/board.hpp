@@ -5,11 +5,14 @@
 #include "driver/engine/agent_protocol.hpp"
 #include "driver/engine/board_file.hpp"
 #include "driver/engine/board_spec.hpp"
+#include "driver/engine/counter_page.hpp"
 #include "driver/engine/interface.hpp"
 #include "driver/engine/packet_socket.hpp"
 
+#include <array>
 #include <bitset>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -65,7 +68,7 @@ public:
     void unpin();
 
     /// Marks an endpoint as someone's: from now on its frames are dropped here, not refused.
-    void claim(uint32_t endpoint, const ClaimRecord &owner);
+    void claim(uint32_t endpoint, const ClaimRecord &owner, std::unique_ptr<CounterPage> counters);
     void release(uint32_t endpoint);
     bool claimed(uint32_t endpoint) const { return claimed_[endpoint]; }
     bool in_use() const { return claimed_.any(); }
@@ -81,6 +84,10 @@ public:
     /// errno set. From then on this agent sees frames before that group.
     bool steer_replies(uint16_t group);
 
+    /// Tells the counters of all its endpoints, and the agent's, in the board file.
+    void tell_counters();
+    void clear_counters();
+
     void set_link(uint32_t state);
     /// Goes on with another interface of the same name, or another address; false with errno set.
     bool revive(const BoardPlan &plan);
@@ -94,6 +101,7 @@ private:
     Fd open_interface() const;
     void update_filters();
     void count_claims();
+    uint64_t live(std::size_t counter) const;
     bool link_up();
     void hear(const fw_fx &fx);
     void handle(int socket, const uint8_t *frame, uint32_t bytes);
@@ -113,6 +121,7 @@ private:
     fw_beacons beacons_{};
     fw_questions questions_{};
     std::bitset<EMX_ENDPOINTS_MAX> claimed_;
+    std::array<std::unique_ptr<CounterPage>, EMX_ENDPOINTS_MAX> pages_; ///< of the claimed ones
     Fd interface_, lo_;
     int lo_index_ = 0;
 };

@@ -52,6 +52,8 @@ bool in_group(int connection, gid_t primary, const std::string &name)
     return std::find(groups.begin(), groups.end(), wanted->gr_gid) != groups.end();
 }
 
+std::size_t fds_with(AgentOp op) { return op == AgentOp::reclaim ? 2 : op == AgentOp::claim ? 1 : 0; }
+
 } // namespace
 
 int Agent::run()
@@ -160,15 +162,15 @@ bool Agent::serve_client(Client &client)
         receive_datagram(client.connection.get(), &request, sizeof(request), fds, MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN)
         return true;
-    const std::size_t fds_wanted = request.op == AgentOp::reclaim ? 1 : 0;
-    if (got != static_cast<ssize_t>(sizeof(request)) || client.deferred || fds.size() != fds_wanted)
+    if (got != static_cast<ssize_t>(sizeof(request)) || client.deferred || fds.size() != fds_with(request.op))
         return false;
     client.asked = true;
     if (recovering() && request.op != AgentOp::reclaim) {
         client.deferred = request;
+        client.deferred_fds = std::move(fds);
         return true;
     }
-    return answer(client, request, std::move(fds));
+    return answer(client, request, fds);
 }
 
 void Agent::drop(Client &client)

@@ -84,12 +84,14 @@ void Agent::check_recovery(uint64_t now)
               (left ? ", all but " + std::to_string(left) + " that did not ask for it" : std::string{}));
     for (const auto &board : boards_)
         board->refuse_unclaimed();
+    forget_holders();
     for (Client &client : clients_) {
         if (!client.deferred)
             continue;
         const AgentRequest request = *client.deferred;
+        const std::vector<Fd> fds = std::move(client.deferred_fds);
         client.deferred.reset();
-        if (!answer(client, request, {}))
+        if (!answer(client, request, fds))
             drop(client);
     }
     std::erase_if(clients_, [](const Client &client) { return !client.connection; });
@@ -99,12 +101,7 @@ void Agent::check_recovery(uint64_t now)
 bool Agent::adopt(Fd fd, std::string &why)
 {
     const std::string other = "omxd was restarted with other boards: close the endpoint and open it again";
-    struct stat status {};
-    if (::fstat(fd.get(), &status) != 0 || status.st_uid != ::geteuid()) {
-        why = "omxd was restarted by another user: close the endpoint and open it again";
-        return false;
-    }
-    std::unique_ptr<BoardFile> file = BoardFile::map(std::move(fd), why);
+    std::unique_ptr<BoardFile> file = BoardFile::adopt(std::move(fd), why);
     if (!file)
         return false;
     if (file->board_count() != plans_.size() || file->header().endpoint_max != options_.endpoint_max) {
@@ -117,9 +114,6 @@ bool Agent::adopt(Fd fd, std::string &why)
             return false;
         }
     }
-    for (uint32_t i = 0; i < plans_.size(); i++)
-        for (uint32_t endpoint = 0; endpoint < EMX_ENDPOINTS_MAX; endpoint++)
-            file->claim(i, endpoint) = {};
     StartError error;
     std::vector<std::unique_ptr<AgentBoard>> boards;
     if (!open_boards(*file, boards, error)) {
@@ -135,11 +129,30 @@ bool Agent::adopt(Fd fd, std::string &why)
     return true;
 }
 
-void Agent::reclaim(Client &client, const AgentRequest &request, Fd file, AgentReply &reply)
+/// The agent before has written so; nobody takes the endpoint of another user.
+bool Agent::was_holder(const Client &client, const AgentRequest &request) const
+{
+    if (request.endpoint >= EMX_ENDPOINTS_MAX)
+        return false;
+    const ClaimRecord &holder = file_->claim(request.board, request.endpoint);
+    return holder.held && holder.uid == client.uid && holder.session == request.session;
+}
+
+void Agent::forget_holders()
+{
+    for (const auto &board : boards_)
+        for (uint32_t endpoint = 0; endpoint < EMX_ENDPOINTS_MAX; endpoint++)
+            if (!board->claimed(endpoint))
+                file_->claim(board->number(), endpoint) = {};
+}
+
+void Agent::reclaim(Client &client, const AgentRequest &request, const Fd &file, const Fd &counters,
+                    AgentReply &reply)
 {
     std::string why;
-    if (!check_board(request, reply) || !file)
-        return refuse(reply, mx_no_driver, "a claim on an agent that ended comes with its board file");
+    bool known = BoardFile::is_own(file.get()); // a claim of the agent before, as far as one can tell
+    if (!check_board(request, reply))
+        return;
     if (recovering() && !adopted_ && !file_->same(file.get()) &&
         !adopt(Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)), why))
         refuse(reply, mx_no_driver, why);
@@ -148,9 +161,11 @@ void Agent::reclaim(Client &client, const AgentRequest &request, Fd file, AgentR
                "omxd was restarted and goes on without this endpoint: close it and open it again");
     else if (request.life != boards_[request.board]->record().lives)
         refuse(reply, mx_no_dev, "the interface of this endpoint vanished: close it and open it again");
+    else if (known = !recovering() || was_holder(client, request); !known)
+        refuse(reply, mx_no_driver, "the omxd before did not know this endpoint: close it and open it again");
     else
-        take_number(client, request, reply);
-    if (recovering() && reply.code != 0)
+        take_number(client, request, counters, reply);
+    if (recovering() && known && reply.code != 0)
         turned_down_++;
 }
 

@@ -34,6 +34,21 @@ void command_of(uint32_t pid, ClaimRecord &owner)
     std::memcpy(owner.command, name.data(), std::min(name.size(), sizeof(owner.command) - 1));
 }
 
+/// Requests that change what all programs see.
+bool is_administration(AgentOp op)
+{
+    switch (op) {
+    case AgentOp::set_name:
+    case AgentOp::peers_clear:
+    case AgentOp::peers_append:
+    case AgentOp::peers_complete:
+    case AgentOp::clear_counters:
+    case AgentOp::forget_names:
+    case AgentOp::pin_peer: return true;
+    default: return false;
+    }
+}
+
 bool loopback_up()
 {
     InterfaceFacts lo;
@@ -50,7 +65,7 @@ void Agent::refuse(AgentReply &reply, int code, const std::string &text) const
 }
 
 /// False: the client is to be dropped.
-bool Agent::answer(Client &client, const AgentRequest &request, std::vector<Fd> received)
+bool Agent::answer(Client &client, const AgentRequest &request, const std::vector<Fd> &received)
 {
     AgentReply reply;
     EndpointSockets sockets;
@@ -61,13 +76,13 @@ bool Agent::answer(Client &client, const AgentRequest &request, std::vector<Fd> 
     } else if (request.op == AgentOp::hello) {
         fds = {file_->fd()};
     } else if (request.op == AgentOp::claim) {
-        claim(client, request, reply, sockets);
+        claim(client, request, received.at(0), reply, sockets);
         if (reply.code == 0)
             fds = {sockets.ring.get(), sockets.bulk.get(), sockets.lo.get()};
     } else if (request.op == AgentOp::reclaim) {
-        reclaim(client, request, received.empty() ? Fd() : std::move(received[0]), reply);
+        reclaim(client, request, received.at(0), received.at(1), reply);
     } else {
-        perform(request, reply);
+        perform(client, request, reply);
     }
     return send_datagram(client.connection.get(), &reply, sizeof(reply), fds, MSG_DONTWAIT);
 }
@@ -94,7 +109,7 @@ bool Agent::check_board(const AgentRequest &request, AgentReply &reply)
 }
 
 /// Gives a number to a client; false with the reply filled when that cannot be.
-bool Agent::take_number(Client &client, const AgentRequest &request, AgentReply &reply)
+bool Agent::take_number(Client &client, const AgentRequest &request, const Fd &counters, AgentReply &reply)
 {
     AgentBoard &board = *boards_[request.board];
     const std::string what =
@@ -110,16 +125,22 @@ bool Agent::take_number(Client &client, const AgentRequest &request, AgentReply 
                       what + " is open in process " + std::to_string(owner.pid) + " (" + command + ")"),
                false;
     }
-    ClaimRecord owner{client.pid, client.uid, request.session, 0, {}};
+    auto page = CounterPage::map(counters);
+    if (!page)
+        return refuse(reply, mx_no_driver,
+                      "a claim comes with a page of counters, sealed against becoming shorter"),
+               false;
+    ClaimRecord owner{client.pid, client.uid, request.session, 1, {}};
     command_of(client.pid, owner);
-    board.claim(request.endpoint, owner);
+    board.claim(request.endpoint, owner, std::move(page));
     client.board = static_cast<int>(request.board);
     client.endpoint = request.endpoint;
     log_.line(what + ": process " + std::to_string(client.pid) + " (" + owner.command + ")");
     return true;
 }
 
-void Agent::claim(Client &client, const AgentRequest &request, AgentReply &reply, EndpointSockets &sockets)
+void Agent::claim(Client &client, const AgentRequest &request, const Fd &counters, AgentReply &reply,
+                  EndpointSockets &sockets)
 {
     if (!check_board(request, reply))
         return;
@@ -133,7 +154,7 @@ void Agent::claim(Client &client, const AgentRequest &request, AgentReply &reply
     if (!loopback_up())
         return refuse(reply, mx_no_dev,
                       "interface lo is down, which endpoints of one host need: ip link set lo up");
-    if (!take_number(client, request, reply))
+    if (!take_number(client, request, counters, reply))
         return;
     if (!board.make_sockets(request.endpoint, client.trusted, sockets)) {
         const int why = errno;
@@ -146,8 +167,21 @@ void Agent::claim(Client &client, const AgentRequest &request, AgentReply &reply
     reply = sockets.shape;
 }
 
-void Agent::perform(const AgentRequest &request, AgentReply &reply)
+// Only for its own board: another's filters are no business of the client.
+void Agent::steer(const Client &client, const AgentRequest &request, AgentReply &reply)
 {
+    if (client.board < 0 || static_cast<uint32_t>(client.board) != request.board)
+        return refuse(reply, mx_no_perm, "replies are steered for the holder of an endpoint of the board");
+    if (!boards_[request.board]->steer_replies(static_cast<uint16_t>(request.group)))
+        refuse(reply, mx_no_resources, std::string("steering replies: ") + std::strerror(errno));
+}
+
+void Agent::perform(const Client &client, const AgentRequest &request, AgentReply &reply)
+{
+    if (is_administration(request.op) && !client.trusted)
+        return refuse(reply, mx_no_perm,
+                      "names, peers and counters of the boards are changed by root and by the user that "
+                      "started omxd: run the command as that user (sudo)");
     switch (request.op) {
     case AgentOp::add_peer:
         if (check_board(request, reply)) {
@@ -168,12 +202,15 @@ void Agent::perform(const AgentRequest &request, AgentReply &reply)
         break;
     case AgentOp::clear_counters:
         if (check_board(request, reply))
-            file_->clear_counters(request.board);
+            boards_[request.board]->clear_counters();
+        break;
+    case AgentOp::sum_counters:
+        if (check_board(request, reply))
+            boards_[request.board]->tell_counters();
         break;
     case AgentOp::steer:
-        if (check_board(request, reply) &&
-            !boards_[request.board]->steer_replies(static_cast<uint16_t>(request.group)))
-            return refuse(reply, mx_no_resources, std::string("steering replies: ") + std::strerror(errno));
+        if (check_board(request, reply))
+            steer(client, request, reply);
         break;
     case AgentOp::peers_clear:
     case AgentOp::peers_append:

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// A hostile member of the group that the board agent serves: it writes into all that a client can write.
+//
+//   member N     N writes of random words into its page of counters and its rings, and among them requests of
+//   random
+//                bytes with random descriptors; prints each way that should be barred and is not
+#include "driver/engine/agent_client.hpp"
+#include "driver/engine/board_file.hpp"
+#include "driver/engine/control_socket.hpp"
+#include "driver/engine/counter_page.hpp"
+#include "driver/engine/mx_codes.hpp"
+#include "tests/support/rng.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+
+using namespace emx;
+using namespace emx::test;
+
+namespace {
+
+int failures = 0;
+
+void expect(bool holds, const char *what)
+{
+    failures += !holds;
+    if (!holds)
+        std::printf("FAIL %s\n", what);
+}
+
+/// One connection to the agent, and what it gave.
+struct Session {
+    AgentConnection agent;
+    Fd boards; ///< the board file
+
+    static std::optional<Session> open()
+    {
+        DeviceError error;
+        auto agent = AgentConnection::connect(error);
+        AgentReply reply;
+        std::vector<Fd> fds;
+        if (!agent || !agent->request({}, reply, fds, error) || fds.size() != 1)
+            return std::nullopt;
+        return Session{std::move(*agent), std::move(fds[0])};
+    }
+    int32_t ask(const AgentRequest &request, const std::vector<int> &sent = {})
+    {
+        AgentReply reply;
+        std::vector<Fd> fds;
+        DeviceError error;
+        agent.request(request, reply, fds, error, sent);
+        return error.code;
+    }
+};
+
+bool mapped(int fd, int protection, int flags)
+{
+    void *at = ::mmap(nullptr, 4096, protection, flags, fd, 0);
+    if (at != MAP_FAILED)
+        ::munmap(at, 4096);
+    return at != MAP_FAILED;
+}
+
+bool made_writable(int fd)
+{
+    void *at = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    const bool made = at != MAP_FAILED && ::mprotect(at, 4096, PROT_READ | PROT_WRITE) == 0;
+    if (at != MAP_FAILED)
+        ::munmap(at, 4096);
+    return made;
+}
+
+/// What the agent alone writes is nobody else's to write, by no way to a descriptor.
+void board_file_is_read_only(int fd)
+{
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    expect(mapped(fd, PROT_READ, MAP_SHARED), "the board file can be read");
+    expect(!mapped(fd, PROT_READ | PROT_WRITE, MAP_SHARED), "the board file cannot be mapped writable");
+    expect(!made_writable(fd), "nor can a mapping of it become so");
+    expect(!Fd(::open(path.c_str(), O_RDWR | O_CLOEXEC)), "nor be opened anew for writing");
+    expect(::write(fd, "x", 1) < 0, "nor be written");
+    expect(::ftruncate(fd, 0) != 0, "nor made shorter");
+    expect(::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) != 0, "nor emptied");
+    expect(::fchmod(fd, 0666) != 0, "nor given to all");
+    expect(::fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) != 0, "nor sealed");
+}
+
+/// Each request that changes what all programs see, and those that any client makes.
+void administration_is_barred(Session &session)
+{
+    for (uint32_t op = 0; op < 64; op++) {
+        AgentRequest request;
+        request.op = static_cast<AgentOp>(op);
+        request.mac = 0x020000000099;
+        std::memcpy(request.text, "planted:0", 10);
+        switch (request.op) {
+        case AgentOp::set_name:
+        case AgentOp::peers_clear:
+        case AgentOp::peers_append:
+        case AgentOp::peers_complete:
+        case AgentOp::clear_counters:
+        case AgentOp::forget_names:
+        case AgentOp::pin_peer:
+        case AgentOp::steer:
+            expect(session.ask(request) == mx_no_perm,
+                   ("request " + std::to_string(op) + " is refused").c_str());
+            break;
+        case AgentOp::claim:
+        case AgentOp::reclaim: break; // with descriptors: pages()
+        case AgentOp::hello:
+        case AgentOp::add_peer:
+        case AgentOp::sum_counters:
+            expect(session.ask(request) == 0, ("request " + std::to_string(op) + " is granted").c_str());
+            break;
+        default:
+            expect(session.ask(request) == mx_no_driver,
+                   ("request " + std::to_string(op) + " is unknown").c_str());
+        }
+    }
+}
+
+Fd memory(unsigned flags, off_t bytes, int seals)
+{
+    Fd fd(::memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
+    if (fd && (::ftruncate(fd.get(), bytes) != 0 || ::fcntl(fd.get(), F_ADD_SEALS, seals) != 0))
+        fd.reset();
+    return fd;
+}
+
+AgentRequest claim_of(uint32_t endpoint)
+{
+    AgentRequest request;
+    request.op = AgentOp::claim;
+    request.endpoint = endpoint;
+    request.session = 7;
+    return request;
+}
+
+/// Files that could kill an agent which reads them as counters.
+void bad_pages_are_refused()
+{
+    const Fd bad[] = {
+        memory(0, 4096, F_SEAL_GROW),
+        memory(0, 64, F_SEAL_SHRINK),
+        memory(0, 0, F_SEAL_SHRINK),
+        memory(MFD_HUGETLB, 2 << 20, F_SEAL_SHRINK),
+        Fd(::open("/dev/zero", O_RDWR | O_CLOEXEC)),
+        Fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)),
+        Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+    };
+    for (const Fd &fd : bad) {
+        if (!fd)
+            continue; // no huge pages here
+        auto session = Session::open();
+        expect(session && session->ask(claim_of(4), {fd.get()}) == mx_no_driver, "a bad page is refused");
+    }
+}
+
+/// An endpoint, and all its memory that somebody else may look at.
+class Holder {
+public:
+    static std::unique_ptr<Holder> make(uint32_t endpoint)
+    {
+        auto session = Session::open();
+        auto page = CounterPage::make();
+        AgentReply reply;
+        std::vector<Fd> fds;
+        DeviceError error;
+        if (!session || !page ||
+            !session->agent.request(claim_of(endpoint), reply, fds, error, {page->fd()}) || fds.size() != 3)
+            return nullptr;
+        std::unique_ptr<Holder> holder(new Holder(std::move(*session), std::move(page), std::move(fds)));
+        holder->map(0, std::size_t{reply.ring_block} * reply.ring_blocks);
+        holder->map(2, std::size_t{reply.lo_block} * reply.lo_blocks);
+        return holder;
+    }
+    Holder(const Holder &) = delete;
+    Holder &operator=(const Holder &) = delete;
+    ~Holder()
+    {
+        for (const auto &ring : rings_)
+            ::munmap(ring.data(), ring.size_bytes());
+    }
+
+    void scribble(Rng &rng)
+    {
+        const uint64_t values[] = {0, ~uint64_t{0}, 1, rng.next()};
+        const uint64_t value = rng.pick(values);
+        if (rings_.empty() || rng.coin()) {
+            auto &counters = page_->counters();
+            __atomic_store_n(&counters.v[rng.below(EMX_CNT_COUNT)], value, __ATOMIC_RELAXED);
+        } else {
+            const auto &ring = rings_[rng.below(rings_.size())];
+            __atomic_store_n(&ring[rng.below(ring.size())], value, __ATOMIC_RELAXED);
+        }
+    }
+    /// False when the agent has hung up on us.
+    bool babble(Rng &rng)
+    {
+        AgentRequest request;
+        request.op = static_cast<AgentOp>(rng.below(16));
+        request.endpoint = static_cast<uint32_t>(rng.below(40));
+        request.mac = 0x020000000000 + rng.below(64);
+        for (auto changes = rng.below(4); changes > 0; changes--) {
+            const uint32_t word = static_cast<uint32_t>(rng.next());
+            std::memcpy(reinterpret_cast<char *>(&request) + rng.below(sizeof(request) / 4) * 4, &word, 4);
+        }
+        // At these the agent hangs up, and a new endpoint takes its time.
+        const std::size_t bytes = rng.chance(30) ? rng.below(sizeof(request)) : sizeof(request);
+        std::vector<int> sent;
+        if (rng.chance(request.op == AgentOp::claim || request.op == AgentOp::reclaim ? 900 : 30))
+            for (auto count = rng.range(1, 2); count > 0; count--)
+                sent.push_back(rng.coin() ? page_->fd() : session_.boards.get());
+        if (!send_datagram(session_.agent.fd(), &request, bytes, sent))
+            return false;
+        AgentReply reply;
+        std::vector<Fd> fds;
+        return receive_datagram(session_.agent.fd(), &reply, sizeof(reply), fds) > 0;
+    }
+
+private:
+    Holder(Session session, std::unique_ptr<CounterPage> page, std::vector<Fd> fds)
+        : session_(std::move(session)), page_(std::move(page)), fds_(std::move(fds))
+    {
+    }
+    void map(std::size_t socket, std::size_t bytes)
+    {
+        void *at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds_[socket].get(), 0);
+        if (at != MAP_FAILED)
+            rings_.emplace_back(static_cast<uint64_t *>(at), bytes / sizeof(uint64_t));
+    }
+
+    Session session_;
+    std::unique_ptr<CounterPage> page_;
+    std::vector<Fd> fds_;
+    std::vector<std::span<uint64_t>> rings_;
+};
+
+void scribble(uint64_t writes)
+{
+    constexpr uint64_t per_request = 200;
+    Rng rng(26);
+    std::unique_ptr<Holder> holder;
+    uint64_t held = 0;
+    for (uint64_t i = 0; i < writes; i++) {
+        if (!holder) {
+            holder = Holder::make(4 + static_cast<uint32_t>(rng.below(8)));
+            held += holder != nullptr;
+            expect(holder != nullptr, "an endpoint is given");
+            if (!holder)
+                return;
+        }
+        holder->scribble(rng);
+        if (i % per_request == 0 && !holder->babble(rng))
+            holder.reset();
+    }
+    std::printf("%llu writes, %llu endpoints\n", static_cast<unsigned long long>(writes),
+                static_cast<unsigned long long>(held));
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        std::fputs("usage: member WRITES\n", stderr);
+        return 2;
+    }
+    auto session = Session::open();
+    if (!session) {
+        std::fputs("member: omxd does not serve me\n", stderr);
+        return 1;
+    }
+    board_file_is_read_only(session->boards.get());
+    administration_is_barred(*session);
+    bad_pages_are_refused();
+    scribble(std::strtoull(argv[1], nullptr, 10));
+    return failures ? 1 : 0;
+}
