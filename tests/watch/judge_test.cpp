@@ -2,6 +2,7 @@
 // The judge of real frames: it takes the golden ones, and finds every danger that the wire specification
 // names, whatever dialects are allowed.
 #include "judge.hpp"
+#include "order.hpp"
 
 #include <tests/support/golden.hpp>
 
@@ -151,6 +152,45 @@ TEST_CASE("watch__sessions_and_tags_are_followed_until_frames_are_missed")
     judge.distrust();
     CHECK(judge.judge(changed("tiny", 36, 0x77)).empty());
     CHECK(judge.judge(changed("tiny", 15, 0x77)).empty());
+}
+
+namespace {
+
+/// A tap that some frames wait in, with times of a clock that nobody else has.
+struct FakeTap {
+    std::vector<std::pair<uint64_t, Bytes>> frames;
+    std::size_t next = 0;
+
+    bool ready() const { return next < frames.size(); }
+    uint64_t time_ns() const { return frames[next].first; }
+    void take(Bytes &frame) { frame = frames[next++].second; }
+};
+
+/// The rules that a judge finds broken in the frames of some taps.
+std::vector<std::string> broken(std::vector<FakeTap> taps)
+{
+    Judge judge(all());
+    std::vector<std::string> rules;
+    Order<FakeTap>(taps).drain([&](const Bytes &frame, int /*tap*/, bool last) {
+        const std::string why = judge.judge(frame);
+        if (last)
+            rules.push_back(why);
+        return why.empty();
+    });
+    return rules;
+}
+
+} // namespace
+
+TEST_CASE("watch__clocks_of_processors_that_differ_break_no_rule")
+{
+    const FakeTap first{{{7, golden("connect_request")}, {9, golden("tiny")}}};
+    const FakeTap early{{{1, golden("connect_reply")}}};
+    CHECK(broken({first, early}).empty());
+    CHECK(broken({early, first}).empty());
+    const FakeTap wrong{{{1, changed("nack_lib", 19, 4)}, {2, golden("connect_reply")}}};
+    CHECK(broken({wrong, first}).size() == 1);
+    CHECK(broken({first, {{{8, golden("connect_reply")}, {10, changed("tiny", 36, 0x77)}}}}).size() == 1);
 }
 
 TEST_CASE("watch__whose_frames_are_judged_can_be_said")

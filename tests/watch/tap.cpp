@@ -167,21 +167,4 @@ uint64_t Tap::missed()
     return missed_;
 }
 
-int earliest(const std::vector<Tap> &taps)
-{
-    int first = -1;
-    for (bool again = true; again;) {
-        again = false;
-        for (int i = 0; i < static_cast<int>(taps.size()); i++) {
-            const Tap &tap = taps[static_cast<size_t>(i)];
-            if (i == first || !tap.ready() ||
-                (first >= 0 && tap.time_ns() >= taps[static_cast<size_t>(first)].time_ns()))
-                continue;
-            first = i;
-            again = true;
-        }
-    }
-    return first;
-}
-
 } // namespace emx::watch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Frames of our EtherType as they leave the interfaces of network namespaces, in the order in which they did.
+// Frames of our EtherType as they leave the interfaces of network namespaces.
 #pragma once
 
 #include "judge.hpp"
@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 struct tpacket2_hdr;
 
@@ -50,9 +49,5 @@ private:
     uint32_t slots_ = 0, next_ = 0;
     uint64_t missed_ = 0;
 };
-
-/// Index of the tap whose waiting frame was sent first, or -1 when none waits. What led to a frame is never
-/// behind it: it was in its ring when the frame was sent.
-int earliest(const std::vector<Tap> &taps);
 
 } // namespace emx::watch

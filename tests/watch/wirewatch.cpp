@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // wirewatch: judges every frame that hosts send, while they send it, or in a capture. See usage.
 #include "judge.hpp"
+#include "order.hpp"
 #include "tap.hpp"
 
 #include <tests/support/pcap.hpp>
@@ -161,7 +162,7 @@ private:
     bool ends() const;
     bool is_foreign(const Bytes &frame, int tap) const;
     bool excused(const Bytes &frame, int tap);
-    void take(const Bytes &frame, int tap);
+    bool take(const Bytes &frame, int tap, bool last);
     void report(const std::string &why, const Bytes &frame);
     int conclude();
     uint64_t missed();
@@ -173,7 +174,6 @@ private:
     std::string input_; ///< of commands, without the lines that are done
     bool ended_ = false;
     uint64_t judged_ = 0, heard_ = 0, violations_ = 0;
-    Bytes frame_;
 };
 
 Watch::Watch(const Options &o) : o_(o), judge_(o.dialects)
@@ -261,17 +261,22 @@ bool Watch::excused(const Bytes &frame, int tap)
     return (commanded && is_foreign(frame, tap)) || ((commanded || doubts) && judge_.judge(frame).empty());
 }
 
-void Watch::take(const Bytes &frame, int tap)
+/// Whether the frame has been taken: a wrong one is not, unless this is its last chance.
+bool Watch::take(const Bytes &frame, int tap, bool last)
 {
     if (is_foreign(frame, tap)) {
         heard_++;
         judge_.overhear(frame);
-        return;
+        return true;
     }
-    judged_++;
     const std::string why = judge_.judge(frame);
-    if (!why.empty() && !excused(frame, tap))
+    const bool right = why.empty() || excused(frame, tap);
+    if (!right && !last)
+        return false;
+    judged_++;
+    if (!right)
         report(why, frame);
+    return true;
 }
 
 void Watch::report(const std::string &why, const Bytes &frame)
@@ -296,14 +301,12 @@ int Watch::conclude()
 
 int Watch::run()
 {
+    Order<Tap> order(taps_);
     std::puts("watching");
     std::fflush(stdout);
     for (bool last = false;;) {
         take_commands();
-        for (int tap; (tap = earliest(taps_)) >= 0;) {
-            taps_[static_cast<size_t>(tap)].take(frame_);
-            take(frame_, tap);
-        }
+        order.drain([this](const Bytes &frame, int tap, bool final) { return take(frame, tap, final); });
         if (last)
             return conclude();
         last = ends(); // what was sent before that is in the rings now
@@ -318,7 +321,7 @@ int Watch::read_captures()
     for (const std::string &path : o_.captures)
         for (auto &frame : test::read_pcap(path, test::Cut::allowed))
             if (frame.bytes.size() >= 14 && frame.bytes[12] == 0x86 && frame.bytes[13] == 0xdf)
-                take(frame.bytes, -1);
+                take(frame.bytes, -1, true);
     return conclude();
 }
 
