@@ -63,12 +63,22 @@ add_card() {
 	[ ! -e "$(kernel_modules "$kver")/$1" ] || add_module "$1"
 }
 
+# A module, or else a name in /built-in: what the kernel's own list says, and fscache, which is in netfs since Linux 6.8.
+add_unless_built_in() {
+	local list=${EMX_KDIR:-/lib/modules/$kver}/modules.builtin name=${1##*/}
+	if [ ! -e "$(kernel_modules "$kver")/$1.ko" ] && { [ "$name" = fscache ] || grep -qsx "kernel/$1.ko" "$list"; }; then
+		echo "$name" >>"$root/built-in"
+	else
+		add_module "$1.ko"
+	fi
+}
+
 # The modules for the file system of this machine, and where things are in it.
 add_outside() {
 	local module
 	for module in drivers/virtio/virtio{,_ring,_pci_modern_dev,_pci_legacy_dev,_pci} fs/fscache/fscache \
 		fs/netfs/netfs net/9p/9pnet{,_virtio} fs/9p/9p fs/overlayfs/overlay; do
-		add_module "$module.ko"
+		add_unless_built_in "$module"
 	done
 	printf 'TOP=%q BUILD=%q\n' "$TOP" "$1" >"$root/paths"
 }

@@ -65,6 +65,7 @@ if [ ! -e "$root/.complete" ]; then
 		cp -a "$root/lib/modules/$version/kernel/$folder/." "$tree/$folder/"
 		find "$tree/$folder" -name '*.ko.xz' -exec unxz -f {} +
 	done
+	cp "$root/lib/modules/$version/modules.builtin" "$tree/"
 	rm -rf "$root/packages" "$root/lib/modules"
 	touch "$root/.complete"
 fi

@@ -16,6 +16,6 @@ check() { # DESCRIPTION COMMAND...
 # Modules of the kernel's own, by their order: those that a test of the same boot has left loaded stay.
 load() { # MODULE...
 	for module in "$@"; do
-		[ -d "/sys/module/$module" ] || insmod "/$module.ko" || return
+		[ -d "/sys/module/$module" ] || grep -qsx "$module" /built-in || insmod "/$module.ko" || return
 	done
 }
