@@ -51,28 +51,33 @@ uint32_t numa_node(const std::string &name)
 
 bool query_interface(const std::string &name, InterfaceFacts &facts)
 {
+    const Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return fd && query_interface(fd.get(), name, facts);
+}
+
+bool query_interface(int fd, const std::string &name, InterfaceFacts &facts)
+{
     if (name.empty() || name.size() >= IFNAMSIZ) {
         errno = ENODEV;
         return false;
     }
-    Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     ifreq reply{};
-    if (!fd || !ask(fd.get(), SIOCGIFINDEX, name, reply))
+    if (!ask(fd, SIOCGIFINDEX, name, reply))
         return false;
     facts.index = reply.ifr_ifindex;
-    if (!ask(fd.get(), SIOCGIFHWADDR, name, reply))
+    if (!ask(fd, SIOCGIFHWADDR, name, reply))
         return false;
     facts.ethernet = reply.ifr_hwaddr.sa_family == ARPHRD_ETHER;
     facts.mac = 0;
     for (int i = 0; i < 6; i++)
         facts.mac = facts.mac << 8 | static_cast<unsigned char>(reply.ifr_hwaddr.sa_data[i]);
-    if (!ask(fd.get(), SIOCGIFMTU, name, reply))
+    if (!ask(fd, SIOCGIFMTU, name, reply))
         return false;
     facts.mtu = static_cast<uint32_t>(reply.ifr_mtu);
-    if (!ask(fd.get(), SIOCGIFFLAGS, name, reply))
+    if (!ask(fd, SIOCGIFFLAGS, name, reply))
         return false;
     facts.up = (reply.ifr_flags & IFF_UP) && (reply.ifr_flags & IFF_RUNNING);
-    facts.driver = driver_name(fd.get(), name);
+    facts.driver = driver_name(fd, name);
     facts.numa_node = numa_node(name);
     return true;
 }

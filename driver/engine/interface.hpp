@@ -20,6 +20,8 @@ struct InterfaceFacts {
 /// Asks the kernel about an interface of this network namespace; false with errno set when there is
 /// none of that name.
 bool query_interface(const std::string &name, InterfaceFacts &facts);
+/// The same by a socket of the caller, of any kind: it needs no descriptor more.
+bool query_interface(int socket, const std::string &name, InterfaceFacts &facts);
 
 enum class BoundInterface { up, down, gone };
 /// State of the interface that a packet socket was bound to, in the socket's network namespace.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A hostile member of the group that the board agent serves: it writes into all that a client can write.
 //
+//   member connect N   N connections, each with a request; says how many are served, and stays
 //   member N     N writes of random words into its page of counters and its rings, and among them requests of
 //   random
 //                bytes with random descriptors; prints each way that should be barred and is not
@@ -39,11 +40,15 @@ void expect(bool holds, const char *what)
 /// One connection to the agent, and what it gave.
 struct Session {
     AgentConnection agent;
-    Fd boards; ///< the board file
+    Fd boards; ///< the board file; empty when it is given away
 
     static std::optional<Session> open()
     {
         DeviceError error;
+        return open(error);
+    }
+    static std::optional<Session> open(DeviceError &error)
+    {
         auto agent = AgentConnection::connect(error);
         AgentReply reply;
         std::vector<Fd> fds;
@@ -266,12 +271,27 @@ void scribble(uint64_t writes)
                 static_cast<unsigned long long>(held));
 }
 
+int connect(uint64_t count)
+{
+    std::vector<Session> sessions;
+    DeviceError error;
+    for (uint64_t i = 0; i < count; i++)
+        if (auto session = Session::open(error))
+            sessions.push_back(std::move(*session));
+    std::printf("served %zu, refused %zu: %s\n", sessions.size(), count - sessions.size(),
+                error.text.c_str());
+    std::fflush(stdout);
+    return ::pause();
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
+    if (argc == 3 && std::strcmp(argv[1], "connect") == 0)
+        return connect(std::strtoull(argv[2], nullptr, 10));
     if (argc != 2) {
-        std::fputs("usage: member WRITES\n", stderr);
+        std::fputs("usage: member WRITES, or member connect NUMBER\n", stderr);
         return 2;
     }
     auto session = Session::open();

@@ -152,7 +152,7 @@ squatters() {
     check "a new one takes the path of one that was killed" agent 1 eth0:N=1500
     check "and is reached, too" says 'board #0 name eth0' as 0 "${info[@]}"
     path=$(grep -o '/run/ethermx/.*' "$NETLAB_TMP/omxd1")
-    check "its path is for all to connect to" [ "$(stat -c '%F %a %u' "$path")" = "socket 666 0" ]
+    check "its path is for root to connect to, and for a group that is there" [ "$(stat -c '%F %a %u' "$path")" = "socket 600 0" ]
     netlab_stop "${AGENTS[1]}"
     check "and ends with it" [ ! -e "$path" ]
     netlab_stop "$SQUATTER"
@@ -180,6 +180,82 @@ users_agent() {
     check "unless that user is named" says 'board #0 name eth0' configured "user = $user" "${info[@]}"
     check "another named one is another" refuses "user $user .*answers in the name of omxd" configured "user = nobody" "${info[@]}"
     netlab_stop "$theirs"
+}
+
+# ---- floods
+
+# flood UID: from now on that user connects to the abstract name on host 1, again and again; FLOODS
+flood() {
+    netlab_bg 1 "$NETLAB_TMP/flood" python3 -uc '
+import os, socket, sys
+os.setuid(int(sys.argv[1]))
+print("floods")
+while True:
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect("\0ethermx-omxd")
+    s.close()' "$1"
+    FLOODS+=("$NETLAB_PID")
+    tells "$NETLAB_TMP/flood" floods "$NETLAB_PID"
+}
+
+# asleep PID: ten looks in a row find that it waits for something
+asleep() {
+    local i
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        grep -q '^State:.S' "/proc/$1/status" || return
+    done
+}
+
+as_member() { # as_member UID COMMAND...
+    local who=$1
+    shift
+    timeout $hung ip netns exec "${NETLAB_NS[1]}" setpriv --reuid "$who" --regid "$who" --groups "$(getent group daemon | cut -d: -f3)" "$@"
+}
+
+# connections UID NUMBER: that member of the group, or root, has so many of them on host 1, as far as the agent likes it; MEMBER
+connections() {
+    netlab_bg 1 "$NETLAB_TMP/connections" setpriv --reuid "$1" --regid "$1" --groups "$(getent group daemon | cut -d: -f3)" \
+        "$plain/tests/netns/member" connect "$2"
+    MEMBER=$NETLAB_PID
+    tells "$NETLAB_TMP/connections" '^served' "$MEMBER"
+}
+
+limited_agent() { # limited_agent DESCRIPTORS: on host 1, for the group daemon
+    local program=$EMX_OMXD
+    # shellcheck disable=SC2016 # of that program
+    printf '#!/bin/sh\nulimit -n %s\nexec %s "$@"\n' "$1" "$program" >"$NETLAB_TMP/limited" && chmod 755 "$NETLAB_TMP/limited"
+    EMX_OMXD=$NETLAB_TMP/limited GROUP=daemon agent 1 eth0:N=1500
+}
+
+floods() {
+    local i other=1234
+    FLOODS=()
+    GROUP=daemon agent 1 eth0:N=1500
+    for i in 1 2 3; do flood $stranger; done
+    for i in 1 2 3; do check "root is served beside a flood of strangers, $i" says '^opened$' as 0 "${open[@]}"; done
+    check "members of the group are" says '^opened$' as_member $other "${open[@]}"
+    check "strangers are told why they are not" refuses 'omxd serves root and members of the group daemon: join it' as $other "${open[@]}"
+    for i in "${FLOODS[@]}"; do netlab_stop "$i"; done
+    check "and then it sleeps" until_ok $hung asleep "${AGENTS[1]}"
+
+    limited_agent 256
+    check "a member of the group asks for too many connections" connections $stranger 100
+    check "and is told so" grep -qE "^served 32, refused 68: user $stranger has as many connections to omxd as one user may" "$NETLAB_TMP/connections"
+    check "which leaves others theirs" says '^opened$' as_member $other "${open[@]}"
+    netlab_stop "$MEMBER"
+
+    limited_agent 64
+    check "root's programs take all descriptors" connections 0 100
+    check "which the agent says" grep -qE '^served [1-9][0-9]*, refused [0-9]+: omxd has no descriptors left \(its limit is 64\): end programs, or start it with' "$NETLAB_TMP/connections"
+    check "to programs, too" refuses 'omxd has no descriptors left \(its limit is 64\)' as 0 "${open[@]}"
+    check "and sleeps" until_ok $hung asleep "${AGENTS[1]}"
+    netlab_in 1 ip link set eth0 down
+    netlab_in 1 ip link set eth0 up
+    netlab_stop "$MEMBER"
+    check "then it serves again" until_ok $hung says '^opened$' as 0 "${open[@]}"
+    check "with the board of before" says 'board #0 name eth0' as 0 "$tools/omx_info"
+    check "whose interface never vanished" refuses '' grep 'eth0 is gone' "$NETLAB_TMP/omxd1"
+    stop_agents
 }
 
 # A member of the group writes into all that the agent and its clients let it write, beside the traffic of another user.
@@ -225,6 +301,7 @@ else
     installed_agent
     squatters
     users_agent
+    floods
     members
     user_namespaces
 fi

@@ -7,6 +7,7 @@
 #include "driver/engine/config_file.hpp"
 #include "driver/engine/mx_codes.hpp"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -38,14 +39,14 @@ std::string board_name(uint32_t number)
     return own_host_name().substr(0, EMX_NAME_MAX - 1 - suffix.size()) + suffix;
 }
 
-// A claim costs five descriptors here for a moment, and two as long as it lives.
-void raise_descriptor_limit()
+// A claim costs six descriptors here for a moment, and two as long as it lives. The limit from now on.
+uint64_t raise_descriptor_limit()
 {
     rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        ::setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 0;
+    const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+    return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
 }
 
 bool fail(StartError &error, int code, std::string text)
@@ -78,7 +79,10 @@ Fd watch_signals()
 
 bool Agent::start(StartError &error)
 {
-    raise_descriptor_limit();
+    descriptors_ = raise_descriptor_limit();
+    spare_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!links_.open())
+        return fail_errno(error, "watching the interfaces");
     if (!take_name(error) || !read_config(error) || !read_peers(error) || !plan_boards(error))
         return false;
     look_for_orphans();
@@ -91,9 +95,9 @@ bool Agent::start(StartError &error)
     if (!open_boards(*file_, boards_, error) || !load_peers(error))
         return false;
     signals_ = watch_signals();
-    if (!signals_ || !links_.open())
-        return fail_errno(error, "watching the interfaces");
-    // The watch begins now: look again at what may have changed meanwhile.
+    if (!signals_)
+        return fail_errno(error, "taking signals");
+    // Look again at what may have changed meanwhile.
     link_changed(-1, {}, EMX_LINK_UP);
     return true;
 }
@@ -130,11 +134,25 @@ bool Agent::read_config(StartError &error)
     const bool named = !options_.group.empty() || !config.group.empty();
     if (options_.group.empty())
         options_.group = named ? config.group : default_group;
-    if (named && !::getgrnam(options_.group.c_str()))
+    if (!look_up_group(monotonic_ns()) && named)
         return fail(error, mx_no_perm,
                     "group " + options_.group + " does not exist: make it (groupadd --system " +
                         options_.group + ") or name another by EMX_GROUP, --group or in " + options_.config);
     return true;
+}
+
+/// A group that is missing may be made while the agent runs.
+bool Agent::look_up_group(uint64_t now)
+{
+    constexpr uint64_t again_ns = 1000000000;
+    if (group_ || (group_sought_ && now - group_sought_ < again_ns))
+        return group_.has_value();
+    group_sought_ = now;
+    if (const group *found = ::getgrnam(options_.group.c_str())) {
+        group_ = found->gr_gid;
+        open_path_to_group();
+    }
+    return group_.has_value();
 }
 
 bool Agent::plan_boards(StartError &error)
@@ -157,7 +175,7 @@ bool Agent::plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error
 {
     std::string why;
     plan.spec = spec;
-    if (!query_interface(spec.interface, plan.facts))
+    if (!query_interface(links_.fd(), spec.interface, plan.facts))
         return fail(error, mx_no_dev,
                     "interface " + spec.interface +
                         " does not exist here: correct EMX_BOARDS or the "

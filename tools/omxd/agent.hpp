@@ -60,7 +60,6 @@ private:
         Fd process; ///< pidfd; empty when the process is of another pid namespace
         uint32_t pid = 0;
         uint32_t uid = 0;
-        bool admitted = false;
         bool trusted = false; ///< could do by itself all that the agent does: the administrator
         bool asked = false; ///< anything: other agents only look whether somebody listens (name.cpp)
         int board = -1; ///< of its claim
@@ -74,10 +73,12 @@ private:
     bool take_path();
     bool take_abstract_name(StartError &error);
     void listen_again();
+    void open_path_to_group() const;
     void leave_path();
 
     // Start (agent.cpp)
     bool read_config(StartError &error);
+    bool look_up_group(uint64_t now);
     bool plan_boards(StartError &error);
     bool plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error) const;
     bool open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>> &boards, StartError &error);
@@ -96,7 +97,9 @@ private:
     bool serve(const std::vector<pollfd> &fds);
     void serve_clients(const std::vector<pollfd> &fds, std::size_t first, std::size_t known);
     void accept_clients(int listener);
-    void admit(Client &client) const;
+    bool shed(int listener);
+    bool admit(Client &client);
+    bool may_have_more(const Client &client) const;
     bool serve_client(Client &client);
     void drop(Client &client);
     void link_changed(int index, const std::string &name, uint32_t state);
@@ -107,7 +110,9 @@ private:
     void claim(Client &client, const AgentRequest &request, const Fd &counters, AgentReply &reply,
                EndpointSockets &sockets);
     bool take_number(Client &client, const AgentRequest &request, const Fd &counters, AgentReply &reply);
-    void turn_away(const Client &client) const;
+    void turn_away(const Client &client, int code, const std::string &text) const;
+    std::string stranger_text() const;
+    std::string out_of_descriptors() const;
     bool check_board(const AgentRequest &request, AgentReply &reply);
     void perform(const Client &client, const AgentRequest &request, AgentReply &reply);
     void steer(const Client &client, const AgentRequest &request, AgentReply &reply);
@@ -134,6 +139,11 @@ private:
     Fd listener_; ///< the abstract name; empty while a stranger holds it
     Fd by_path_; ///< root's path; empty where there is none
     std::string path_;
+    Fd spare_; ///< given up to take, and turn away, a connection when there are no descriptors
+    uint64_t accept_after_ = 0; ///< no connections are taken before that time
+    uint64_t descriptors_ = 0; ///< the limit
+    std::optional<gid_t> group_; ///< options_.group, once it is there
+    uint64_t group_sought_ = 0; ///< when it was last looked up in vain
     Fd signals_;
     LinkWatch links_;
     std::vector<BoardSpec> specs_;

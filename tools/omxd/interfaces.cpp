@@ -11,7 +11,7 @@ namespace emx {
 void Agent::look_at(AgentBoard &board)
 {
     InterfaceFacts facts;
-    const bool exists = query_interface(board.interface(), facts);
+    const bool exists = query_interface(links_.fd(), board.interface(), facts);
     if (!exists || facts.index != board.interface_index())
         board.set_link(EMX_LINK_GONE);
     if (!exists)

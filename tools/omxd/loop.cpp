@@ -4,9 +4,10 @@
 
 #include "driver/engine/clock.hpp"
 #include "driver/engine/control_socket.hpp"
+#include "driver/engine/mx_codes.hpp"
 #include "driver/engine/peer_user.hpp"
 
-#include <grp.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
@@ -24,6 +25,8 @@ namespace {
 constexpr uint64_t second = 1000000000;
 constexpr uint64_t recovery_look = second / 50;
 constexpr std::size_t fixed_fds = 4; // links, signals, two listeners
+constexpr int accepts_per_turn = 16; // by each listener; others wait in its queue, and clients do not
+constexpr uint64_t accept_pause = second / 10; // when the kernel gives no connection
 
 /// Descriptor that becomes readable when the process at the other end dies; empty when it cannot be had.
 Fd process_of(int connection, pid_t pid)
@@ -37,20 +40,22 @@ Fd process_of(int connection, pid_t pid)
     return {};
 }
 
-bool in_group(int connection, gid_t primary, const std::string &name)
+bool in_group(int connection, gid_t primary, gid_t wanted)
 {
-    const group *wanted = ::getgrnam(name.c_str());
-    if (!wanted)
-        return false;
-    if (primary == wanted->gr_gid)
+    if (primary == wanted)
         return true;
-    std::vector<gid_t> groups(65536); // NGROUPS_MAX
+    std::vector<gid_t> groups(64); // more than most have
     auto size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
-    if (::getsockopt(connection, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) != 0)
-        return false;
-    groups.resize(size / sizeof(gid_t));
-    return std::find(groups.begin(), groups.end(), wanted->gr_gid) != groups.end();
+    int got = ::getsockopt(connection, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+    if (got != 0 && errno == ERANGE) { // the kernel tells how many
+        groups.resize(size / sizeof(gid_t));
+        got = ::getsockopt(connection, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+    }
+    groups.resize(got == 0 ? size / sizeof(gid_t) : 0);
+    return std::find(groups.begin(), groups.end(), wanted) != groups.end();
 }
+
+bool no_descriptors() { return errno == EMFILE || errno == ENFILE; }
 
 std::size_t fds_with(AgentOp op) { return op == AgentOp::reclaim ? 2 : op == AgentOp::claim ? 1 : 0; }
 
@@ -69,6 +74,8 @@ int Agent::run()
             return 0;
         }
         const uint64_t now = monotonic_ns();
+        if (now >= accept_after_)
+            accept_after_ = 0;
         check_recovery(now);
         for (const auto &board : boards_) {
             board->ask_names(now);
@@ -87,8 +94,10 @@ int Agent::run()
 void Agent::collect(std::vector<pollfd> &fds) const
 {
     fds.clear();
-    for (int fd : {links_.fd(), signals_.get(), listener_.get(), by_path_.get()}) // poll passes over -1
+    for (int fd : {links_.fd(), signals_.get(), by_path_.get(), listener_.get()}) // poll passes over -1
         fds.push_back({fd, POLLIN, 0});
+    if (accept_after_ != 0)
+        fds[2].fd = fds[3].fd = -1;
     for (const auto &board : boards_)
         for (int fd : {board->interface_socket(), board->lo_socket()})
             fds.push_back({fd, POLLIN, 0});
@@ -108,6 +117,8 @@ int Agent::timeout_ms(uint64_t now) const
         next = std::min(next, alone_since_ + static_cast<uint64_t>(options_.linger_s) * second);
     if (recovering())
         next = std::min(next, now + recovery_look);
+    if (accept_after_ != 0)
+        next = std::min(next, accept_after_);
     if (next == ~uint64_t{0})
         return -1;
     return next <= now ? 0 : static_cast<int>((next - now) / 1000000 + 1);
@@ -119,7 +130,7 @@ bool Agent::serve(const std::vector<pollfd> &fds)
     // Clients come first: a claim precedes the frames that it will bring.
     const std::size_t first_client = fixed_fds + 2 * boards_.size();
     serve_clients(fds, first_client, clients_.size());
-    for (const std::size_t i : {2, 3})
+    for (const std::size_t i : {2, 3}) // the path first: no stranger fills its queue
         if (fds[i].revents)
             accept_clients(fds[i].fd);
     if (fds[0].revents)
@@ -162,6 +173,10 @@ bool Agent::serve_client(Client &client)
         receive_datagram(client.connection.get(), &request, sizeof(request), fds, MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN)
         return true;
+    if (got < 0 && errno == EMSGSIZE) { // its descriptors did not fit into our table, or it sent too many
+        turn_away(client, mx_no_resources, out_of_descriptors());
+        return false;
+    }
     if (got != static_cast<ssize_t>(sizeof(request)) || client.deferred || fds.size() != fds_with(request.op))
         return false;
     client.asked = true;
@@ -187,32 +202,76 @@ void Agent::drop(Client &client)
         alone_since_ = monotonic_ns(); // if it was the last
 }
 
+/// With no descriptor left a connection is taken all the same, and told so: else it would wait in the queue,
+/// which would never let us sleep. False when there is none.
+bool Agent::shed(int listener)
+{
+    spare_.reset();
+    Client client;
+    client.connection.reset(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    const bool taken = static_cast<bool>(client.connection);
+    if (taken)
+        turn_away(client, mx_no_resources, out_of_descriptors());
+    client.connection.reset();
+    spare_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    return taken;
+}
+
 void Agent::accept_clients(int listener)
 {
-    for (;;) {
+    for (int n = 0; n < accepts_per_turn; n++) {
         Client client;
         client.connection.reset(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (!client.connection)
+        if (!client.connection && no_descriptors() && shed(listener))
+            continue;
+        if (!client.connection) {
+            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+                accept_after_ = monotonic_ns() + accept_pause;
             return;
-        admit(client);
-        if (client.admitted)
+        }
+        if (admit(client))
             clients_.push_back(std::move(client));
-        else
-            turn_away(client);
     }
 }
 
-void Agent::admit(Client &client) const
+/// Strangers get their answer unasked, and hold no descriptor here.
+bool Agent::admit(Client &client)
 {
     ucred who{};
     socklen_t size = sizeof(who);
     if (::getsockopt(client.connection.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
-        return;
+        return false;
     client.pid = static_cast<uint32_t>(who.pid);
     client.uid = who.uid;
-    client.process = process_of(client.connection.get(), who.pid);
     client.trusted = who.uid == 0 || is_own_user({who.uid, who.pid});
-    client.admitted = client.trusted || in_group(client.connection.get(), who.gid, options_.group);
+    const bool served = client.trusted || (look_up_group(monotonic_ns()) &&
+                                           in_group(client.connection.get(), who.gid, *group_));
+    if (!served) {
+        turn_away(client, mx_no_perm, stranger_text());
+        return false;
+    }
+    if (!may_have_more(client)) {
+        turn_away(client, mx_no_resources,
+                  "user " + std::to_string(client.uid) +
+                      " has as many connections to omxd as one user may: "
+                      "end some of its programs (omx_endpoint_info shows them)");
+        return false;
+    }
+    client.process = process_of(client.connection.get(), who.pid);
+    if (!client.process && no_descriptors()) {
+        turn_away(client, mx_no_resources, out_of_descriptors());
+        return false;
+    }
+    return true;
+}
+
+/// One user of the group leaves descriptors to the others; each connection costs two.
+bool Agent::may_have_more(const Client &client) const
+{
+    constexpr uint64_t users = 4, least = 8;
+    const auto count = std::count_if(clients_.begin(), clients_.end(),
+                                     [&](const Client &other) { return other.uid == client.uid; });
+    return client.trusted || static_cast<uint64_t>(count) < std::max(least, descriptors_ / 2 / users);
 }
 
 void Agent::link_changed(int index, const std::string &name, uint32_t state)

@@ -97,7 +97,7 @@ bool Agent::take_path()
     const socklen_t length = path_address(path_, address);
     by_path_ = make_socket();
     // Listening ends the race: who sweeps sees a socket that nobody listens to as one that was left.
-    if (name_it(by_path_, address, length) && ::chmod(path_.c_str(), 0666) == 0 &&
+    if (name_it(by_path_, address, length) && ::chmod(path_.c_str(), 0600) == 0 &&
         ::listen(by_path_.get(), backlog) == 0)
         return true;
     const bool taken = errno == EADDRINUSE;
@@ -106,6 +106,16 @@ bool Agent::take_path()
     by_path_.reset();
     path_.clear();
     return !taken;
+}
+
+/// Nobody else can fill the queue of that socket. Others come by the abstract name, and are told that they
+/// have to be of the group.
+void Agent::open_path_to_group() const
+{
+    if (!by_path_)
+        return;
+    if (::chown(path_.c_str(), 0, *group_) != 0 || ::chmod(path_.c_str(), 0660) != 0)
+        log_.line("opening " + path_ + " to the group " + options_.group + ": " + std::strerror(errno));
 }
 
 void Agent::leave_path()

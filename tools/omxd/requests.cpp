@@ -5,8 +5,6 @@
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
 
-#include <grp.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -49,12 +47,6 @@ bool is_administration(AgentOp op)
     }
 }
 
-bool loopback_up()
-{
-    InterfaceFacts lo;
-    return query_interface("lo", lo) && lo.up;
-}
-
 } // namespace
 
 void Agent::refuse(AgentReply &reply, int code, const std::string &text) const
@@ -87,17 +79,25 @@ bool Agent::answer(Client &client, const AgentRequest &request, const std::vecto
     return send_datagram(client.connection.get(), &reply, sizeof(reply), fds, MSG_DONTWAIT);
 }
 
-// Strangers get their answer unasked and hold no descriptor here.
-void Agent::turn_away(const Client &client) const
+void Agent::turn_away(const Client &client, int code, const std::string &text) const
+{
+    AgentReply reply;
+    refuse(reply, code, text);
+    send_datagram(client.connection.get(), &reply, sizeof(reply), {}, MSG_DONTWAIT);
+}
+
+std::string Agent::stranger_text() const
 {
     const std::string &group = options_.group;
-    const bool exists = ::getgrnam(group.c_str()) != nullptr;
-    AgentReply reply;
-    refuse(reply, mx_no_perm,
-           "omxd serves root and members of the group " + group + ": " +
-               (exists ? "join it" : "make it (groupadd --system " + group + "), join it") +
-               " (usermod -aG " + group + " USER) and log in again; or run as root");
-    send_datagram(client.connection.get(), &reply, sizeof(reply), {}, MSG_DONTWAIT);
+    return "omxd serves root and members of the group " + group + ": " +
+           (group_ ? "join it" : "make it (groupadd --system " + group + "), join it") + " (usermod -aG " +
+           group + " USER) and log in again; or run as root";
+}
+
+std::string Agent::out_of_descriptors() const
+{
+    return "omxd has no descriptors left (its limit is " + std::to_string(descriptors_) +
+           "): end programs, or start it with a higher limit (LimitNOFILE= in its unit, or ulimit -Hn)";
 }
 
 bool Agent::check_board(const AgentRequest &request, AgentReply &reply)
@@ -151,7 +151,7 @@ void Agent::claim(Client &client, const AgentRequest &request, const Fd &counter
                           ? board.trouble()
                           : "interface " + board.interface() +
                                 " vanished: make it again, and its board can be opened again");
-    if (!loopback_up())
+    if (bound_interface(board.lo_socket()) != BoundInterface::up)
         return refuse(reply, mx_no_dev,
                       "interface lo is down, which endpoints of one host need: ip link set lo up");
     if (!take_number(client, request, counters, reply))
@@ -161,8 +161,10 @@ void Agent::claim(Client &client, const AgentRequest &request, const Fd &counter
         board.release(request.endpoint);
         client.board = -1;
         return refuse(reply, mx_no_resources,
-                      "opening the sockets of endpoint " + std::to_string(request.endpoint) + ": " +
-                          std::strerror(why));
+                      why == EMFILE || why == ENFILE
+                          ? out_of_descriptors()
+                          : "opening the sockets of endpoint " + std::to_string(request.endpoint) + ": " +
+                                std::strerror(why));
     }
     reply = sockets.shape;
 }
