@@ -21,6 +21,9 @@ std::string attach_trouble(const std::string &interface)
 {
     switch (errno) {
     case EPERM: return interface + ": run as root";
+    case EDQUOT:
+        return interface + ": you have as many boards in user namespaces as one user may (user_boards of the "
+                           "module): detach some";
     case ENODEV: return interface + ": no such interface here";
     case EBUSY:
         return interface + ": attached already, or in use by omxd: close all endpoints and stop omxd; "

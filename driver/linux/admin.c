@@ -3,6 +3,8 @@
  * What may be asked about the boards of a network namespace, and what its administrator may change.
  */
 #include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/pid.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <net/net_namespace.h>
@@ -58,8 +60,8 @@ int emx_admin_endpoint(struct net *net, struct emx_dev_endpoint *info)
 		ep = rcu_dereference(board->endpoint[n]);
 	if (ep) {
 		info->number = n - 1;
-		info->pid = ep->tgid;
-		info->uid = ep->uid;
+		info->pid = pid_vnr(ep->pid); /* 0: of a process that the caller does not see */
+		info->uid = from_kuid_munged(current_user_ns(), ep->uid);
 		info->session = ep->fw->session;
 		info->reserved = 0;
 		strscpy_pad(info->command, ep->command, sizeof(info->command));
@@ -75,7 +77,7 @@ static int tell_counters(struct emx_board *board, struct emx_dev_counters *reque
 	struct emx_counters *sum;
 	int err = 0;
 
-	sum = kmalloc(sizeof(*sum), GFP_KERNEL);
+	sum = kmalloc(sizeof(*sum), GFP_KERNEL_ACCOUNT);
 	if (!sum)
 		return -ENOMEM;
 	emx_counters_sum(board, sum);

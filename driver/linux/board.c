@@ -4,29 +4,53 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cred.h>
 #include <linux/etherdevice.h>
+#include <linux/hashtable.h>
 #include <linux/if_arp.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 #include <linux/utsname.h>
 #include <net/net_namespace.h>
+#include <net/netns/generic.h>
 
 #include "ethermx.h"
 
-static LIST_HEAD(boards); /* rtnl; readers RCU */
-static LIST_HEAD(absent); /* boards whose interfaces have vanished and may come back; rtnl */
+/* What users can cause fills no log. */
+#define tell(level, ...) pr_##level##_ratelimited(__VA_ARGS__)
+
+#define HASH_BITS_OF_NET 6
+
+/* Those of a network namespace. Nobody's frames, nor searches, walk over the boards of others. */
+struct emx_net {
+	struct list_head boards; /* rtnl; readers RCU */
+	struct list_head absent; /* whose interfaces have vanished and may come back; rtnl */
+	DECLARE_HASHTABLE(by_index, HASH_BITS_OF_NET);
+	DECLARE_HASHTABLE(by_mac, HASH_BITS_OF_NET);
+};
+
+static unsigned int net_id;
+static LIST_HEAD(everywhere); /* attached boards; rtnl */
+static atomic_t count_everywhere = ATOMIC_INIT(0);
+
+static struct emx_net *of_net(const struct net *net)
+{
+	return net_generic(net, net_id);
+}
 
 /* ---- finding ---- */
 
 static struct emx_board *find_board(const struct net_device *dev)
 {
+	struct emx_net *own = of_net(dev_net(dev));
 	struct emx_board *board;
 
 	ASSERT_RTNL();
-	list_for_each_entry(board, &boards, list)
+	hash_for_each_possible(own->by_index, board, by_index, dev->ifindex)
 		if (rcu_access_pointer(board->dev) == dev)
 			return board;
 	return NULL;
@@ -38,9 +62,8 @@ struct emx_board *emx_board_find(struct net *net, unsigned int number)
 	struct emx_board *board;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(board, &boards, list)
-		if (board->net == net && board->number >= number &&
-		    (!best || board->number < best->number))
+	list_for_each_entry_rcu(board, &of_net(net)->boards, list)
+		if (board->number >= number && (!best || board->number < best->number))
 			best = board;
 	if (best && !kref_get_unless_zero(&best->ref))
 		best = NULL;
@@ -62,33 +85,30 @@ struct emx_board *emx_board_local(const struct emx_board *board, u64 mac)
 {
 	struct emx_board *other;
 
-	list_for_each_entry_rcu(other, &boards, list)
-		if (other->net == board->net && READ_ONCE(other->fw.mac) == mac)
+	if (!rcu_access_pointer(board->dev)) /* and perhaps its namespace is gone */
+		return NULL;
+	hash_for_each_possible_rcu(of_net(board->net)->by_mac, other, by_mac, mac)
+		if (READ_ONCE(other->fw.mac) == mac)
 			return other;
 	return NULL;
 }
 
 unsigned int emx_boards_count(void)
 {
-	struct emx_board *board;
-	unsigned int count = 0;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(board, &boards, list)
-		count++;
-	rcu_read_unlock();
-	return count;
+	return atomic_read(&count_everywhere);
 }
 
 void emx_boards_each(struct net *net, void (*f)(struct emx_board *board, void *data), void *data)
 {
 	struct emx_board *board;
+	unsigned int number;
 
-	rtnl_lock();
-	list_for_each_entry(board, &boards, list)
-		if (board->net == net)
-			f(board, data);
-	rtnl_unlock();
+	for (number = 0; (board = emx_board_find(net, number)); number++) {
+		number = board->number;
+		f(board, data);
+		emx_board_put(board);
+		cond_resched();
+	}
 }
 
 u32 emx_board_x_frame(const struct emx_board *board)
@@ -108,10 +128,41 @@ static bool number_used(const struct net *net, unsigned int number)
 {
 	struct emx_board *board;
 
-	list_for_each_entry(board, &boards, list)
-		if (board->net == net && board->number == number)
+	list_for_each_entry(board, &of_net(net)->boards, list)
+		if (board->number == number)
 			return true;
 	return false;
+}
+
+/*
+ * The user to whom the boards of a namespace count: the owner of the outermost user namespace
+ * that it is in. Nobody, for those of the host's own.
+ */
+static kuid_t owner_of(const struct net *net)
+{
+	const struct user_namespace *ns = net->user_ns;
+
+	if (ns == &init_user_ns)
+		return INVALID_UID;
+	while (ns->parent != &init_user_ns)
+		ns = ns->parent;
+	return ns->owner;
+}
+
+/* Their interfaces cost memory that nobody accounts for, and beacons go out for each. */
+static bool may_have_another(const struct net *net)
+{
+	const kuid_t owner = owner_of(net);
+	unsigned int count = 0;
+	struct emx_board *board;
+
+	if (!uid_valid(owner))
+		return true;
+	list_for_each_entry(board, &everywhere, all)
+		count += uid_eq(board->owner, owner);
+	list_for_each_entry(board, &of_net(net)->absent, list)
+		count++;
+	return count < emx_user_boards;
 }
 
 /* ---- checks before an interface becomes a board ---- */
@@ -122,13 +173,13 @@ static int choose_sizes(struct fw_sizes *sizes, const struct net_device *dev, u3
 	if (!frame_size) {
 		fw_sizes_w(sizes);
 	} else if (fw_sizes_n(sizes, frame_size)) {
-		pr_err("frame_size=%u: give 0, or 256 to 65535\n", frame_size);
+		tell(err, "frame_size=%u: give 0, or 256 to 65535\n", frame_size);
 		return -EINVAL;
 	}
 	if (dev->mtu >= sizes->payload_min)
 		return 0;
-	pr_err("%s: its MTU of %u is below %u: raise it, or load with frame_size=%u on all hosts\n",
-	       dev->name, dev->mtu, sizes->payload_min, dev->mtu);
+	tell(err, "%*pE: its MTU of %u is below %u: raise it, or frame_size=%u on all hosts\n",
+	     (int)strlen(dev->name), dev->name, dev->mtu, sizes->payload_min, dev->mtu);
 	return -EMSGSIZE;
 }
 
@@ -152,16 +203,17 @@ static bool has_other_firmware(struct net_device *dev)
 static int check_device(struct net_device *dev)
 {
 	if (dev->type != ARPHRD_ETHER) {
-		pr_err("%s: not an Ethernet interface\n", dev->name);
+		tell(err, "%*pE: not an Ethernet interface\n", (int)strlen(dev->name), dev->name);
 		return -EINVAL;
 	}
 	if (find_board(dev)) {
-		pr_err("%s: attached already; name it once\n", dev->name);
+		tell(err, "%*pE: attached already; name it once\n", (int)strlen(dev->name),
+		     dev->name);
 		return -EBUSY;
 	}
 	if (has_other_firmware(dev)) {
-		pr_err("%s: in use by omxd or another user of EtherType 0x86df: end that first\n",
-		       dev->name);
+		tell(err, "%*pE: omxd or another has EtherType 0x86df on it: end that first\n",
+		     (int)strlen(dev->name), dev->name);
 		return -EBUSY;
 	}
 	return 0;
@@ -170,12 +222,12 @@ static int check_device(struct net_device *dev)
 int emx_config_check(const struct emx_config *config)
 {
 	if (config->endpoints < 1 || config->endpoints > EMX_ENDPOINTS_MAX) {
-		pr_err("endpoints=%u: give 1 to %u\n", config->endpoints, EMX_ENDPOINTS_MAX);
+		tell(err, "endpoints=%u: give 1 to %u\n", config->endpoints, EMX_ENDPOINTS_MAX);
 		return -EINVAL;
 	}
 	/* Indexes travel in 16 bits, and EMX_TAG_NONE is none. */
 	if (config->peers < 1 || config->peers > FW_PEERS_MAX) {
-		pr_err("peers=%u: give 1 to %u\n", config->peers, FW_PEERS_MAX);
+		tell(err, "peers=%u: give 1 to %u\n", config->peers, FW_PEERS_MAX);
 		return -EINVAL;
 	}
 	return 0;
@@ -187,6 +239,7 @@ static void free_board(struct kref *ref)
 {
 	struct emx_board *board = container_of(ref, struct emx_board, ref);
 
+	kvfree(board->added);
 	kvfree(board->fw.peers);
 	kvfree(board);
 }
@@ -200,14 +253,18 @@ static struct emx_board *alloc_board(u32 peers)
 {
 	struct emx_board *board;
 
-	board = kvzalloc(sizeof(*board), GFP_KERNEL);
+	board = kvzalloc(sizeof(*board), GFP_KERNEL_ACCOUNT);
 	if (!board)
 		return NULL;
-	board->fw.peers = kvzalloc(fw_peers_bytes(peers), GFP_KERNEL);
-	if (!board->fw.peers) {
+	board->fw.peers = kvzalloc(fw_peers_bytes(peers), GFP_KERNEL_ACCOUNT);
+	board->added = kvmalloc_array(peers, sizeof(*board->added), GFP_KERNEL_ACCOUNT);
+	if (!board->fw.peers || !board->added) {
+		kvfree(board->added);
+		kvfree(board->fw.peers);
 		kvfree(board);
 		return NULL;
 	}
+	memset(board->added, 0xff, array_size(peers, sizeof(*board->added))); /* INVALID_UID */
 	fw_peers_init(board->fw.peers, peers, get_random_u64(), get_random_u64());
 	board->fw.tags = fw_peers_tags(board->fw.peers);
 	kref_init(&board->ref);
@@ -227,6 +284,8 @@ static u8 link_of(const struct net_device *dev)
 static void init_board(struct emx_board *board, struct net_device *dev)
 {
 	board->net = dev_net(dev);
+	board->owner = owner_of(board->net);
+	board->ifindex = dev->ifindex;
 	board->headroom = LL_RESERVED_SPACE(dev);
 	board->tailroom = dev->needed_tailroom;
 	board->gather = dev->features & NETIF_F_SG;
@@ -268,9 +327,7 @@ static void introduce(struct emx_board *board)
 {
 	struct emx_board *other;
 
-	list_for_each_entry(other, &boards, list) {
-		if (other->net != board->net)
-			continue;
+	list_for_each_entry(other, &of_net(board->net)->boards, list) {
 		introduce_one(board, other);
 		introduce_one(other, board);
 	}
@@ -282,8 +339,8 @@ static struct emx_board *find_absent(const struct net *net, const char *ifname)
 {
 	struct emx_board *board;
 
-	list_for_each_entry(board, &absent, list)
-		if (board->net == net && !strcmp(board->ifname, ifname))
+	list_for_each_entry(board, &of_net(net)->absent, list)
+		if (!strcmp(board->ifname, ifname))
 			return board;
 	return NULL;
 }
@@ -291,7 +348,7 @@ static struct emx_board *find_absent(const struct net *net, const char *ifname)
 /* Takes over the caller's reference. No reader is left in the other list: detach() has waited. */
 static void remember(struct emx_board *board)
 {
-	list_add_tail(&board->list, &absent);
+	list_add_tail(&board->list, &of_net(board->net)->absent);
 }
 
 static void forget(struct emx_board *board)
@@ -300,16 +357,14 @@ static void forget(struct emx_board *board)
 	emx_board_put(board);
 }
 
-/* Those of a namespace, or of all. Returns how many. */
+/* Those of a namespace. Returns how many. */
 static unsigned int forget_all(const struct net *net)
 {
 	struct emx_board *board;
 	struct emx_board *next;
 	unsigned int count = 0;
 
-	list_for_each_entry_safe(board, next, &absent, list) {
-		if (net && board->net != net)
-			continue;
+	list_for_each_entry_safe(board, next, &of_net(net)->absent, list) {
 		forget(board);
 		count++;
 	}
@@ -350,7 +405,11 @@ static void publish_board(struct emx_board *board, struct net_device *dev)
 {
 	rcu_assign_pointer(board->dev, dev);
 	netdev_hold(dev, &board->dev_tracker, GFP_KERNEL);
-	list_add_tail_rcu(&board->list, &boards);
+	list_add_tail_rcu(&board->list, &of_net(board->net)->boards);
+	list_add_tail(&board->all, &everywhere);
+	hash_add(of_net(board->net)->by_index, &board->by_index, board->ifindex);
+	hash_add_rcu(of_net(board->net)->by_mac, &board->by_mac, board->fw.mac);
+	atomic_inc(&count_everywhere);
 	emx_debugfs_add(board, dev);
 	board->packet_type.type = htons(EMX_ETHERTYPE);
 	board->packet_type.dev = dev;
@@ -370,6 +429,10 @@ static void detach(struct emx_board *board)
 	spin_unlock_bh(&board->lock);
 	board->link = EMX_LINK_GONE;
 	list_del_rcu(&board->list);
+	list_del(&board->all);
+	hash_del(&board->by_index);
+	hash_del_rcu(&board->by_mac);
+	atomic_dec(&count_everywhere);
 	dev_remove_pack(&board->packet_type);
 	emx_endpoints_link(board, EMX_LINK_GONE);
 	tasklet_kill(&board->loop_task);
@@ -389,6 +452,11 @@ static int attach_device(struct net_device *dev, const struct emx_config *config
 	int err;
 
 	err = emx_config_check(config);
+	if (!err && !may_have_another(dev_net(dev))) {
+		tell(err, "user %u has its %u boards (user_boards): detach some\n",
+		     from_kuid_munged(&init_user_ns, owner_of(dev_net(dev))), emx_user_boards);
+		err = -EDQUOT;
+	}
 	if (!err)
 		err = check_device(dev);
 	if (!err)
@@ -408,7 +476,8 @@ static int attach_device(struct net_device *dev, const struct emx_config *config
 	introduce(board);
 	publish_board(board, dev);
 	emx_beacons_start(board);
-	pr_info("%s: attached as board %s\n", dev->name, board->fw.name);
+	tell(info, "%*pE: attached as board %*pE\n", (int)strlen(dev->name), dev->name,
+	     (int)strlen(board->fw.name), board->fw.name);
 	return board->number;
 }
 
@@ -426,7 +495,8 @@ int emx_board_attach(struct net *net, const char *ifname, const struct emx_confi
 	if (dev) {
 		result = attach_device(dev, config, NULL);
 	} else {
-		pr_err("%s: no such interface; correct the name\n", ifname);
+		tell(err, "%*pE: no such interface; correct the name\n", (int)strlen(ifname),
+		     ifname);
 		result = -ENODEV;
 	}
 	rtnl_unlock();
@@ -482,9 +552,8 @@ void emx_boards_detach(void)
 	struct emx_board *next;
 
 	rtnl_lock();
-	list_for_each_entry_safe(board, next, &boards, list)
+	list_for_each_entry_safe(board, next, &everywhere, all)
 		detach(board);
-	forget_all(NULL);
 	rtnl_unlock();
 }
 
@@ -497,6 +566,9 @@ static void change_address(struct emx_board *board, const struct net_device *dev
 
 	spin_lock_bh(&board->lock);
 	WRITE_ONCE(board->fw.mac, mac);
+	/* Whoever searches meanwhile takes it for a board of another host, once. */
+	hash_del_rcu(&board->by_mac);
+	hash_add_rcu(of_net(board->net)->by_mac, &board->by_mac, mac);
 	if (fw_peer_readdress(board->fw.peers, 0, mac))
 		fw_peer_add(board->fw.peers, mac);
 	spin_unlock_bh(&board->lock);
@@ -519,17 +591,17 @@ static void change_link(struct emx_board *board, u8 state)
 static void change_mtu(struct emx_board *board, const struct net_device *dev)
 {
 	if (dev->mtu < board->fw.sizes.payload_min)
-		pr_warn("%s: its MTU of %u is below %u now: long messages fail\n", dev->name,
-			dev->mtu, board->fw.sizes.payload_min);
+		tell(warn, "%*pE: its MTU of %u is below %u now: long messages fail\n",
+		     (int)strlen(dev->name), dev->name, dev->mtu, board->fw.sizes.payload_min);
 	else if (dev->mtu < board->mtu && emx_board_in_use(board))
-		pr_warn("%s: its MTU fell from %u to %u: large messages of open endpoints fail\n",
-			dev->name, board->mtu, dev->mtu);
+		tell(warn, "%*pE: its MTU fell from %u to %u: large messages under way fail\n",
+		     (int)strlen(dev->name), dev->name, board->mtu, dev->mtu);
 	board->mtu = dev->mtu;
 }
 
 static void vanish(struct emx_board *board, const struct net_device *dev)
 {
-	pr_info("%s: gone, detached until it comes back\n", dev->name);
+	tell(info, "%*pE: gone, detached until it comes back\n", (int)strlen(dev->name), dev->name);
 	strscpy(board->ifname, dev->name, sizeof(board->ifname));
 	kref_get(&board->ref);
 	detach(board);
@@ -591,6 +663,17 @@ static struct notifier_block device_notifier = {
 	.notifier_call = device_event,
 };
 
+static int __net_init net_init(struct net *net)
+{
+	struct emx_net *own = of_net(net);
+
+	INIT_LIST_HEAD(&own->boards);
+	INIT_LIST_HEAD(&own->absent);
+	hash_init(own->by_index);
+	hash_init(own->by_mac);
+	return 0;
+}
+
 /* Runs when the interfaces of the namespace have gone. */
 static void net_exit(struct net *net)
 {
@@ -600,7 +683,10 @@ static void net_exit(struct net *net)
 }
 
 static struct pernet_operations net_operations = {
+	.init = net_init,
 	.exit = net_exit,
+	.id = &net_id,
+	.size = sizeof(struct emx_net),
 };
 
 int emx_boards_watch(void)

@@ -22,10 +22,11 @@ static int board_show(struct seq_file *seq, void *unused)
 	rcu_read_lock();
 	dev = rcu_dereference(board->dev);
 	if (dev)
-		seq_printf(seq, "interface %s\nmtu %u\n", netdev_name(dev), READ_ONCE(dev->mtu));
+		seq_printf(seq, "interface %*pE\nmtu %u\n", (int)strlen(netdev_name(dev)),
+			   netdev_name(dev), READ_ONCE(dev->mtu));
 	rcu_read_unlock();
 	spin_lock_bh(&board->lock);
-	seq_printf(seq, "name %s\n", board->fw.name);
+	seq_printf(seq, "name %*pE\n", (int)strlen(board->fw.name), board->fw.name);
 	spin_unlock_bh(&board->lock);
 	seq_printf(seq, "number %u\naddress %012llx\n", board->number, READ_ONCE(board->fw.mac));
 	seq_printf(seq, "link %s\n", READ_ONCE(board->link) == EMX_LINK_UP ? "up" : "down");
@@ -47,7 +48,7 @@ static int counters_show(struct seq_file *seq, void *unused)
 	struct emx_counters *sum;
 	unsigned int i;
 
-	sum = kmalloc(sizeof(*sum), GFP_KERNEL);
+	sum = kmalloc(sizeof(*sum), GFP_KERNEL_ACCOUNT);
 	if (!sum)
 		return -ENOMEM;
 	emx_counters_sum(seq->private, sum);
@@ -68,8 +69,9 @@ static int endpoints_show(struct seq_file *seq, void *unused)
 	for (i = 0; i < EMX_ENDPOINTS_MAX; i++) {
 		ep = rcu_dereference(board->endpoint[i]);
 		if (ep)
-			seq_printf(seq, "%u process %d user %u (%s) session %08x pulls %u\n", i,
-				   ep->tgid, ep->uid, ep->command, ep->fw->session,
+			seq_printf(seq, "%u process %d user %u (%*pE) session %08x pulls %u\n", i,
+				   pid_vnr(ep->pid), from_kuid_munged(&init_user_ns, ep->uid),
+				   (int)strlen(ep->command), ep->command, ep->fw->session,
 				   READ_ONCE(ep->fw->pulls_active));
 	}
 	rcu_read_unlock();
@@ -85,8 +87,9 @@ static int peers_show(struct seq_file *seq, void *unused)
 	u32 i;
 
 	for (i = 0; (peer = fw_peer(board->fw.peers, i)); i++) {
-		fw_peer_name_get(board->fw.peers, i, name);
-		seq_printf(seq, "%u %012llx %s\n", i, peer->mac, name[0] ? name : "?");
+		if (fw_peer_name_get(board->fw.peers, i, name))
+			strscpy(name, "?", sizeof(name));
+		seq_printf(seq, "%u %012llx %*pE\n", i, peer->mac, (int)strlen(name), name);
 	}
 	return 0;
 }

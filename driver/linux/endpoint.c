@@ -81,6 +81,7 @@ static void free_memory(struct emx_endpoint *ep)
 {
 	if (ep->watched)
 		mmu_notifier_unregister(&ep->notifier, ep->mm);
+	emx_loose_free(ep);
 	vfree(ep->ring);
 	vfree(ep->slots);
 	vfree(ep->page);
@@ -89,6 +90,7 @@ static void free_memory(struct emx_endpoint *ep)
 	kvfree(ep->fw);
 	emx_board_put(ep->board);
 	mmdrop(ep->mm);
+	put_pid(ep->pid);
 	kfree(ep);
 }
 
@@ -123,7 +125,8 @@ static void note_owner(struct emx_endpoint *ep)
 	ep->mm = current->mm;
 	mmgrab(ep->mm);
 	ep->tgid = current->tgid;
-	ep->uid = from_kuid_munged(&init_user_ns, current_uid());
+	ep->pid = get_pid(task_tgid(current));
+	ep->uid = current_uid();
 	get_task_comm(ep->command, current->group_leader);
 }
 

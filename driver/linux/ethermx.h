@@ -37,11 +37,16 @@ struct emx_endpoint;
 
 /* An attached interface. It is freed with its last endpoint, which may be long after. */
 struct emx_board {
-	struct list_head list; /* in one of board.c's lists; rtnl, readers RCU */
+	struct list_head list; /* of its namespace: the boards, or the absent; rtnl, readers RCU */
+	struct list_head all; /* attached ones of all namespaces; rtnl */
+	struct hlist_node by_index; /* of the namespace, by its interface's index; rtnl */
+	struct hlist_node by_mac; /* the same, by address; rtnl, readers RCU */
+	int ifindex;
+	kuid_t owner; /* to whom it counts; invalid: to nobody */
 	struct kref ref; /* the list's, and one for each endpoint */
 	struct net_device __rcu *dev; /* NULL once detached */
 	char ifname[IFNAMSIZ]; /* its name when it vanished */
-	struct net *net; /* to compare; valid while it is in a list */
+	struct net *net; /* valid while it is in a list */
 	netdevice_tracker dev_tracker;
 	struct packet_type packet_type;
 	struct dentry *debugfs;
@@ -55,6 +60,7 @@ struct emx_board {
 	struct tasklet_struct loop_task;
 	struct delayed_work name_work;
 	struct fw_questions questions; /* lock */
+	kuid_t *added; /* lock; by peers: the user without rights here that asked for it, or none */
 	struct delayed_work beacon_work;
 	struct fw_beacons beacons; /* lock */
 	struct emx_endpoint __rcu *endpoint[EMX_ENDPOINTS_MAX]; /* writers: lock */
@@ -154,13 +160,15 @@ struct emx_endpoint {
 	struct list_head loose_runs; /* lock; replies from loose windows */
 	u32 loose_run_count; /* lock */
 	struct work_struct loose_work;
+	struct workqueue_struct *loose_queue; /* set once */
 	struct rcu_work free;
 	/* Who. */
 	struct mm_struct *mm; /* whose addresses the commands contain; only its structure is held */
 	struct mmu_notifier notifier; /* tells when those are gone */
 	bool watched;
 	pid_t tgid;
-	u32 uid;
+	struct pid *pid;
+	kuid_t uid;
 	char command[TASK_COMM_LEN];
 };
 
@@ -175,8 +183,10 @@ struct emx_config {
 
 /* Parameters of the module, for boards attached at run time. */
 extern struct emx_config emx_defaults;
-/* For work that may take long; flushed before the module goes. */
+/* For work that waits for no user's memory; flushed before the module goes. */
 extern struct workqueue_struct *emx_workqueue;
+/* Boards that one user may have in all user namespaces of its own. */
+extern unsigned int emx_user_boards;
 
 /* board.c */
 
@@ -360,6 +370,13 @@ static inline bool emx_ranges_meet(const struct emx_range *a, const struct emx_r
 
 /* Prepares an endpoint. */
 void emx_loose_init(struct emx_endpoint *ep);
+/*
+ * A new region, or an ERR_PTR, ready to be used by that endpoint should it be loose; else takes
+ * over the region, and gives an ERR_PTR. Sleeps.
+ */
+struct emx_region *emx_loose_ready(struct emx_endpoint *ep, struct emx_region *region);
+/* With the endpoint closed: nothing waits any more. Sleeps. */
+void emx_loose_free(struct emx_endpoint *ep);
 /* Takes a frame to be copied to a loose region of a pull. Caller: endpoint->lock. */
 void emx_loose_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff *skb);
 /* Takes a run of replies from a loose window. Caller: endpoint->lock. */

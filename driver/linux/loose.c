@@ -59,7 +59,7 @@ void emx_loose_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_b
 	copy->bytes = fx->u.copy.length;
 	copy->region->copying++;
 	__skb_queue_tail(&ep->loose_frames, kept);
-	queue_work(emx_workqueue, &ep->loose_work);
+	queue_work(ep->loose_queue, &ep->loose_work);
 }
 
 void emx_loose_reply(struct emx_endpoint *ep, const struct fw_replies *replies)
@@ -75,7 +75,7 @@ void emx_loose_reply(struct emx_endpoint *ep, const struct fw_replies *replies)
 	run->replies = *replies;
 	list_add_tail(&run->list, &ep->loose_runs);
 	ep->loose_run_count++;
-	queue_work(emx_workqueue, &ep->loose_work);
+	queue_work(ep->loose_queue, &ep->loose_work);
 }
 
 /* ---- pulls ---- */
@@ -271,6 +271,38 @@ void emx_loose_init(struct emx_endpoint *ep)
 	__skb_queue_head_init(&ep->loose_frames);
 	INIT_LIST_HEAD(&ep->loose_runs);
 	INIT_WORK(&ep->loose_work, loose_work);
+}
+
+/*
+ * Each endpoint has a queue of its own: a page fault of its program may never end, where another
+ * program serves it, and such works are not to keep those of others waiting.
+ */
+static int make_queue(struct emx_endpoint *ep)
+{
+	struct workqueue_struct *queue;
+
+	if (READ_ONCE(ep->loose_queue))
+		return 0;
+	queue = alloc_workqueue("ethermx-loose", WQ_UNBOUND, 1);
+	if (!queue)
+		return -ENOMEM;
+	if (cmpxchg(&ep->loose_queue, NULL, queue))
+		destroy_workqueue(queue);
+	return 0;
+}
+
+struct emx_region *emx_loose_ready(struct emx_endpoint *ep, struct emx_region *region)
+{
+	if (IS_ERR(region) || !region->loose || !make_queue(ep))
+		return region;
+	emx_region_put(region);
+	return ERR_PTR(-ENOMEM);
+}
+
+void emx_loose_free(struct emx_endpoint *ep)
+{
+	if (ep->loose_queue)
+		destroy_workqueue(ep->loose_queue);
 }
 
 void emx_loose_flush(struct emx_endpoint *ep)

@@ -32,6 +32,10 @@ MODULE_PARM_DESC(frame_size,
 module_param_named(peers, emx_defaults.peers, uint, 0444);
 MODULE_PARM_DESC(peers, "slots in a board's peer table, 1 to 65535 (1024)");
 
+unsigned int emx_user_boards = 64;
+module_param_named(user_boards, emx_user_boards, uint, 0644);
+MODULE_PARM_DESC(user_boards, "boards that one user may have in user namespaces (64)");
+
 struct workqueue_struct *emx_workqueue;
 
 static bool selftest;

@@ -3,6 +3,8 @@
  * Peers of a board: its table, the names that hosts ask one another for, and the beacons by which
  * they hear of each other.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/ctype.h>
 #include <linux/random.h>
 #include <linux/uaccess.h>
@@ -67,6 +69,66 @@ bool emx_peer_is_local(const struct emx_board *board, u64 mac)
 	return local;
 }
 
+/* Whether the caller administers the namespace of the board, which may be detached. */
+static bool may_administer(struct emx_board *board)
+{
+	struct net_device *dev;
+	struct net *net = NULL;
+	bool may;
+
+	rcu_read_lock();
+	dev = rcu_dereference(board->dev);
+	if (dev)
+		net = maybe_get_net(dev_net(dev));
+	rcu_read_unlock();
+	if (!net)
+		return false;
+	may = ns_capable(net->user_ns, CAP_NET_ADMIN);
+	put_net(net);
+	return may;
+}
+
+/* Part of the table that one user without rights fills, and the least that it may. */
+#define QUOTA_PART 8
+#define QUOTA_LEAST 16
+
+/* Caller: board->lock. */
+static bool within_quota(const struct emx_board *board, kuid_t user)
+{
+	const u32 count = board->fw.peers->count;
+	u32 own = 0;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		own += uid_eq(board->added[i], user);
+	return own < max_t(u32, QUOTA_LEAST, board->fw.peers->capacity / QUOTA_PART);
+}
+
+/* Index, -ENOSPC, or -EDQUOT when the caller has asked for too many that nobody knows. */
+static int add_for_caller(struct emx_board *board, u64 mac)
+{
+	const bool may = may_administer(board);
+	const kuid_t user = current_uid();
+	int index;
+
+	spin_lock_bh(&board->lock);
+	index = fw_peer_find(board->fw.peers, mac, 0);
+	if (index >= 0)
+		goto out;
+	if (!may && !within_quota(board, user)) {
+		index = -EDQUOT;
+		goto out;
+	}
+	index = emx_peer_add_locked(board, mac);
+	if (index < 0)
+		index = -ENOSPC;
+	else if (!may)
+		board->added[index] = user;
+out:
+	spin_unlock_bh(&board->lock);
+	return index;
+}
+
 int emx_peer(struct emx_board *board, struct emx_dev_peer *peer)
 {
 	struct fw_peers *peers = board->fw.peers;
@@ -81,9 +143,9 @@ int emx_peer(struct emx_board *board, struct emx_dev_peer *peer)
 	else if (peer->by != EMX_DEV_PEER_INDEX)
 		index = fw_peer_find(peers, peer->mac, 0);
 	if (index < 0 && peer->by == EMX_DEV_PEER_ADD) {
-		index = READ_ONCE(peers->open) ? emx_peer_add(board, peer->mac) : -1;
+		index = READ_ONCE(peers->open) ? add_for_caller(board, peer->mac) : -ENOSPC;
 		if (index < 0)
-			return -ENOSPC;
+			return index;
 	}
 	entry = index < 0 ? NULL : fw_peer(peers, index);
 	if (!entry)
@@ -237,16 +299,36 @@ struct naming {
 	int err;
 };
 
-static void forget(struct emx_board *board)
-{
-	const struct fw_peer *entry;
-	u32 i;
+/* Peers whose names are forgotten while others wait for the board. */
+#define FORGET_BATCH 256
 
-	for (i = 0; (entry = fw_peer(board->fw.peers, i)); i++)
+/* Those from i on, some of them: where to go on, or 0. Caller: RCU, board->lock. */
+static u32 forget_some(struct emx_board *board, u32 i)
+{
+	const u32 end = i + FORGET_BATCH;
+	const struct fw_peer *entry;
+
+	for (; i < end; i++) {
+		entry = fw_peer(board->fw.peers, i);
+		if (!entry)
+			return 0;
 		if (!emx_board_local(board, entry->mac))
 			fw_peer_name(board->fw.peers, i, NULL);
-	board->fw.query_magic++; /* late replies to older queries do not count */
-	ask_soon_locked(board);
+	}
+	return i;
+}
+
+/* All but the first, of which the caller has taken care. */
+static void forget_rest(struct emx_board *board, u32 i)
+{
+	while (i) {
+		cond_resched();
+		rcu_read_lock();
+		spin_lock_bh(&board->lock);
+		i = forget_some(board, i);
+		spin_unlock_bh(&board->lock);
+		rcu_read_unlock();
+	}
 }
 
 static void append(struct emx_board *board, struct naming *n)
@@ -335,6 +417,7 @@ static void name_one(struct emx_board *board, void *data)
 {
 	struct naming *n = data;
 	u32 op = n->request->op;
+	u32 rest = 0;
 
 	rcu_read_lock();
 	spin_lock_bh(&board->lock);
@@ -342,8 +425,11 @@ static void name_one(struct emx_board *board, void *data)
 		n->err = -EBUSY;
 		goto out;
 	}
-	if (op == EMX_DEV_NAMES_FORGET || op == EMX_DEV_PEERS_CLEAR)
-		forget(board);
+	if (op == EMX_DEV_NAMES_FORGET || op == EMX_DEV_PEERS_CLEAR) {
+		rest = forget_some(board, 0);
+		board->fw.query_magic++; /* late replies to older queries do not count */
+		ask_soon_locked(board);
+	}
 	if (op == EMX_DEV_PEERS_CLEAR || op == EMX_DEV_PEERS_COMPLETE)
 		WRITE_ONCE(board->fw.peers->open, op == EMX_DEV_PEERS_CLEAR);
 	if (op == EMX_DEV_PEERS_CLEAR)
@@ -355,6 +441,7 @@ static void name_one(struct emx_board *board, void *data)
 out:
 	spin_unlock_bh(&board->lock);
 	rcu_read_unlock();
+	forget_rest(board, rest);
 }
 
 int emx_names(struct net *net, const struct emx_dev_names *names)

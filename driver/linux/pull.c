@@ -262,6 +262,7 @@ int emx_pull_start(struct emx_endpoint *ep, const struct emx_dev_command *comman
 		emx_region_put(region);
 		region = pin(command);
 	}
+	region = emx_loose_ready(ep, region);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
 	__skb_queue_head_init(&out);

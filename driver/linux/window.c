@@ -42,8 +42,9 @@ int emx_window_open(struct emx_endpoint *ep, const struct emx_dev_command *comma
 	int err = 0;
 
 	if (command->length) {
-		region = emx_region_pin(u64_to_user_ptr(command->segments), command->segment_count,
-					command->length, false);
+		region = emx_loose_ready(ep, emx_region_pin(u64_to_user_ptr(command->segments),
+							    command->segment_count, command->length,
+							    false));
 		if (IS_ERR(region))
 			return PTR_ERR(region);
 	}

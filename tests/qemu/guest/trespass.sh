@@ -13,8 +13,11 @@ make_pair() {
 		/bin/ip link set emx0 up && /bin/ip link set emx1 up
 }
 
+load_dummy() { [ -d /sys/module/dummy ] || insmod /dummy.ko numdummies=0; }
+
 hostname emxguest
 check "veth loads" load veth
+check "dummy loads" load_dummy
 check "pair" make_pair
 check "what is sent is watched" watch --dangers --not 02:00:00:00:00:0a --dialect N=9000 /proc/self/ns/net
 check "module loads" insmod /ethermx.ko ifnames=emx0 frame_size=9000
@@ -29,6 +32,7 @@ check "no frames from an endpoint of others, by io_uring" /trespass send emx1 ur
 check "no more pinned than the limit, by io_uring" /trespass pin emx1 uring
 check "no memory outside of the own, by io_uring" /trespass memory emx1 uring
 check "nothing but commands by io_uring" /trespass uring emx1
+check "no more by user namespaces than others have" /namespaces
 check "nothing pinned" nothing_is_pinned
 check "nothing forbidden was sent" nothing_forbidden
 # A file that io_uring held is given back by a thread of the kernel.
