@@ -149,6 +149,19 @@ AgentRequest claim_of(uint32_t endpoint)
     return request;
 }
 
+/// Boards that nobody has are asked for, until there is no more room for us.
+void peers_have_a_quota(Session &session)
+{
+    AgentRequest request;
+    request.op = AgentOp::add_peer;
+    uint64_t added = 0;
+    for (request.mac = 0x02de00000000; added < 1024 && session.ask(request) == 0; request.mac++)
+        added++;
+    expect(added > 0 && added <= 1024 / 8, "a user asks for a part of the table of peers");
+    request.mac = 0x02de00000000;
+    expect(session.ask(request) == 0, "what is there costs nothing");
+}
+
 /// Files that could kill an agent which reads them as counters.
 void bad_pages_are_refused()
 {
@@ -301,6 +314,7 @@ int main(int argc, char **argv)
     }
     board_file_is_read_only(session->boards.get());
     administration_is_barred(*session);
+    peers_have_a_quota(*session);
     bad_pages_are_refused();
     scribble(std::strtoull(argv[1], nullptr, 10));
     return failures ? 1 : 0;

@@ -344,6 +344,17 @@ int AgentBoard::add_peer(uint64_t mac)
     return index;
 }
 
+int AgentBoard::add_peer_for(uint32_t uid, uint64_t mac)
+{
+    constexpr uint32_t part = 8, least = 16;
+    if (const int known = fw_peer_find(peers_, mac, 0); known >= 0)
+        return known;
+    uint32_t &count = asked_for_[uid];
+    const int index = count < std::max(least, peers_->capacity / part) ? add_peer(mac) : -1;
+    count += index >= 0;
+    return index;
+}
+
 void AgentBoard::set_name(const std::string &name)
 {
     if (name == name_)

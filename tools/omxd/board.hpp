@@ -12,6 +12,7 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,6 +61,8 @@ public:
     uint64_t beacon_due();
     /// Adds a board to the table and asks for its name; index, or -1 (table full or closed, bad address).
     int add_peer(uint64_t mac);
+    /// The same for a user, who has a part of the table for boards that nobody else has asked for.
+    int add_peer_for(uint32_t uid, uint64_t mac);
     void set_name(const std::string &name);
     void forget_names();
     /// Has a peer spoken to in that dialect of that size; no endpoint is open here.
@@ -120,6 +123,7 @@ private:
     fw_board board_{};
     fw_beacons beacons_{};
     fw_questions questions_{};
+    std::map<uint32_t, uint32_t> asked_for_; ///< peers in the table by users that are not trusted
     std::bitset<EMX_ENDPOINTS_MAX> claimed_;
     std::array<std::unique_ptr<CounterPage>, EMX_ENDPOINTS_MAX> pages_; ///< of the claimed ones
     Fd interface_, lo_;

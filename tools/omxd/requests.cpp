@@ -187,10 +187,14 @@ void Agent::perform(const Client &client, const AgentRequest &request, AgentRepl
     switch (request.op) {
     case AgentOp::add_peer:
         if (check_board(request, reply)) {
-            const int index = boards_[request.board]->add_peer(request.mac);
+            AgentBoard &board = *boards_[request.board];
+            const int index =
+                client.trusted ? board.add_peer(request.mac) : board.add_peer_for(client.uid, request.mac);
             if (index < 0)
-                return refuse(reply, mx_nic_not_found,
-                              "this board is not in the peers file, or the peer table is full");
+                return refuse(
+                    reply, mx_nic_not_found,
+                    "this board is not in the peers file, or the peer table is full, or this user has "
+                    "asked for as many as one user may");
             reply.value = static_cast<uint32_t>(index);
         }
         break;
