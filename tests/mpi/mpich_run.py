@@ -23,7 +23,9 @@ from pathlib import Path
 from mpich_tests import read_known, read_lines, read_tests
 
 HERE = Path(__file__).parent
-QUIET = re.compile(r"^\s*(No [Ee]rrors|Test Passed|)\s*$")
+# mpirun says so when the program that it starts hosts with is quicker than itself.
+QUIET = re.compile(r"^\s*(No [Ee]rrors|Test Passed||\[\S+\] plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with "
+                   r"errno=Permission denied\(13\))\s*$")
 GOOD = re.compile(r"^\s*No [Ee]rrors\s*$", re.M)
 CONTROL = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader,tcp", "OMPI_MCA_mtl": "^mx"}
 PLACES = {"hosts": "node1:64,node2:64", "host": "node1:64"}
@@ -141,7 +143,7 @@ class Suite:
         for host in ("node1", "node2"):
             output = subprocess.run(["on", host, "omx_endpoint_info"], stdin=subprocess.DEVNULL, check=False,
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
-            if re.search("^0 of 32 endpoints open", output, re.M):
+            if re.search(r"^0 of \d+ endpoints open", output, re.M):
                 self.count("passed")
             else:
                 self.count("failed", f"FAIL endpoints stay open on {host}", output)
