@@ -33,6 +33,7 @@ check "no more pinned than the limit, by io_uring" /trespass pin emx1 uring
 check "no memory outside of the own, by io_uring" /trespass memory emx1 uring
 check "nothing but commands by io_uring" /trespass uring emx1
 check "no more by user namespaces than others have" /namespaces
+check "no memory of others waits for page faults that nobody serves" /stuck emx1
 check "nothing pinned" nothing_is_pinned
 check "nothing forbidden was sent" nothing_forbidden
 # A file that io_uring held is given back by a thread of the kernel.
