@@ -23,7 +23,7 @@ namespace emx {
 namespace {
 
 constexpr const char *known_lines = "boards = INTERFACE[:W|:N[=SIZE]][,...], group = NAME, peers = FILE, "
-                                    "user = NAME, endpoints = NUMBER or table = NUMBER";
+                                    "user = NAME, run-as = NAME, endpoints = NUMBER or table = NUMBER";
 
 bool parse_number(const std::string &text, uint32_t most, uint32_t &number)
 {
@@ -63,6 +63,8 @@ std::string take(const std::string &key, const std::string &value, int line, Con
         parse_board_spec(value, config.boards, error);
     } else if (key == "group") {
         config.group = value;
+    } else if (key == "run-as") {
+        config.run_as = value;
     } else if (key == "user") {
         config.user = user_of(value);
         if (!config.user)
@@ -82,8 +84,8 @@ std::string take(const std::string &key, const std::string &value, int line, Con
 
 bool is_key(const std::string &text)
 {
-    return text == "boards" || text == "group" || text == "peers" || text == "user" || text == "endpoints" ||
-           text == "table";
+    return text == "boards" || text == "group" || text == "peers" || text == "user" || text == "run-as" ||
+           text == "endpoints" || text == "table";
 }
 
 } // namespace

@@ -22,6 +22,7 @@ struct ConfigFile {
     std::vector<BoardSpec> boards;
     int boards_line = 0; ///< for messages about them
     std::string group; ///< whose members the board agent serves
+    std::string run_as; ///< user that root's board agent becomes
     std::string peers; ///< path of a peers file
     std::optional<uid_t> user; ///< whose board agent programs believe, besides root's and their own user's
     uint32_t endpoints = 0; ///< numbers per board

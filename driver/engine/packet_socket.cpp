@@ -161,6 +161,19 @@ uint32_t grow_buffers(int socket, uint32_t bytes)
     return static_cast<uint32_t>(granted);
 }
 
+bool buffers_grow_freely(int socket, uint32_t bytes)
+{
+    const int wanted = static_cast<int>(bytes);
+    for (const int buffer : {SO_RCVBUF, SO_SNDBUF}) {
+        int granted = 0; // twice what was asked for: bookkeeping counts as well
+        socklen_t size = sizeof(granted);
+        if (::setsockopt(socket, SOL_SOCKET, buffer, &wanted, sizeof(wanted)) != 0 ||
+            ::getsockopt(socket, SOL_SOCKET, buffer, &granted, &size) != 0 || granted / 2 < wanted)
+            return false;
+    }
+    return true;
+}
+
 uint32_t frames_held(uint32_t frame, uint32_t buffer_bytes)
 {
     // What a frame is charged for: its data with headroom and the shared info behind it, rounded up

@@ -68,6 +68,10 @@ bool steer_group(int fd, const FilterProgram &program);
 /// receive buffer as the kernel accounts it.
 uint32_t grow_buffers(int socket, uint32_t bytes);
 
+/// Whether the system's limits let buffers of a socket grow so without CAP_NET_ADMIN; changes those of the
+/// socket.
+bool buffers_grow_freely(int socket, uint32_t bytes);
+
 /// Frames of that length that a receive buffer of that many bytes surely holds.
 uint32_t frames_held(uint32_t frame, uint32_t buffer_bytes);
 /// The same for pull replies of the dialect.

@@ -54,7 +54,9 @@ std::optional<PeerUser> peer_of(int socket)
     return PeerUser{other.uid, other.pid};
 }
 
-bool is_own_user(const PeerUser &user) { return user.uid == ::geteuid() && is_one_user(user.uid); }
+bool is_user(const PeerUser &user, uid_t uid) { return user.uid == uid && is_one_user(uid); }
+
+bool is_own_user(const PeerUser &user) { return is_user(user, ::geteuid()); }
 
 bool may_be_agent(const PeerUser &user)
 {

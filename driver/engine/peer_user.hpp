@@ -22,8 +22,11 @@ struct PeerUser {
 /// Nothing with errno set when the kernel does not tell.
 std::optional<PeerUser> peer_of(int socket);
 
-/// Whether that is this process's own user. No in a user namespace that knows the other only as the overflow
+/// Whether that is the user of this number. No in a user namespace that knows the other only as the overflow
 /// user, which stands for all whom the namespace does not have.
+bool is_user(const PeerUser &user, uid_t uid);
+
+/// Whether that is this process's own user, in the sense of is_user().
 bool is_own_user(const PeerUser &user);
 
 /// Whether a board agent of that user is to be believed: root's, our own user's, or that of the user who is

@@ -71,7 +71,7 @@ right_lines() {
     right 'boards = eth0:N=1500\n' '^board eth0:N=1500$'
     right '  boards=eth0:N # dialect of the others\n' '^board eth0:N=1514$|^board eth0:N=1500$'
     right 'endpoints = 256\r\nboards = eth0:N=1400\r\n' '^256 endpoints per board$'
-    right 'boards = eth0:N=1500\nuser = root\n' '^board eth0:N=1500$'
+    right 'boards = eth0:N=1500\nuser = root\nrun-as = daemon\n' '^board eth0:N=1500$'
     right 'boards = eth0:N\n' 'no list of peers: boards that make contact are added|peers? in /etc/'
     printf '# all\n02:00:00:00:00:01 node1:0\n02:00:00:00:00:02 node2:0 # the other\n' >"$peers"
     right "boards = eth0:N=1500\npeers = $peers\n" "^2 peers in $peers; others are refused$"
@@ -93,13 +93,18 @@ late_interface() {
 }
 
 system_files() {
-    local unit=$NETLAB_TMP/ethermx.service
-    sed "s|=.*/omx_init |=$init |" "$plain/tools/setup/ethermx.service" >"$unit"
-    if command -v systemd-analyze >/dev/null; then
-        checks "the unit" 0 '^ExecStart=.*omx_init --wait 30 start' sh -c "grep ExecStart '$unit' && systemd-analyze verify --man=no '$unit'"
-    else
-        skip "no systemd-analyze: apt-get install systemd"
-    fi
+    local unit file start
+    for unit in ethermx omxd; do
+        start="omx_init --wait 30 start" file=$NETLAB_TMP/$unit.service
+        [ $unit = ethermx ] || start="omxd --foreground"
+        sed "s|=.*/omx_init |=$init |; s|=.*/omxd |=$EMX_OMXD |" "$plain/tools/setup/$unit.service" >"$file"
+        if command -v systemd-analyze >/dev/null; then
+            checks "unit $unit" 0 "^ExecStart=.*$start" sh -c "grep ExecStart '$file' && systemd-analyze verify --man=no '$file'"
+            checks "unit $unit has few rights" 0 'Overall exposure level .*: [0-3]\.' systemd-analyze security --offline=true --threshold=30 "$file"
+        else
+            skip "no systemd-analyze: apt-get install systemd" 2
+        fi
+    done
     checks "the rule for udev" 0 '^SUBSYSTEM=="misc", KERNEL=="ethermx", MODE="0666"$' cat tools/setup/60-ethermx.rules
     # A line for modprobe is a command with words, as "options".
     checks "the file for modprobe" 0 '^options ethermx endpoints=32 peers=1024$' sed 's/^#\(options\)/\1/' tools/setup/ethermx-modprobe.conf

@@ -142,14 +142,14 @@ squatters() {
     check "nor for a program" refuses "user $stranger \(process $SQUATTER\) answers in the name of omxd" as 0 EMX_BOARDS=eth0:N=1500 "${open[@]}"
     check "whoever is not root cannot start an agent then" ends 1 "user $stranger \(process $SQUATTER\) holds the name of omxd in this network namespace: end that process, or have root start omxd" \
         as $other "$EMX_OMXD" -f -b eth0:N=1500
-    check "root can" agent 1 eth0:N=1500
+    check "root can" agent 1 eth0:N=1500 --user root
     check "which says so" grep -q "user $stranger (process $SQUATTER) holds the name .*: programs come by /run/ethermx/" "$NETLAB_TMP/omxd1"
     check "and is reached" says 'board #0 name eth0' as 0 "${info[@]}"
     check "by programs, too" says '^opened$' as 0 "${open[@]}"
     check "there is one for a network namespace" ends 1 'another omxd serves this network namespace' as 0 "$EMX_OMXD" -f -b eth0:N=1500
     kill -9 "${AGENTS[1]}"
     wait "${AGENTS[1]}" 2>/dev/null
-    check "a new one takes the path of one that was killed" agent 1 eth0:N=1500
+    check "a new one takes the path of one that was killed" agent 1 eth0:N=1500 --user root
     check "and is reached, too" says 'board #0 name eth0' as 0 "${info[@]}"
     path=$(grep -o '/run/ethermx/.*' "$NETLAB_TMP/omxd1")
     check "its path is for root to connect to, and for a group that is there" [ "$(stat -c '%F %a %u' "$path")" = "socket 600 0" ]
@@ -180,6 +180,77 @@ users_agent() {
     check "unless that user is named" says 'board #0 name eth0' configured "user = $user" "${info[@]}"
     check "another named one is another" refuses "user $user .*answers in the name of omxd" configured "user = nobody" "${info[@]}"
     netlab_stop "$theirs"
+}
+
+# ---- the agent's own rights
+
+# status PID FIELD VALUE: what /proc says of that process
+status() { grep -qE "^$2:\s+$3\s*\$" "/proc/$1/status" || { cat "/proc/$1/status"; return 1; }; }
+
+# An omxd, here "named", for which /etc/passwd has no user ethermx but that of a line, or none.
+name_user() {
+    grep -v '^ethermx:' /etc/passwd >"$NETLAB_TMP/passwd"
+    printf '%s' "$1" >>"$NETLAB_TMP/passwd"
+    # shellcheck disable=SC2016 # of that program
+    printf '#!/bin/sh\nexec unshare -m sh -c '\''mount --bind %s /etc/passwd && exec %s "$@"'\'' omxd "$@"\n' \
+        "$NETLAB_TMP/passwd" "$EMX_OMXD" >"$NETLAB_TMP/named" && chmod 755 "$NETLAB_TMP/named"
+}
+
+service_user() {
+    local other=1234 user=4711 who pid path capabilities='0000000000003000|0000000000002000' confined=2 field
+    ldd "$EMX_OMXD" | grep -q libseccomp || confined=0
+    name_user "ethermx:x:$user:$user::/:/bin/false
+"
+    check "root's agent becomes the user ethermx" env_agent "$NETLAB_TMP/named"
+    pid=${AGENTS[1]}
+    check "which it says" grep -q ' runs as user ethermx with CAP_NET_RAW' "$NETLAB_TMP/omxd1"
+    for field in Uid Gid; do check "$field" status "$pid" $field "$user\s+$user\s+$user\s+$user"; done
+    check "in no group" status "$pid" Groups ''
+    for field in Prm Eff Bnd; do check "Cap$field: it keeps CAP_NET_RAW, and CAP_NET_ADMIN at most" status "$pid" Cap$field "$capabilities"; done
+    for field in Inh Amb; do check "Cap$field" status "$pid" Cap$field '0+'; done
+    check "it gains nothing by execution" status "$pid" NoNewPrivs 1
+    check "and executes nothing: its system calls are filtered" status "$pid" Seccomp $confined
+    check "nobody of its user looks into it" refuses 'Permission denied' as $user ls "/proc/$pid/fd/"
+    check "root finds it" says 'board #0 name eth0' as 0 "$tools/omx_info"
+    check "members of the group do" says '^opened$' as_member $other "${open[@]}"
+    check "strangers do, too, and are told" refuses 'omxd serves root and members' as $other "${open[@]}"
+    check "root administers it" says '' as 0 "$tools/omx_hostname" -n "renamed:0"
+    check "its user does not" refuses 'changed by root and by the user that started omxd' as_member $user "$tools/omx_hostname" -n "planted:0"
+    check "an interface that vanishes and returns" bounce
+    server 1
+    kill -9 "$pid"
+    wait "$pid" 2>/dev/null
+    check "one that was killed has a successor" env_agent "$NETLAB_TMP/named"
+    check "which goes on with the board file" until_ok $hung grep -q 'took over the open endpoints of the agent before$' "$NETLAB_TMP/omxd1"
+    check "and its names" says '^renamed:0$' as 0 "$tools/omx_hostname"
+    check "and the claim" says "open by pid $SERVER " as 0 "$tools/omx_endpoint_info"
+    path=$(find /run/ethermx -type s -newer "$NETLAB_TMP/named" | tail -n 1)
+    netlab_stop "$SERVER"
+    netlab_stop "${AGENTS[1]}"
+    check "its path stays when it ends" [ -S "$path" ]
+    name_user ''
+    check "without that user root's agent stays root" env_agent "$NETLAB_TMP/named"
+    check "says so, and how to make the user" grep -q ' stays root: there is no user ethermx (useradd --system .* makes it)' "$NETLAB_TMP/omxd1"
+    check "its system calls are filtered, too" status "${AGENTS[1]}" Seccomp $confined
+    check "and has the path of the other" says '^opened$' as 0 "${open[@]}"
+    netlab_stop "${AGENTS[1]}"
+    check "which goes with it" [ ! -e "$path" ]
+    check "a user that is not there" ends 1 'user zebra does not exist: make it \(useradd .*\) or name another by --user or by run-as in' as 0 "$EMX_OMXD" -f -b eth0:N=1500 -u zebra
+    check "nor in the configuration" ends 1 'user zebra does not exist' configured 'run-as = zebra' "$EMX_OMXD" -f -b eth0:N=1500
+    check "no ordinary user becomes another" ends 1 '--user daemon: only root can become another user' \
+        as $other "$EMX_OMXD" -f -b eth0:N=1500 -u daemon
+    name_user "ethermx:x:$user:$user::/:/bin/false
+"
+    # shellcheck disable=SC2016 # of the inner shell
+    check "in a user namespace of one uid it stays root" says \
+        ' stays root: it cannot become user ethermx: this user namespace does not have that user' timeout $hung unshare -Urn sh -c \
+        'ip link set lo up && ip link add eth0 type veth && ip link set eth0 up && exec "$0" -f -c /none -b eth0:N=1400 -l 0' "$NETLAB_TMP/named"
+}
+env_agent() { EMX_OMXD=$1 GROUP=daemon agent 1 eth0:N=1500; }
+bounce() {
+    netlab_in 1 ip link set eth0 down && netlab_in 1 ip link set eth0 address 02:00:00:00:00:77 &&
+        until_ok $hung says '02:00:00:00:00:77' as 0 "$tools/omx_info" && netlab_in 1 ip link set eth0 address "$(netlab_mac 1)" &&
+        netlab_in 1 ip link set eth0 up && until_ok $hung says "$(netlab_mac 1)" as 0 "$tools/omx_info"
 }
 
 # ---- floods
@@ -263,7 +334,7 @@ members() {
     local writes=100000 group member
     group=$(getent group daemon | cut -d: -f3)
     [ -z "${EMX_FULL:-}" ] || writes=1000000
-    GROUP=daemon agent 1 eth0:N=1500
+    GROUP=daemon agent 1 eth0:N=1500 --user daemon
     agent 2 eth0:N=1500
     netlab_bg 1 "$NETLAB_TMP/member" setpriv --reuid $stranger --regid $stranger --groups "$group" "$plain/tests/netns/member" $writes
     member=$NETLAB_PID
@@ -301,6 +372,7 @@ else
     installed_agent
     squatters
     users_agent
+    service_user
     floods
     members
     user_namespaces

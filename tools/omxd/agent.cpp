@@ -23,6 +23,7 @@ namespace {
 
 constexpr uint32_t default_endpoint_max = 32;
 constexpr const char *default_group = "ethermx";
+constexpr const char *default_user = "ethermx";
 
 std::string own_host_name()
 {
@@ -102,17 +103,35 @@ bool Agent::start(StartError &error)
     return true;
 }
 
-void Agent::settle()
+bool Agent::settle(StartError &error)
 {
     file_->header().agent_pid = static_cast<uint32_t>(::getpid());
     alone_since_ = monotonic_ns();
     listen_again();
+    if (user_ && !give_up_root(error))
+        return false;
+    if (!stays_.empty())
+        log_.line("stays root: " + stays_);
+    if (!confine(by_path_ && !user_ ? Confinement::path : Confinement::service))
+        log_.line(std::string("without a filter of system calls: ") + std::strerror(errno));
     std::string text = "serving";
     for (const auto &board : boards_) {
         text += " ";
         text += describe_board(board->interface(), board->record().sizes);
     }
     log_.line(text);
+    return true;
+}
+
+/// Programs go on to believe it root's, as the kernel names to them who listened. The board file becomes that
+/// user's, whose next agent alone goes on with it.
+bool Agent::give_up_root(StartError &error)
+{
+    if (::fchown(file_->fd(), user_->uid, user_->gid) != 0 ||
+        !become(*user_, AgentBoard::buffers_need_force()))
+        return fail(error, mx_no_resources, "becoming user " + user_->name + ": " + std::strerror(errno));
+    log_.line("runs as user " + user_->name + " with " + network_capabilities());
+    return true;
 }
 
 /// Options win over the file.
@@ -131,6 +150,11 @@ bool Agent::read_config(StartError &error)
         options_.endpoint_max = config.endpoints ? config.endpoints : default_endpoint_max;
     if (options_.table == 0)
         options_.table = config.table ? config.table : default_table;
+    const bool user_by_option = !options_.user.empty();
+    if (!user_by_option)
+        options_.user = config.run_as;
+    if (!look_up_user(user_by_option, error))
+        return false;
     const bool named = !options_.group.empty() || !config.group.empty();
     if (options_.group.empty())
         options_.group = named ? config.group : default_group;
@@ -138,6 +162,32 @@ bool Agent::read_config(StartError &error)
         return fail(error, mx_no_perm,
                     "group " + options_.group + " does not exist: make it (groupadd --system " +
                         options_.group + ") or name another by EMX_GROUP, --group or in " + options_.config);
+    return true;
+}
+
+/// Whom root's agent becomes, and why it stays root if it does.
+bool Agent::look_up_user(bool named_by_option, StartError &error)
+{
+    const bool named = !options_.user.empty();
+    const std::string name = named ? options_.user : default_user;
+    const auto user = find_service_user(name);
+    const bool root = starter_ == 0;
+    if (!user && named && (root || named_by_option))
+        return fail(error, mx_no_perm,
+                    "user " + name + " does not exist: make it (useradd --system --user-group " + name +
+                        ") or name another by --user or by run-as in " + options_.config);
+    if (user && named_by_option && user->uid != starter_)
+        if (const std::string obstacle = obstacle_to(*user); !obstacle.empty())
+            return fail(error, mx_no_perm,
+                        "--user " + name + ": " + obstacle + ": start omxd so, or leave the option out");
+    if (!root || (user && user->uid == 0))
+        return true;
+    stays_ = user ? "it cannot become user " + name + ": " + obstacle_to(*user)
+                  : "there is no user " + name + " (useradd --system --user-group " + name + " makes it)";
+    if (user && obstacle_to(*user).empty()) {
+        user_ = user;
+        stays_.clear();
+    }
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include "tools/omxd/links.hpp"
 #include "tools/omxd/log.hpp"
 #include "tools/omxd/peers_file.hpp"
+#include "tools/omxd/privileges.hpp"
 
 #include <poll.h>
 
@@ -25,6 +26,7 @@ struct AgentOptions {
     std::string config; ///< empty: the default path
     std::string peers; ///< empty: the default paths, where one exists
     std::string group; ///< empty: from config, or else ethermx
+    std::string user; ///< that root's agent becomes; empty: from config, or else ethermx
     std::string log; ///< file; empty: standard error in the foreground, else none
     uint32_t endpoint_max = 0; ///< 0: from config, or else 32
     uint32_t table = 0; ///< slots for peers; 0: from config, or else 1024; a longer peers file wins
@@ -49,8 +51,9 @@ public:
 
     /// Takes the name, looks at the boards, opens everything. False with error filled.
     bool start(StartError &error);
-    /// Records the process id; call after the last fork.
-    void settle();
+    /// Call after the last fork: records the process id, listens for the last time, and gives up what serving
+    /// does not need. False with error filled when that fails.
+    bool settle(StartError &error);
     /// Serves until a signal, or until nobody needs it; returns the exit status.
     int run();
 
@@ -79,6 +82,8 @@ private:
     // Start (agent.cpp)
     bool read_config(StartError &error);
     bool look_up_group(uint64_t now);
+    bool look_up_user(bool named_by_option, StartError &error);
+    bool give_up_root(StartError &error);
     bool plan_boards(StartError &error);
     bool plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error) const;
     bool open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>> &boards, StartError &error);
@@ -142,6 +147,9 @@ private:
     Fd spare_; ///< given up to take, and turn away, a connection when there are no descriptors
     uint64_t accept_after_ = 0; ///< no connections are taken before that time
     uint64_t descriptors_ = 0; ///< the limit
+    const uid_t starter_ = ::geteuid(); ///< who started it
+    std::optional<ServiceUser> user_; ///< that it becomes
+    std::string stays_; ///< why it stays root
     std::optional<gid_t> group_; ///< options_.group, once it is there
     uint64_t group_sought_ = 0; ///< when it was last looked up in vain
     Fd signals_;

@@ -77,6 +77,12 @@ void AgentBoard::fill_record()
     fw_peers_widen(peers_, &room_);
 }
 
+bool AgentBoard::buffers_need_force()
+{
+    const Fd probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return !probe || !buffers_grow_freely(probe.get(), bulk_buffer);
+}
+
 bool AgentBoard::open_sockets()
 {
     InterfaceFacts lo;

@@ -243,7 +243,7 @@ bool Agent::admit(Client &client)
         return false;
     client.pid = static_cast<uint32_t>(who.pid);
     client.uid = who.uid;
-    client.trusted = who.uid == 0 || is_own_user({who.uid, who.pid});
+    client.trusted = who.uid == 0 || is_user({who.uid, who.pid}, starter_);
     const bool served = client.trusted || (look_up_group(monotonic_ns()) &&
                                            in_group(client.connection.get(), who.gid, *group_));
     if (!served) {

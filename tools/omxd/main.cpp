@@ -22,6 +22,7 @@ const char usage[] =
     "  -p, --peers FILE       closed list of peers (what the configuration file says, or else\n"
     "                         /etc/ethermx/peers, /etc/open-mx/peers)\n"
     "  -g, --group NAME       serve members of this group, besides root (ethermx)\n"
+    "  -u, --user NAME        become this user, if root (ethermx, if there is such a user)\n"
     "  -e, --endpoints N      endpoint numbers per board, 1 to 256 (32)\n"
     "  -t, --table N          slots in the table of peers, 1 to 65535 (1024; as many as the list has)\n"
     "  -f, --foreground       stay attached, log to standard error\n"
@@ -45,19 +46,13 @@ bool bad(const char *option, const char *value, const char *wanted)
 }
 
 const option long_options[] = {
-    {"boards", required_argument, nullptr, 'b'},
-    {"config", required_argument, nullptr, 'c'},
-    {"peers", required_argument, nullptr, 'p'},
-    {"group", required_argument, nullptr, 'g'},
-    {"endpoints", required_argument, nullptr, 'e'},
-    {"foreground", no_argument, nullptr, 'f'},
-    {"linger", required_argument, nullptr, 'l'},
-    {"log", required_argument, nullptr, 'L'},
-    {"table", required_argument, nullptr, 't'},
-    {"report", required_argument, nullptr, 'R'},
-    {"help", no_argument, nullptr, 'h'},
-    {"version", no_argument, nullptr, 'V'},
-    {nullptr, 0, nullptr, 0},
+    {"boards", required_argument, nullptr, 'b'}, {"config", required_argument, nullptr, 'c'},
+    {"peers", required_argument, nullptr, 'p'},  {"group", required_argument, nullptr, 'g'},
+    {"user", required_argument, nullptr, 'u'},   {"endpoints", required_argument, nullptr, 'e'},
+    {"foreground", no_argument, nullptr, 'f'},   {"linger", required_argument, nullptr, 'l'},
+    {"log", required_argument, nullptr, 'L'},    {"table", required_argument, nullptr, 't'},
+    {"report", required_argument, nullptr, 'R'}, {"help", no_argument, nullptr, 'h'},
+    {"version", no_argument, nullptr, 'V'},      {nullptr, 0, nullptr, 0},
 };
 
 bool take_option(int letter, AgentOptions &options, bool &linger_given)
@@ -68,6 +63,7 @@ bool take_option(int letter, AgentOptions &options, bool &linger_given)
     case 'c': options.config = optarg; return true;
     case 'p': options.peers = optarg; return true;
     case 'g': options.group = optarg; return true;
+    case 'u': options.user = optarg; return true;
     case 'L': options.log = optarg; return true;
     case 'f': return options.foreground = true;
     case 'e':
@@ -99,7 +95,7 @@ int parse_options(int argc, char **argv, AgentOptions &options)
 {
     bool linger_given = false;
     for (int letter;
-         (letter = ::getopt_long(argc, argv, "b:c:p:g:e:t:fl:hV", long_options, nullptr)) != -1;) {
+         (letter = ::getopt_long(argc, argv, "b:c:p:g:u:e:t:fl:hV", long_options, nullptr)) != -1;) {
         if (letter == 'h') {
             std::fputs(usage, stdout);
             return 0;
@@ -159,7 +155,10 @@ int serve(const AgentOptions &options)
         std::perror("omxd: daemon");
         return 1;
     }
-    agent.settle();
+    if (!agent.settle(error)) {
+        log.line(error.text);
+        return cannot_start(options, error);
+    }
     if (options.report_fd >= 0)
         report(options.report_fd, "ok");
     return agent.run();

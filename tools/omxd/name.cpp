@@ -114,13 +114,17 @@ void Agent::open_path_to_group() const
 {
     if (!by_path_)
         return;
+    if (::geteuid() != starter_)
+        return log_.line("members of the group " + options_.group + " come by the abstract name, and by " +
+                         path_ + " once omxd is restarted");
     if (::chown(path_.c_str(), 0, *group_) != 0 || ::chmod(path_.c_str(), 0660) != 0)
         log_.line("opening " + path_ + " to the group " + options_.group + ": " + std::strerror(errno));
 }
 
+/// Who is not root any more leaves it to the next agent, which sweeps the folder.
 void Agent::leave_path()
 {
-    if (!by_path_)
+    if (!by_path_ || ::geteuid() != starter_)
         return;
     const Fd folder = open_folder();
     const Fd lock = folder ? lock_folder(folder) : Fd{};
