@@ -182,6 +182,7 @@ std::optional<uint32_t> EnginePort::find_peer(uint64_t nic_id)
     }
     if (index < 0)
         return std::nullopt;
+    tags_.follow(peers_); // what goes there next may be the first for long
     return static_cast<uint32_t>(index);
 }
 
