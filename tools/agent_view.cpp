@@ -6,6 +6,7 @@
 #include "driver/engine/agent_client.hpp"
 #include "driver/engine/board_file.hpp"
 #include "driver/engine/environment.hpp"
+#include "driver/engine/printable.hpp"
 #include "libmx/conf/conf.hpp"
 
 #include <cstring>
@@ -39,7 +40,7 @@ std::unique_ptr<AgentConnection> try_connect()
     return connection ? std::make_unique<AgentConnection>(std::move(*connection)) : nullptr;
 }
 
-std::string fixed_text(const char *text, std::size_t size) { return {text, ::strnlen(text, size)}; }
+std::string shown(const char *text, std::size_t size) { return printable({text, ::strnlen(text, size)}); }
 
 class AgentView final : public BoardView {
 public:
@@ -136,8 +137,9 @@ BoardFacts AgentView::facts(uint32_t board)
     const LinkState link = read_link(record);
     BoardFacts facts{};
     facts.number = board;
-    facts.interface = fixed_text(record.interface, sizeof(record.interface));
-    facts.driver = fixed_text(record.driver, sizeof(record.driver));
+    facts.device.assign(record.interface, ::strnlen(record.interface, sizeof(record.interface)));
+    facts.interface = printable(facts.device);
+    facts.driver = shown(record.driver, sizeof(record.driver));
     facts.name.assign(1, '?');
     for (const PeerView &peer : peers(board)) {
         if (peer.mac == record.mac && !peer.name.empty()) {
@@ -175,7 +177,7 @@ std::vector<PeerView> AgentView::peers(uint32_t board)
             return out;
         char name[EMX_NAME_MAX] = {};
         fw_peer_name_get(table, i, name);
-        out.push_back({i, peer->mac, name, peer->speaks});
+        out.push_back({i, peer->mac, printable(name), peer->speaks});
     }
 }
 
@@ -186,7 +188,7 @@ std::vector<HolderView> AgentView::holders(uint32_t board)
         const ClaimRecord &claim = file_->claim(board, i);
         if (claim.held)
             all.push_back(
-                {i, claim.pid, claim.uid, claim.session, fixed_text(claim.command, sizeof(claim.command))});
+                {i, claim.pid, claim.uid, claim.session, shown(claim.command, sizeof(claim.command))});
     }
     return all;
 }

@@ -18,6 +18,7 @@ namespace emx {
 
 inline constexpr uint32_t views_boards_max = 32;
 
+/// Of strangers, names as they are shown: printable().
 struct PeerView {
     uint32_t index;
     uint64_t mac;
@@ -36,7 +37,8 @@ struct HolderView {
 
 struct BoardFacts {
     uint32_t number;
-    std::string interface;
+    std::string device; ///< the interface as the kernel calls it
+    std::string interface; ///< the same, to be shown
     std::string driver; ///< of the interface
     std::string name; ///< "node1:0"; "?" when nobody has named the board
     uint64_t mac;

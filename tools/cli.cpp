@@ -2,6 +2,8 @@
 // Option table, usage text and number parsing of the tools.
 #include "cli.hpp"
 
+#include "driver/engine/printable.hpp"
+
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -189,10 +191,10 @@ int run(int argc, char **argv, int (*body)(int, char **))
         if (text.starts_with("usage: "))
             std::fputs(text.c_str(), stderr);
         else
-            std::fprintf(stderr, "%s: %s\n", name.c_str(), text.c_str());
+            std::fprintf(stderr, "%s: %s\n", name.c_str(), printable(text).c_str());
         return failure.status();
     } catch (const std::exception &error) {
-        std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
+        std::fprintf(stderr, "%s: %s\n", name.c_str(), printable(error.what()).c_str());
         return exit_failure;
     }
 }

@@ -5,6 +5,7 @@
 #include "cli.hpp"
 
 #include "driver/engine/interface.hpp"
+#include "driver/engine/printable.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -88,7 +89,7 @@ void forget_vanished(const DriverFile &file)
 
 std::string describe_board(const emx_dev_board &board)
 {
-    return describe_board(driver_text(board.interface, sizeof(board.interface)), sizes_of(board));
+    return describe_board(printable(driver_text(board.interface, sizeof(board.interface))), sizes_of(board));
 }
 
 } // namespace emx

@@ -6,6 +6,7 @@
 #include "driver/device/driver_file.hpp"
 #include "driver/device/kernel_device.hpp"
 #include "driver/engine/board_spec.hpp"
+#include "driver/engine/printable.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -51,9 +52,10 @@ std::vector<BoardFacts> DriverView::boards()
     for (const BoardInfo &info : device_->boards()) {
         BoardFacts facts{};
         facts.number = info.number;
-        facts.interface = info.interface;
-        facts.driver = info.driver;
-        facts.name = info.host_name;
+        facts.device = info.interface;
+        facts.interface = printable(info.interface);
+        facts.driver = printable(info.driver);
+        facts.name = printable(info.host_name);
         facts.mac = info.nic_id;
         facts.mtu = info.mtu;
         facts.numa_node = info.numa_node;
@@ -78,7 +80,7 @@ std::vector<PeerView> DriverView::peers(uint32_t board)
 {
     std::vector<PeerView> all;
     for (const PeerInfo &peer : device_->peers(board))
-        all.push_back({peer.index, peer.nic_id, peer.name, peer.speaks});
+        all.push_back({peer.index, peer.nic_id, printable(peer.name), peer.speaks});
     return all;
 }
 
@@ -89,7 +91,7 @@ std::vector<HolderView> DriverView::holders(uint32_t board)
     request.board = board;
     for (; file_.ask(EMX_IOC_ENDPOINT, &request); request.number++)
         all.push_back({request.number, request.pid, request.uid, request.session,
-                       driver_text(request.command, sizeof(request.command))});
+                       printable(driver_text(request.command, sizeof(request.command)))});
     return all;
 }
 

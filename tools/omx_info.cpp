@@ -5,6 +5,7 @@
 
 #include "driver/engine/board_spec.hpp"
 #include "driver/engine/environment.hpp"
+#include "driver/engine/printable.hpp"
 #include "libmx/conf/conf.hpp"
 #include <myriexpress.h>
 
@@ -41,7 +42,7 @@ void print_version()
                 EMX_ABI_VERSION);
     char host[256] = "?";
     gethostname(host, sizeof host - 1);
-    std::printf(" built with %s; host %s\n", EMX_COMPILER, host);
+    std::printf(" built with %s; host %s\n", EMX_COMPILER, printable(host).c_str());
 }
 
 void print_mtu_warning(const BoardFacts &board)
@@ -146,8 +147,8 @@ void print_native(BoardView &view, const std::vector<BoardFacts> &boards, const 
 void print_tunables()
 {
     for (const ConfRow &row : conf_rows(environment_variable, environment_names()))
-        std::printf("%-26s %-16s %-10s %-12s %s\n", row.name.c_str(), row.value.c_str(), row.unit.c_str(),
-                    row.source.c_str(), row.help.c_str());
+        std::printf("%-26s %-16s %-10s %-12s %s\n", printable(row.name).c_str(), printable(row.value).c_str(),
+                    row.unit.c_str(), row.source.c_str(), row.help.c_str());
 }
 
 int body(int argc, char **argv)

@@ -4,6 +4,7 @@
 #include "cli.hpp"
 
 #include "driver/engine/board_spec.hpp"
+#include "driver/engine/printable.hpp"
 #include "tools/omxd/peers_file.hpp"
 
 #include <cstdio>
@@ -78,7 +79,7 @@ int body(int argc, char **argv)
     for (const NamedPeer &peer : peers) {
         add(*view, peer, arguments.front());
         if (verbose)
-            std::printf("%s %s%s%s\n", cli::mac_text(peer.mac).c_str(), peer.name.c_str(),
+            std::printf("%s %s%s%s\n", cli::mac_text(peer.mac).c_str(), printable(peer.name).c_str(),
                         peer.speaks ? " " : "", peer.speaks ? describe_spoken(peer.speaks).c_str() : "");
     }
     if (done)

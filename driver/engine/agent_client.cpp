@@ -4,10 +4,10 @@
 
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
+#include "driver/engine/printable.hpp"
 
 #include <poll.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -75,10 +75,7 @@ bool judge_reply(const AgentReply &reply, DeviceError &error)
     constexpr int codes_end = 64; // mx_return_t
     const bool known = reply.code > 0 && reply.code < codes_end;
     error = {known ? reply.code : int{mx_no_driver},
-             std::string(reply.text, ::strnlen(reply.text, sizeof(reply.text)))};
-    std::replace_if(
-        error.text.begin(), error.text.end(),
-        [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, '?');
+             printable({reply.text, ::strnlen(reply.text, sizeof(reply.text))})};
     return false;
 }
 

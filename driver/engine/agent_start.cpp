@@ -7,6 +7,7 @@
 #include "driver/engine/agent_program.hpp"
 #include "driver/engine/environment.hpp"
 #include "driver/engine/mx_codes.hpp"
+#include "driver/engine/printable.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -132,11 +133,12 @@ AgentStarted judge_report(const std::string &report, const std::string &program,
     char *text = nullptr;
     const long code = std::strtol(report.c_str(), &text, 10);
     if (code > 0 && *text == ' ')
-        error = {static_cast<int>(code), text + 1};
+        error = {static_cast<int>(code), printable(text + 1)};
     else
-        error = {mx_no_driver, "the board agent " + program + " " +
-                                   (report.empty() ? std::string("ended while it started") : report) +
-                                   ": run it with --foreground to see why, or set EMX_OMXD to its path"};
+        error = {mx_no_driver,
+                 "the board agent " + program + " " +
+                     (report.empty() ? std::string("ended while it started") : printable(report)) +
+                     ": run it with --foreground to see why, or set EMX_OMXD to its path"};
     return report.empty() ? AgentStarted::ended : AgentStarted::failed;
 }
 

@@ -3,6 +3,7 @@
 //
 // Programs copy the objects into their own image (copy relocations), so the library compares
 // handlers by value and never looks at the objects' addresses.
+#include "driver/engine/printable.hpp"
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/omx_convert.hpp"
 #include "libmx/error_handler.hpp"
@@ -12,7 +13,7 @@
 
 mx_return_t emx_errors_are_fatal(char *text, mx_return_t code)
 {
-    std::fprintf(stderr, "%s: %s\n", text, omx_strerror(emx::omx::code(code)));
+    std::fprintf(stderr, "%s: %s\n", emx::printable(text).c_str(), omx_strerror(emx::omx::code(code)));
     emx::api::wait_for_debugger();
     std::exit(255);
 }

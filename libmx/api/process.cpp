@@ -5,6 +5,7 @@
 #include "driver/device/kernel_device.hpp"
 #include "driver/engine/engine.hpp"
 #include "driver/engine/environment.hpp"
+#include "driver/engine/printable.hpp"
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/verbose.hpp"
 #include "libmx/endpoint.hpp"
@@ -64,7 +65,7 @@ Context::Teller teller(const std::string &prefix)
         std::string line = expand_prefix(prefix, about) + text;
         if (board)
             line += ", board " + std::to_string(board->number) + " endpoint " + std::to_string(endpoint);
-        line += '\n';
+        line = printable(line) + '\n';
         std::fwrite(line.data(), 1, line.size(), stderr);
     };
 }

@@ -38,7 +38,9 @@ std::string command_name()
 {
     std::ifstream file("/proc/self/comm");
     std::string name;
-    std::getline(file, name);
+    std::getline(file, name, '\0'); // it can have newlines of its own
+    if (name.ends_with('\n'))
+        name.pop_back();
     return name;
 }
 

@@ -349,6 +349,85 @@ members() {
     stop_agents
 }
 
+# ---- names that forge
+
+# plain_text WORDS COMMAND...: it prints these words (none for ""), whatever its status, and else printable ASCII alone, on lines that
+# nobody forges
+plain_text() {
+    local words=$1
+    shift
+    "$@" >"$said" 2>&1
+    cat -v "$said"
+    ! LC_ALL=C grep -qP '[^\t\x20-\x7e]' "$said" && ! grep -q '^forged' "$said" && grep -qF -- "$words" "$said"
+}
+
+# odd_host NAME: an omxd, here "renamed", of a host with that name
+odd_host() {
+    # shellcheck disable=SC2016 # of that program
+    printf '#!/bin/sh\nexec python3 -c '\''import os, socket, sys
+socket.sethostname(os.fsencode(sys.argv[1]))
+os.execv(sys.argv[2], ["omxd"] + sys.argv[3:])'\'' '\''%s'\'' %s "$@"\n' "$1" "$EMX_OMXD" >"$NETLAB_TMP/renamed" && chmod 755 "$NETLAB_TMP/renamed"
+}
+
+# From now on a stack on host 2 answers queries for its name with one that our hosts would not tell, though they take it; ANOTHER
+another_stack() {
+    netlab_bg 2 "$NETLAB_TMP/another" python3 -uc '
+import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x86df))
+s.bind(("eth0", 0x86df))
+own, name = s.getsockname()[4], b"n\x9b31m\x85:0\0"
+print("answers")
+while True:
+    q = s.recv(2048)
+    if q[:6] == own and q[16] == 3:
+        s.send((q[6:12] + own + q[12:14] + q[18:20] + bytes([4, len(name), 0, 0]) + bytes(4) + q[24:28] + bytes(4) + name).ljust(60, b"\0"))'
+    ANOTHER=$NETLAB_PID
+    tells "$NETLAB_TMP/another" answers "$ANOTHER"
+}
+
+# Names with control characters, of hosts, an interface and a process: all that shows names shows them without.
+forgers() {
+    local odd=$'e\e[3m\x7f\x9b' shown='e\x1b[3m\x7f\x9b' holder=$'x\e[3m\x9b\nforged' command='x\x1b[3m\x9b\x0aforged'
+    local name='n\x9b31m\x85:0' trace=$NETLAB_TMP/forged tool
+    install -m 755 "${open[0]}" "$NETLAB_TMP/$holder" && mkdir -p "$NETLAB_TMP/mx" "$trace"
+    for tool in info endpoint_info counters; do ln -sf "$tools/omx_$tool" "$NETLAB_TMP/mx/mx_$tool"; done
+    netlab_in 1 ip link add "$odd" type veth && netlab_in 1 ip link set "$odd" up
+    odd_host $'h\e[3m\x7f\nforged'
+    EMX_OMXD=$NETLAB_TMP/renamed agent 1 "eth0:N=1500,$odd:N=1400"
+    netlab_bg 1 "$NETLAB_TMP/holder" env EMX_TRACE="$trace/t" EMX_VERBOSE=1 "$NETLAB_TMP/$holder" serve 0 3
+    holder=$NETLAB_PID
+    check "a process of that name has an endpoint" tells "$NETLAB_TMP/holder" ready "$holder"
+    another_stack
+    tool 1 omx_init_peers "$(netlab_mac 2)" node2:0
+    tool 1 omx_hostname -c
+    check "another host's board tells its name" until_ok $hung says "$(netlab_mac 2) n[^o]" as 0 "$tools/omx_info"
+    check "which shows" plain_text "$(netlab_mac 2) $name" as 0 "$tools/omx_info"
+    check "that of this host can be told" plain_text '/h_[3m__forged:0' as 0 sh -c "echo /\$('$tools/omx_hostname')"
+    check "the interface" plain_text "name $shown addr" as 0 "$tools/omx_info" -q
+    check "the process" plain_text "open by pid $holder ($command)" as 0 "$tools/omx_endpoint_info"
+    check "and in it" plain_text ready cat "$NETLAB_TMP/holder"
+    for tool in "omx_info -v" "omx_endpoint_info -v" "omx_endpoint_info -a" omx_hostname "omx_hostname -v" omx_counters "omx_counters -b 1" \
+        "omx_check $(netlab_mac 2)" "omx_check -b 1 $(netlab_mac 2)"; do
+        # shellcheck disable=SC2086 # words
+        check "$tool" plain_text '' as 0 "$tools/"$tool
+    done
+    for tool in info endpoint_info counters; do check "mx_$tool" plain_text '' as 0 "$NETLAB_TMP/mx/mx_$tool"; done
+    check "a program that is refused" plain_text "is open in process $holder ($command)" as 0 "${open[@]:0:2}" 0 3
+    check "one whose boards are others" plain_text "$shown" as 0 EMX_BOARDS="$odd:N=1500" "${open[@]}"
+    check "a tunable" plain_text "$shown" as 0 EMX_BOARDS="$odd:N=1500" "$tools/omx_info" -c
+    check "a tool that fails" plain_text "$shown" as 0 "$tools/omx_hostname" "$odd"
+    check "an agent that fails" plain_text "$shown" netlab_in 2 "$EMX_OMXD" -f -b "$odd:Z"
+    check "a client of omx_perf" plain_text "$shown" as 0 "$tools/omx_perf" -d "$odd" -P 0
+    netlab_stop "$holder"
+    netlab_stop "$ANOTHER"
+    for tool in text csv json; do check "omx_trace, $tool" plain_text '' "$tools/omx_trace" -F $tool "$trace"/*; done
+    check "the process of a trace" plain_text "$command" "$tools/omx_trace" "$trace"/*
+    netlab_in 1 ip link del "$odd"
+    check "the agent's log tells of the interface" until_ok $hung grep -q 'gone$' "$NETLAB_TMP/omxd1"
+    check "and of the process" plain_text "process $holder ($command)" cat "$NETLAB_TMP/omxd1"
+    stop_agents
+}
+
 # Programs in a user namespace see root of the host as the user who stands for all whom their namespace does not have.
 user_namespaces() {
     local map
@@ -376,5 +455,7 @@ else
     floods
     members
     user_namespaces
+    netlab_unwatch # another stack is not judged, nor what is asked of it
+    forgers
 fi
 finish

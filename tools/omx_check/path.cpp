@@ -5,6 +5,8 @@
 #include "tools/cli.hpp"
 #include "tools/omx_check/prober.hpp"
 
+#include "driver/engine/printable.hpp"
+
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -45,7 +47,7 @@ private:
 
     /// A line of the report.
     [[gnu::format(printf, 2, 3)]] static void tell(const char *what, const char *format, ...);
-    void wrong(const std::string &sentence) { wrong_.push_back(sentence); }
+    void wrong(const std::string &sentence) { wrong_.push_back(printable(sentence)); }
     void untested(const std::string &what) { untested_.push_back(what); }
 
     const Options options_;
@@ -101,8 +103,9 @@ void Path::test_here()
 {
     std::printf("from %s (%s, %s, %s) to %s\n", board_.name.c_str(), board_.interface.c_str(),
                 cli::mac_text(board_.mac).c_str(), own_.text().c_str(),
-                host_ == cli::mac_text(peer_) ? host_.c_str()
-                                              : (host_ + " (" + cli::mac_text(peer_) + ")").c_str());
+                host_ == cli::mac_text(peer_)
+                    ? host_.c_str()
+                    : (printable(host_) + " (" + cli::mac_text(peer_) + ")").c_str());
     if (board_.link != EMX_LINK_UP)
         wrong("the link of " + board_.interface + " is down here: plug it in, or ip link set " +
               board_.interface + " up");

@@ -49,7 +49,7 @@ std::unique_ptr<Prober> Prober::open(const BoardFacts &board, uint64_t peer, uin
     sockaddr_ll address{};
     address.sll_family = AF_PACKET;
     address.sll_protocol = htons(EMX_ETHERTYPE);
-    address.sll_ifindex = static_cast<int>(::if_nametoindex(board.interface.c_str()));
+    address.sll_ifindex = static_cast<int>(::if_nametoindex(board.device.c_str()));
     if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)) != 0)
         throw cli::Failure("cannot open a raw socket on " + board.interface + ": " + std::strerror(errno));
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));

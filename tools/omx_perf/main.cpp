@@ -4,6 +4,8 @@
 #include "dialogue.hpp"
 #include "overlap_mx.hpp"
 
+#include "driver/engine/printable.hpp"
+
 #include <cstdio>
 #include <unistd.h>
 
@@ -29,7 +31,7 @@ void serve_clients(const Options &o)
     } catch (const cli::Failure &failure) {
         if (!o.keep)
             throw;
-        std::fprintf(stderr, "omx_perf: %s\n", failure.what());
+        std::fprintf(stderr, "omx_perf: %s\n", printable(failure.what()).c_str());
     }
 }
 

@@ -5,6 +5,8 @@
 #include "../cli.hpp"
 #include "series.hpp"
 
+#include "driver/engine/printable.hpp"
+
 #include <mx_extensions.h>
 
 #include <atomic>
@@ -222,7 +224,8 @@ std::string Session::describe() const
         mx_decompose_endpoint_addr(own, &nic_id, &number);
     if (mx_nic_id_to_hostname(nic_id, name) != MX_SUCCESS)
         take_error();
-    return "endpoint " + std::to_string(number) + " on " + name + " (" + cli::mac_text(nic_id) + ")";
+    return "endpoint " + std::to_string(number) + " on " + printable(name) + " (" + cli::mac_text(nic_id) +
+           ")";
 }
 
 } // namespace emx::perf

@@ -2,6 +2,7 @@
 // Output of omx_trace. See output.hpp.
 #include "tools/omx_trace/output.hpp"
 
+#include "driver/engine/printable.hpp"
 #include "tools/cli.hpp"
 
 #include <emx/abi.h>
@@ -103,7 +104,7 @@ Output::Output(Form form, const std::vector<Trace> &traces) : form_(form), trace
     start_ns_ = std::numeric_limits<int64_t>::max();
     for (const Trace &trace : traces) {
         names_[trace.header.mac] =
-            trace.header.board_name[0] ? trace.header.board_name : cli::mac_text(trace.header.mac);
+            trace.header.board_name[0] ? printable(trace.header.board_name) : cli::mac_text(trace.header.mac);
         if (!trace.entries.empty())
             start_ns_ = std::min(start_ns_, static_cast<int64_t>(trace.entries.front().time_ns) +
                                                 trace.header.realtime_ns);
@@ -180,9 +181,9 @@ void Output::csv_event(const Event &event) const
     const Header &h = traces_[event.trace].header;
     const Entry &e = event.entry;
     const bool packet = e.type != 0 && e.type < EMX_EV_PULL_DONE;
-    std::printf("%" PRId64 ",%s,%u,%u,%u,%s,%s,%s,%s,%s,%s,%s,%u,%u,%u,%s,%d,%s,", event.time_ns, h.host,
-                h.pid, h.board, h.endpoint, event_name(e), packet ? type_name(e.type) : "",
-                packet ? cli::mac_text(e.peer).c_str() : "",
+    std::printf("%" PRId64 ",%s,%u,%u,%u,%s,%s,%s,%s,%s,%s,%s,%u,%u,%u,%s,%d,%s,", event.time_ns,
+                printable(h.host).c_str(), h.pid, h.board, h.endpoint, event_name(e),
+                packet ? type_name(e.type) : "", packet ? cli::mac_text(e.peer).c_str() : "",
                 packet ? std::to_string(e.remote_ep).c_str() : "",
                 has_number(e) ? std::to_string(e.seq & 0x3fff).c_str() : "",
                 has_number(e) ? std::to_string(e.ack & 0x3fff).c_str() : "",
@@ -208,8 +209,9 @@ void Output::summary(const Merged &merged) const
                 counts[event_name(e)]++;
         }
         std::printf("\n%s (%s, process %u, %s): %zu events, %" PRIu64 " older ones lost%s\n",
-                    end_name(h.mac, h.endpoint).c_str(), h.host, h.pid, h.command, trace.entries.size(),
-                    trace.lost, trace.closed_ns ? "" : "; still open, or its process died");
+                    end_name(h.mac, h.endpoint).c_str(), printable(h.host).c_str(), h.pid,
+                    printable(h.command).c_str(), trace.entries.size(), trace.lost,
+                    trace.closed_ns ? "" : "; still open, or its process died");
         for (const auto &[what, count] : counts)
             std::printf("  %10" PRIu64 " %s\n", count, what.c_str());
     }
@@ -230,11 +232,11 @@ void Output::summary(const Merged &merged) const
             continue;
         if (clock.measured)
             std::printf("\nThe clock of %s is %.3f us ahead of that of %s, give or take %.3f us.\n",
-                        clock.host.c_str(), us(clock.ahead_ns), merged.clocks[0].host.c_str(),
-                        us(clock.doubt_ns));
+                        printable(clock.host).c_str(), us(clock.ahead_ns),
+                        printable(merged.clocks[0].host).c_str(), us(clock.doubt_ns));
         else
             std::printf("\nThe clock of %s is taken for right: no packets went both ways.\n",
-                        clock.host.c_str());
+                        printable(clock.host).c_str());
     }
 }
 

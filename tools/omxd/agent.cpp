@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <functional>
 
 namespace emx {
 namespace {
@@ -30,7 +31,9 @@ std::string own_host_name()
     char name[HOST_NAME_MAX + 1] = {};
     if (::gethostname(name, HOST_NAME_MAX) != 0 || name[0] == '\0')
         return "localhost";
-    return name;
+    std::string told = name; // peers drop a name with control characters
+    std::replace_if(told.begin(), told.end(), std::not_fn(in_board_name), '_');
+    return told;
 }
 
 std::string board_name(uint32_t number)

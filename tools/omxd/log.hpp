@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The agent's log: a line per event in the life of clients and boards, never one per frame.
+// The agent's log: a line per event in the life of clients and boards, never one per frame, and each a line
+// whatever names it has.
 #pragma once
+
+#include "driver/engine/printable.hpp"
 
 #include <cstdio>
 #include <ctime>
@@ -22,7 +25,7 @@ public:
         ::localtime_r(&now, &parts);
         char stamp[32];
         std::strftime(stamp, sizeof(stamp), "%F %T", &parts);
-        std::fprintf(file_, "%s omxd: %s\n", stamp, text.c_str());
+        std::fprintf(file_, "%s omxd: %s\n", stamp, printable(text).c_str());
         std::fflush(file_);
     }
 

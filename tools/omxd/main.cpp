@@ -2,6 +2,8 @@
 // omxd, the board agent: options, and becoming a daemon.
 #include "tools/omxd/agent.hpp"
 
+#include "driver/engine/printable.hpp"
+
 #include <getopt.h>
 #include <signal.h>
 
@@ -41,7 +43,7 @@ bool parse_number(const char *text, long low, long high, long &value)
 
 bool bad(const char *option, const char *value, const char *wanted)
 {
-    std::fprintf(stderr, "omxd: %s %s: %s\n", option, value, wanted);
+    std::fprintf(stderr, "omxd: %s %s: %s\n", option, printable(value).c_str(), wanted);
     return false;
 }
 
@@ -131,7 +133,7 @@ int cannot_start(const AgentOptions &options, const StartError &error)
     else if (error.running)
         std::fputs("omxd: another omxd serves this network namespace\n", stderr);
     else
-        std::fprintf(stderr, "omxd: %s\n", error.text.c_str());
+        std::fprintf(stderr, "omxd: %s\n", printable(error.text).c_str());
     return error.running && options.report_fd >= 0 ? 0 : 1;
 }
 
@@ -174,7 +176,7 @@ int main(int argc, char **argv)
         const int status = emx::parse_options(argc, argv, options);
         return status >= 0 ? status : emx::serve(options);
     } catch (const std::exception &failure) {
-        std::fprintf(stderr, "omxd: %s\n", failure.what());
+        std::fprintf(stderr, "omxd: %s\n", emx::printable(failure.what()).c_str());
         return 1;
     }
 }

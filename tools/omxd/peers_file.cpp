@@ -6,6 +6,7 @@
 
 #include <emx/wire.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -56,10 +57,16 @@ bool parse_mac(const std::string &text, uint64_t &mac)
     return mac != 0 && (b[0] & 1) == 0;
 }
 
+bool is_board_name(const std::string &name)
+{
+    return !name.empty() && name.size() < EMX_NAME_MAX &&
+           std::all_of(name.begin(), name.end(), in_board_name);
+}
+
 bool parse_peer(std::istream &words, NamedPeer &peer)
 {
     std::string dialect, rest;
-    if (!(words >> peer.name) || peer.name.size() >= EMX_NAME_MAX)
+    if (!(words >> peer.name) || !is_board_name(peer.name))
         return false;
     peer.speaks = FW_SPEAKS_BOARD;
     return !(words >> dialect) || (parse_spoken(dialect, peer.speaks) && !(words >> rest));

@@ -4,6 +4,7 @@
 
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
+#include "driver/engine/printable.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,17 +19,13 @@ std::string text_of(const AgentRequest &request)
     return std::string(request.text, ::strnlen(request.text, sizeof(request.text)));
 }
 
-bool good_name(const std::string &name)
-{
-    return !name.empty() && name.size() < EMX_NAME_MAX &&
-           std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 127; });
-}
-
 void command_of(uint32_t pid, ClaimRecord &owner)
 {
     std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
     std::string name;
-    std::getline(file, name);
+    std::getline(file, name, '\0'); // a name can have newlines of its own
+    if (name.ends_with('\n'))
+        name.pop_back();
     std::memcpy(owner.command, name.data(), std::min(name.size(), sizeof(owner.command) - 1));
 }
 
@@ -53,7 +50,7 @@ void Agent::refuse(AgentReply &reply, int code, const std::string &text) const
 {
     reply.code = code;
     std::memset(reply.text, 0, sizeof(reply.text));
-    std::memcpy(reply.text, text.data(), std::min(text.size(), sizeof(reply.text) - 1));
+    printable(text).copy(reply.text, sizeof(reply.text) - 1);
 }
 
 /// False: the client is to be dropped.
@@ -201,7 +198,7 @@ void Agent::perform(const Client &client, const AgentRequest &request, AgentRepl
     case AgentOp::set_name:
         if (!check_board(request, reply))
             break;
-        if (!good_name(text_of(request)))
+        if (!is_board_name(text_of(request)))
             return refuse(reply, mx_no_resources,
                           "a board name has 1 to 79 printable characters without blanks");
         rename(request.board, text_of(request));
@@ -231,7 +228,7 @@ void Agent::change_peers(const AgentRequest &request, AgentReply &reply)
 {
     if (request.op == AgentOp::peers_append) {
         const std::string name = text_of(request);
-        if (!name.empty() && !good_name(name))
+        if (!name.empty() && !is_board_name(name))
             return refuse(reply, mx_no_resources,
                           "a board name has 1 to 79 printable characters without blanks");
         return append_peer(request.mac, name, reply);

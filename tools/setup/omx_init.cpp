@@ -6,6 +6,8 @@
 #include "tools/setup/module.hpp"
 #include "tools/setup/plan.hpp"
 
+#include "driver/engine/printable.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,7 +66,7 @@ private:
         try {
             detach_board(open_driver(), interface);
         } catch (const std::exception &failure) {
-            std::fprintf(stderr, "omx_init: %s\n", failure.what());
+            std::fprintf(stderr, "omx_init: %s\n", printable(failure.what()).c_str());
         }
     }
 
@@ -161,7 +163,7 @@ void detach_all()
         refuse_while_open(*open_driver_view("", true));
     for (const emx_dev_board &board : boards) {
         detach_board(file, interface_of(board));
-        std::printf("%s is no board any more\n", interface_of(board).c_str());
+        std::printf("%s is no board any more\n", printable(interface_of(board)).c_str());
     }
     forget_vanished(file);
 }
@@ -205,8 +207,9 @@ bool compare(const Plan &plan, const std::vector<emx_dev_board> &boards)
         const emx_dev_board *const there = find(boards, spec.interface);
         if (there && spec_matches(spec, spec.interface, sizes_of(*there)))
             continue;
-        std::printf("%s: %s is %s: omx_init %s\n", plan.boards_place().c_str(), spec.interface.c_str(),
-                    there ? "a board with another dialect" : "no board", there ? "restart" : "start");
+        std::printf("%s: %s is %s: omx_init %s\n", printable(plan.boards_place()).c_str(),
+                    printable(spec.interface).c_str(), there ? "a board with another dialect" : "no board",
+                    there ? "restart" : "start");
         same = false;
     }
     return same;
@@ -237,7 +240,7 @@ void check(const Options &options)
 {
     const Plan plan = read_plan(options.config);
     for (const std::string &board : check_interfaces(plan, options.wait_s))
-        std::printf("board %s\n", board.c_str());
+        std::printf("board %s\n", printable(board).c_str());
     if (plan.config.endpoints)
         std::printf("%u endpoints per board\n", plan.config.endpoints);
     if (plan.peers_path.empty())
