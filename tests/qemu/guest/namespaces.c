@@ -175,7 +175,7 @@ static void limits(void)
 	let_go(&owner);
 	/* Namespaces go some time after the last of their processes. */
 	while (boards_of(USER, 1, 1) == 0 && tries++ < 3000)
-		usleep(100000);
+		;
 	check(boards_of(USER, 1, BOARDS) > 0, "and again when they are gone");
 }
 

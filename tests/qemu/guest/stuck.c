@@ -150,7 +150,6 @@ int main(int argc, char **argv)
 	close(end[1]);
 	waitpid(child, &status, 0);
 	check(WIFEXITED(status) && !WEXITSTATUS(status), "the program ends when they are served");
-	while (system("/bin/ip link del emx2"))
-		usleep(100000);
+	need(!system("/bin/ip link del emx2"), "emx2");
 	return failures ? 1 : 0;
 }
