@@ -30,11 +30,11 @@ void Endpoint::attach(std::unique_ptr<Port> port)
 
 Endpoint::~Endpoint()
 {
-    for (auto &partner : partners_) {
+    partners_.each([this](Partner *partner) {
         context_.raise_ack_counter_floor(partner->ack_counter_tx);
         while (partner->connects)
-            drop_connect(partner.get(), partner->connects);
-        drop_early(partner.get());
+            drop_connect(partner, partner->connects);
+        drop_early(partner);
         for (TxMessage *tx = partner->rndv, *next; tx; tx = next) {
             next = tx->rndv_next;
             if (tx->acked) // the others stand in the queues below, too
@@ -46,7 +46,7 @@ Endpoint::~Endpoint()
                 tx_pool_.release(queue);
                 queue = next;
             }
-    }
+    });
     port_.reset(); // before the buffers that its windows and pulls refer to
     requests_.each([this](Request *request) {
         if (request->incoming)
@@ -63,9 +63,10 @@ Endpoint::~Endpoint()
         unexpected_.remove(in);
         free_incoming(in);
     }
-    for (auto &partner : partners_)
+    partners_.each([this](Partner *partner) {
         if (partner->partial)
             free_incoming(partner->partial);
+    });
 }
 
 ErrorHandler Endpoint::handler() const { return error_handler_ ? error_handler_ : context_.error_handler(); }
@@ -92,11 +93,14 @@ Partner *Endpoint::resolve_self(Partner *self)
 {
     if (!context_.conf().disable_self)
         return self;
-    for (auto it = partners_.rbegin(); it != partners_.rend(); ++it)
-        if (!(*it)->self && (*it)->session == session_ && (*it)->state == PartnerState::connected &&
-            (*it)->nic_id == board_.nic_id && (*it)->remote_ep == number())
-            return it->get();
-    return self;
+    Partner *found = self;
+    partners_.each([&](Partner *partner) {
+        if (!partner->self && partner->session == session_ && partner->state == PartnerState::connected &&
+            partner->nic_id == board_.nic_id && partner->remote_ep == number())
+            found = partner;
+    });
+    found->named = true;
+    return found;
 }
 
 void Endpoint::fill_status(const Request *request, mx_status_t &status)

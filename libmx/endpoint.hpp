@@ -11,7 +11,7 @@
 #include "libmx/match/indexed_fifo.hpp"
 #include "libmx/match/posted_queue.hpp"
 #include "libmx/match/unexp_handler.hpp"
-#include "libmx/partner.hpp"
+#include "libmx/partner_table.hpp"
 #include "libmx/reliab/tx_pool.hpp"
 #include "libmx/request.hpp"
 
@@ -65,15 +65,15 @@ public:
     Partner *resolve(mx_endpoint_addr_t address)
     {
         const auto index = static_cast<uint32_t>(address.stuff[1]) & 0x3fffff;
-        if (index == 0 || index > partners_.size()) [[unlikely]]
-            return nullptr;
-        Partner *partner = partners_[index - 1].get();
+        Partner *partner = partners_.at(index - 1);
+        if (!partner) [[unlikely]]
+            return partners_.raise(address, index - 1);
         const mx_endpoint_addr_t &own = partner->address;
         if (own.stuff[0] != address.stuff[0] || own.stuff[1] != address.stuff[1]) [[unlikely]]
             return nullptr;
         return partner->self ? resolve_self(partner) : partner;
     }
-    Partner *self() { return partners_[0].get(); }
+    Partner *self() { return partners_.at(0); }
 
     // --- progress (progress/)
     /// Takes what arrived, serves timers; never blocks. Does nothing while gated.
@@ -170,7 +170,9 @@ private:
     Partner *resolve_self(Partner *self);
     void set_session(Partner *partner, uint32_t session);
     Partner *add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
+    /// nullptr, and counted: there are as many partners as there may be.
     Partner *living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
+    void sweep_partners();
     /// From now on its timers are served.
     void activate(Partner *partner)
     {
@@ -178,6 +180,7 @@ private:
             link_active(partner);
     }
     [[gnu::noinline]] void link_active(Partner *partner);
+    void unlink_active(Partner *partner);
     void fail_partner(Partner *partner, int code, bool drop_messages);
     void tell_death(const Partner *partner) const;
     void fail_sends(Partner *partner, int code);
@@ -341,8 +344,7 @@ private:
     Incoming *accepted_ = nullptr, *accepted_tail_ = nullptr;
     Incoming *pulls_waiting_ = nullptr, *pulls_waiting_tail_ = nullptr;
 
-    std::vector<std::unique_ptr<Partner>> partners_;
-    std::unordered_map<uint64_t, Partner *> current_; ///< (peer, endpoint number) -> latest life
+    PartnerTable partners_;
     Partner *last_partner_ = nullptr;
     Partner *active_ = nullptr;
 

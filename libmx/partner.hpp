@@ -2,8 +2,8 @@
 // A partner: one life (session) of a remote endpoint as one local endpoint sees it, with the
 // reliability state of both directions (wire specification, sections 7 and 8).
 //
-// A new session of the same endpoint is a new Partner; the old one stays as a tombstone, because
-// programs may hold its address until the endpoint closes (API specification, 1.9).
+// A new session of the same endpoint is a new Partner; of the old one a tombstone stays if a program may
+// hold its address (partner_table.hpp; API specification, 1.9).
 #pragma once
 
 #include "libmx/device.hpp"
@@ -125,7 +125,10 @@ struct Partner {
     bool answer_owed = false; ///< it asked for a report
     bool ack_listed = false; ///< ack_seen is to be acted upon
     bool stamp_listed = false; ///< in the endpoint's list of acks without a time
-    bool heard = false; ///< anything came since the last probe timer
+    uint8_t heard = 0; ///< heard_frame since the last probe timer, heard_message for ever
+    bool named = false; ///< the program may have its address in other ways than from a message
+    bool first_life = false; ///< nothing of that endpoint was known before
+    bool retired = false, needed = false; ///< Endpoint::sweep_partners
     bool cut_short = false; ///< it waited to hear how messages of its end when it was given up
     int dead_code = 0; ///< status of sends to a dead partner
     /// Of the old life, while it is not known whether the peer has taken all of it: its session, else
@@ -151,6 +154,11 @@ struct Partner {
     std::unique_ptr<EarlyPackets> early;
     PendingConnect *connects = nullptr;
 
+    static constexpr uint8_t heard_frame = 1, heard_message = 2;
+    /// Its address may be in the hands of the program.
+    bool is_known() const { return named || heard & heard_message; }
+    /// Nothing of it is worth remembering: it never spoke, nor did we but to ask.
+    bool is_blank() const { return first_life && !answered && !sent_any && !is_known(); }
     /// It takes reports of what arrived here.
     bool takes_reports() const { return emx_offer_features(offer) & EMX_X_REPORTS; }
     /// Something is owed to it or expected from it: its timers are served.

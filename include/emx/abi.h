@@ -229,7 +229,8 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(DROP_EXTENSION, "drop: extension not in use", "a packet of the EtherMX extension for an endpoint that does not use it") \
 	X(EXTENSION_AGREED, "extension agreed", "sessions of partners that speak the EtherMX extension, too") \
 	X(DROP_CHECKSUM, "drop: wrong checksum", "payload or header altered on the way; repeated like a lost frame") \
-	X(DROP_OTHER_HOST, "drop: for another host", "a VLAN that has no interface here; attach the board to one")
+	X(DROP_OTHER_HOST, "drop: for another host", "a VLAN that has no interface here; attach the board to one") \
+	X(DROP_CONNECT_ROOM, "drop: no room for a partner", "connects of more remote endpoints than EMX_PARTNERS; were they forged?")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

@@ -58,6 +58,7 @@ const Tunable tunables[] = {
     {"OMX_IGNORE_MX_ENV", nullptr, nullptr, Style::boolean, &Conf::ignore_mx_env, nullptr, 0, 1, "bool", "no MX_* variable is looked at"},
     {"OMX_CTXIDS", nullptr, nullptr, Style::pair, &Conf::context_bits, nullptr, 0, 16, "bits,shift", "context ids of endpoints opened without that parameter"},
     {"EMX_WINDOW", nullptr, nullptr, Style::strict, &Conf::window_frames, nullptr, 1, 250, "frames", "unacknowledged eager frames per partner"},
+    {"EMX_PARTNERS", nullptr, nullptr, Style::strict, &Conf::partners_max, nullptr, 1, 262144, "partners", "remote endpoints that an endpoint knows at most; others are not connected to, and their connects dropped"},
     {"EMX_RESEND_MS", nullptr, nullptr, Style::strict, &Conf::resend_ms, nullptr, 1, 500, "ms", "first resend; doubles up to 500"},
     {"EMX_ACK_MS", nullptr, nullptr, Style::strict, &Conf::ack_delay_ms, nullptr, 1, 100, "ms", "longest delay of an ack"},
     {"EMX_HELPER_MS", nullptr, nullptr, Style::strict, &Conf::helper_ms, nullptr, 0, 1000, "ms", "absence of the application before the helper thread steps in; 0 = no helper"},

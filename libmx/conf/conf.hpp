@@ -34,6 +34,7 @@ struct Conf {
     int context_shift = 0;
     // ours
     int window_frames = 32; ///< unacknowledged eager frames per partner
+    int partners_max = 262144; ///< remote endpoints that an endpoint knows at most
     int resend_ms = 50; ///< first resend; doubles up to 500
     int ack_delay_ms = 16;
     int helper_ms = 5; ///< application away for so long: the helper thread steps in; 0 = no helper

@@ -133,6 +133,15 @@ void Endpoint::link_active(Partner *partner)
     active_ = partner;
 }
 
+void Endpoint::unlink_active(Partner *partner)
+{
+    (partner->active_prev ? partner->active_prev->active_next : active_) = partner->active_next;
+    if (partner->active_next)
+        partner->active_next->active_prev = partner->active_prev;
+    partner->active_prev = partner->active_next = nullptr;
+    partner->active = false;
+}
+
 void Endpoint::serve_timers(uint64_t time)
 {
     take_acks();
@@ -154,13 +163,8 @@ void Endpoint::serve_timers(uint64_t time)
             else
                 timer_ns_ = std::min(timer_ns_, partner->ack_since_ns + ack_delay);
         }
-        if (partner->busy())
-            continue;
-        (partner->active_prev ? partner->active_prev->active_next : active_) = partner->active_next;
-        if (partner->active_next)
-            partner->active_next->active_prev = partner->active_prev;
-        partner->active_prev = partner->active_next = nullptr;
-        partner->active = false;
+        if (!partner->busy())
+            unlink_active(partner);
     }
     check_budgets(time);
     timer_ns_ = std::max(timer_ns_, time + rest_ns);

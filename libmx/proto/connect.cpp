@@ -18,8 +18,6 @@ uint8_t agreed_version(uint64_t ours, uint64_t theirs)
     return version >= emx_offer_oldest(ours) && version >= emx_offer_oldest(theirs) ? version : 0;
 }
 
-uint64_t partner_key(uint32_t peer, uint8_t remote_ep) { return uint64_t{peer} << 8 | remote_ep; }
-
 /// A partner whose board is spoken to in a dialect of its own is sent what that can carry.
 void take_dialect(Partner *partner, uint16_t speaks)
 {
@@ -34,17 +32,15 @@ void take_dialect(Partner *partner, uint16_t speaks)
 
 Partner *Endpoint::look_up_partner(uint32_t peer, uint8_t remote_ep)
 {
-    auto it = current_.find(partner_key(peer, remote_ep));
-    if (it == current_.end())
-        return nullptr;
-    last_partner_ = it->second;
-    return it->second;
+    Partner *partner = partners_.latest(peer, remote_ep);
+    if (partner)
+        last_partner_ = partner;
+    return partner;
 }
 
 Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep)
 {
-    auto partner = std::make_unique<Partner>();
-    partner->index = static_cast<uint32_t>(partners_.size());
+    Partner *partner = partners_.add(std::make_unique<Partner>());
     partner->peer = peer;
     partner->nic_id = nic_id;
     partner->remote_ep = remote_ep;
@@ -55,13 +51,12 @@ Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep
     partner->eager_max = local && shared ? std::min(shared, board_.medium_max) : eager_max_;
     partner->frag = board_.frag;
     if (peer != ~uint32_t{0})
-        take_dialect(partner.get(), port_->peer_speaks(peer));
-    set_session(partner.get(), EMX_SESSION_NONE);
+        take_dialect(partner, port_->peer_speaks(peer));
+    set_session(partner, EMX_SESSION_NONE);
     // A coarse clock: a peer that remembers an older life of ours must not find our counter too low (7.6).
     partner->ack_counter_tx =
         std::max(static_cast<uint32_t>(now() >> 20) & 0x3fffffff, context_.ack_counter_floor());
-    partners_.push_back(std::move(partner));
-    return partners_.back().get();
+    return partner;
 }
 
 namespace {
@@ -100,9 +95,36 @@ Partner *Endpoint::renew_partner(Partner *old)
     partner->connect_number = old->connect_number;
     partner->ack_counter_tx = old->ack_counter_tx;
     partner->report_tx = old->report_tx;
-    current_[partner_key(partner->peer, partner->remote_ep)] = partner;
+    partners_.set_latest(partner);
     last_partner_ = partner;
     return partner;
+}
+
+/// Frees the lives that ended, but for those which something of ours points to. No caller of it may hold a
+/// partner. A message that the handler looks at stands in no queue: then it does nothing.
+void Endpoint::sweep_partners()
+{
+    if (!partners_.is_sweep_due() || in_handler_)
+        return;
+    take_acks();
+    stamp_acks(now());
+    last_partner_ = nullptr;
+    for (Partner *partner : partners_.retired()) {
+        partner->needed = false;
+        if (partner->active)
+            unlink_active(partner);
+    }
+    requests_.each([](const Request *request) {
+        if (request->partner)
+            request->partner->needed = true;
+    });
+    for (Incoming *in = unexpected_.front(); in; in = unexpected_.next(in))
+        in->partner->needed = true;
+    for (const Incoming *in = accepted_; in; in = in->next)
+        in->partner->needed = true;
+    for (Partner *partner : due_acks_)
+        partner->needed = true;
+    partners_.sweep();
 }
 
 /// Another life of that endpoint showed itself. What went to the old one fails with `code`; the connects
@@ -126,12 +148,18 @@ Partner *Endpoint::replace_partner(Partner *old, int code)
 Partner *Endpoint::living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep)
 {
     Partner *partner = find_partner(peer, remote_ep);
-    if (!partner) {
-        partner = add_partner(peer, nic_id, remote_ep);
-        current_[partner_key(peer, remote_ep)] = partner;
+    if (partner && partner->state != PartnerState::dead)
         return partner;
+    const auto most = static_cast<std::size_t>(context_.conf().partners_max);
+    if (!partners_.has_index() || (!partner && partners_.size() >= most)) {
+        count(EMX_CNT_DROP_CONNECT_ROOM);
+        return nullptr;
     }
-    return partner->state == PartnerState::dead ? renew_partner(partner) : partner;
+    if (partner)
+        return renew_partner(partner);
+    partner = add_partner(peer, nic_id, remote_ep);
+    partners_.set_latest(partner);
+    return partner;
 }
 
 Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t key, uint64_t match,
@@ -147,7 +175,12 @@ Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t ke
         code = MX_NIC_NOT_FOUND;
         return nullptr;
     }
-    Request *request = requests_.allocate(RequestKind::connect);
+    sweep_partners();
+    Partner *partner = nullptr;
+    if (!own && remote_ep < EMX_ENDPOINTS_MAX)
+        partner = living_partner(*peer, nic_id, static_cast<uint8_t>(remote_ep));
+    const bool has_place = partner || own || remote_ep >= EMX_ENDPOINTS_MAX;
+    Request *request = has_place ? requests_.allocate(RequestKind::connect) : nullptr;
     if (!request) {
         code = MX_NO_RESOURCES;
         return nullptr;
@@ -163,7 +196,6 @@ Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t ke
     } else if (remote_ep >= EMX_ENDPOINTS_MAX) {
         complete(request, MX_STATUS_BAD_ENDPOINT);
     } else {
-        Partner *partner = living_partner(*peer, nic_id, static_cast<uint8_t>(remote_ep));
         request->partner = partner;
         start_connect(partner, key, request);
     }
@@ -326,10 +358,13 @@ void Endpoint::on_connect_request(const emx_msg &msg)
 {
     if (msg.u.connect.session == EMX_SESSION_NONE)
         return count(EMX_CNT_DROP_CONNECT);
+    sweep_partners();
     Partner *partner = find_partner(msg.peer, msg.remote_ep);
     if (!partner || partner->state == PartnerState::dead) {
         const bool key_fits = msg.u.connect.key == key_;
         partner = key_fits ? living_partner(msg.peer, port_->peer_nic_id(msg.peer), msg.remote_ep) : nullptr;
+        if (key_fits && !partner)
+            return;
     } else if (tells_of_another_life(partner, msg)) {
         inquire(partner, MX_STATUS_BAD_SESSION)->asked = msg; // answered when the partner has confirmed it
         return;
@@ -361,7 +396,7 @@ void Endpoint::answer_request(Partner *partner, const emx_msg &msg)
     port_->send(reply, nullptr);
     if (!partner || !key_fits)
         return;
-    partner->heard = true;
+    partner->heard |= Partner::heard_frame;
     connect_back(partner);
     pump(partner);
 }
@@ -389,6 +424,7 @@ bool asked_before(const Partner &partner, uint8_t number)
 
 void Endpoint::on_connect_reply(const emx_msg &msg)
 {
+    sweep_partners();
     Partner *partner = find_partner(msg.peer, msg.remote_ep);
     PendingConnect *connect = partner ? partner->connects : nullptr;
     while (connect && connect->number != msg.u.connect.number)
@@ -399,9 +435,12 @@ void Endpoint::on_connect_reply(const emx_msg &msg)
     if (!connect || (status != EMX_CONNECT_OK && status != EMX_CONNECT_BAD_KEY) ||
         msg.u.connect.session == EMX_SESSION_NONE)
         return count(EMX_CNT_DROP_CONNECT);
-    partner->heard = true;
+    partner->heard |= Partner::heard_frame;
     // A refusal tells the session, too.
-    if (partner->session != EMX_SESSION_NONE && partner->session != msg.u.connect.session)
+    const bool other_life = partner->session != EMX_SESSION_NONE && partner->session != msg.u.connect.session;
+    if (other_life && !partners_.has_index())
+        return count(EMX_CNT_DROP_CONNECT_ROOM);
+    if (other_life)
         partner = replace_partner(partner, code_of_end(partner));
     const emx_msg asked = connect->asked;
     if (status == EMX_CONNECT_BAD_KEY) {
@@ -449,8 +488,10 @@ void Endpoint::complete_connect(Partner *partner, PendingConnect *connect, int c
     drop_connect(partner, connect);
     if (!request)
         return;
-    if (code == MX_STATUS_SUCCESS)
+    if (code == MX_STATUS_SUCCESS) {
         request->partner = partner;
+        partner->named = true;
+    }
     complete(request, code);
 }
 
@@ -492,8 +533,8 @@ void Endpoint::serve_probe(Partner *partner, uint64_t time)
     }
     if ((!partner->rndv && !partner->partial) || partner->connects)
         return;
-    if (partner->heard || partner->probe_ns == 0) {
-        partner->heard = false;
+    if (partner->heard & Partner::heard_frame || partner->probe_ns == 0) {
+        partner->heard &= Partner::heard_message;
         partner->probe_ns = time + period_ns;
     } else if (time >= partner->probe_ns) {
         partner->probe_ns = time + period_ns;

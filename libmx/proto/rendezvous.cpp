@@ -193,7 +193,7 @@ void Endpoint::on_pull_done(const emx_msg &msg)
     --in->partner->pulls;
     in->pulling = false;
     bool good = msg.u.pull.status == EMX_PULL_OK;
-    in->partner->heard = true;
+    in->partner->heard |= Partner::heard_frame;
     send_notify(in->partner, in->msg, good ? msg.u.pull.length : 0);
     finish_receive(in, msg.u.pull.status < std::size(codes) ? codes[msg.u.pull.status] : MX_STATUS_ABORTED);
     if (pulls_waiting_)

@@ -114,7 +114,7 @@ void Endpoint::on_truc(const emx_msg &msg)
     if (!seq::same_session(msg.ack, partner->tx_next) || msg.u.truc.counter <= partner->ack_counter_rx)
         return count(EMX_CNT_DROP_SEQUENCE);
     partner->ack_counter_rx = msg.u.truc.counter;
-    partner->heard = true;
+    partner->heard |= Partner::heard_frame;
     note_ack(partner, msg.ack);
     take_acks();
 }

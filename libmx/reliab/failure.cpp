@@ -21,6 +21,8 @@ void Endpoint::fail_partner(Partner *partner, int code, bool drop_messages)
     fail_connects(partner, code);
     partner->cut_short = fail_incoming(partner, code, drop_messages);
     drop_early(partner);
+    if (partner->is_blank())
+        partners_.retire(partner);
 }
 
 void Endpoint::tell_death(const Partner *partner) const
@@ -168,9 +170,10 @@ void Endpoint::on_link(const emx_msg &msg)
     if (msg.u.link.state != EMX_LINK_GONE)
         return; // what is under way is repeated until the link is back or the limit is reached
     gone_ = true;
-    for (std::size_t i = 1; i < partners_.size(); ++i)
-        if (partners_[i]->state != PartnerState::dead)
-            fail_partner(partners_[i].get(), MX_STATUS_ENDPOINT_UNREACHABLE, false);
+    partners_.each([this](Partner *partner) {
+        if (!partner->self && partner->state != PartnerState::dead)
+            fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
+    });
 }
 
 void Endpoint::check_budgets(uint64_t time)

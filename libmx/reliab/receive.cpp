@@ -70,7 +70,7 @@ void Endpoint::on_sequenced(const emx_msg &msg)
     if (!seq::same_session(msg.seq, partner->rx_done) || !seq::same_session(msg.ack, partner->tx_next))
         [[unlikely]]
         return count(EMX_CNT_DROP_SEQUENCE);
-    partner->heard = true;
+    partner->heard = Partner::heard_frame | Partner::heard_message; // a store, as it must be anyway
     note_ack(partner, msg.ack);
     if (lingering_) [[unlikely]]
         return; // nobody is left to take a message; unacknowledged, it is refused once we are closed

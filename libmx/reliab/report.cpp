@@ -97,7 +97,7 @@ void Endpoint::on_report(const emx_msg &msg)
     if (!seq::same_session(msg.ack, partner->tx_next) || msg.u.report.counter <= partner->report_rx)
         return count(EMX_CNT_DROP_SEQUENCE);
     partner->report_rx = msg.u.report.counter;
-    partner->heard = true;
+    partner->heard |= Partner::heard_frame;
     emx_w_x_state state{};
     if (msg.data_len)
         std::memcpy(&state, reinterpret_cast<const void *>(msg.data),

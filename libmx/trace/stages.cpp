@@ -34,17 +34,14 @@ Endpoint::Stage Endpoint::stage_of(uint32_t peer, uint8_t remote_ep, uint16_t se
                                    const std::vector<uint64_t> &waiting) const
 {
     const uint64_t key = key_of(peer, remote_ep, seq);
-    for (const auto &partner : partners_) {
-        if (partner->self || partner->peer != peer || partner->remote_ep != remote_ep ||
-            partner->state != PartnerState::connected || !seq::same_session(seq, partner->rx_match))
-            continue;
-        if (partner->partial && partner->partial->seq == seq)
-            return Stage::partial;
-        if (seq::distance(seq, partner->rx_match) <= seq::number_mask / 2)
-            return Stage::early;
-        return std::binary_search(waiting.begin(), waiting.end(), key) ? Stage::unexpected : Stage::matched;
-    }
-    return Stage::none;
+    const Partner *partner = partners_.latest(peer, remote_ep); // those before it are dead
+    if (!partner || partner->state != PartnerState::connected || !seq::same_session(seq, partner->rx_match))
+        return Stage::none;
+    if (partner->partial && partner->partial->seq == seq)
+        return Stage::partial;
+    if (seq::distance(seq, partner->rx_match) <= seq::number_mask / 2)
+        return Stage::early;
+    return std::binary_search(waiting.begin(), waiting.end(), key) ? Stage::unexpected : Stage::matched;
 }
 
 } // namespace emx

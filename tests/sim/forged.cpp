@@ -1,104 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Control frames that a stranger sends in the name of a peer (docs/protocol.md, Trust): checked traffic
 // passes all the same, and a peer that really went away is noticed at once.
-#include "bench.hpp"
+#include "forger.hpp"
 
 namespace emx::sim {
 namespace {
 
 constexpr uint64_t few_rounds = 500 * us; // a few round trips between programs that look every 20 us
 constexpr uint32_t foreign_session = 0x0f0f0f0f;
-
-/// Sends frames in the name of others.
-class Forger final : public Station {
-public:
-    explicit Forger(Bench &bench) : bench_(bench) { bench.network.watcher.distrust(); }
-    uint64_t station_mac() const override { return 0x02000000ee01; }
-    uint32_t host_number() const override { return 9; }
-    const std::string &name() const override { return name_; }
-    void arrive(Frame /*frame*/) override {}
-
-    /// A request in the name of endpoint `from` of that host to endpoint `to` of the other of two.
-    void connect(uint32_t host, uint8_t from, uint8_t to, uint32_t session, uint32_t with_key, uint16_t start)
-    {
-        fw_pkt p = packet(EMX_CONNECT, host, from, to);
-        p.msg.u.connect.session = session;
-        p.msg.u.connect.key = with_key;
-        p.msg.u.connect.start = start;
-        p.msg.u.connect.number = number_++;
-        send(p);
-    }
-    void refuse(uint32_t host, uint8_t from, uint8_t to, uint8_t reason, uint16_t number)
-    {
-        fw_pkt p = packet(EMX_NACK_LIB, host, from, to);
-        p.msg.u.nack.reason = reason;
-        p.msg.seq = number;
-        send(p);
-    }
-
-private:
-    fw_pkt packet(uint8_t type, uint32_t host, uint8_t from, uint8_t to) const
-    {
-        fw_pkt p{};
-        p.msg.type = type;
-        p.src_mac = bench_.mac(host);
-        p.dst_mac = bench_.mac(1 - host);
-        p.advert =
-            static_cast<uint16_t>(fw_peer_find(bench_.hosts[host]->boards[0]->fw().peers, p.dst_mac, 0));
-        p.msg.local_ep = to;
-        p.msg.remote_ep = from;
-        return p;
-    }
-    void send(const fw_pkt &p)
-    {
-        Frame frame(EMX_HEADER_MAX);
-        frame.resize(std::max<uint32_t>(
-            EMX_FRAME_MIN, fw_encode(&bench_.hosts[0]->boards[0]->fw().sizes, &p, frame.data())));
-        bench_.network.send_foreign(*this, frame);
-    }
-
-    Bench &bench_;
-    uint8_t number_ = 0;
-    std::string name_ = "forger";
-};
-
-/// Endpoint 1 of host 0 and endpoint 2 of host 1, connected both ways.
-struct Partners {
-    explicit Partners(const char *extension)
-        : one(bench.start(0, 1, extension)), two(bench.start(1, 2, extension)), forger(bench)
-    {
-        for (Player *player : {&one, &two})
-            player->process->environment.emplace("EMX_HELPER_MS", "0");
-        bench.pass(ms);
-        to_two = bench.connect(one, bench.mac(1), 2);
-        to_one = bench.connect(two, bench.mac(0), 1);
-    }
-    /// Posts a send without a receive for it.
-    void post(Player &from, mx_endpoint_addr_t to, mx_request_t &request, bool synchronous = false)
-    {
-        bench.tell(from, [&] {
-            mx_segment_t nothing{};
-            (synchronous ? mx_issend : mx_isend)(from.ep, &nothing, 1, to, 1, nullptr, &request);
-        });
-    }
-    mx_status_code_t end_of(Player &player, mx_request_t &request)
-    {
-        mx_status_t status{};
-        uint32_t done = 0;
-        bench.tell(player, [&] { mx_wait(player.ep, &request, MX_INFINITE, &status, &done); });
-        return status.code;
-    }
-    void close(Player &player)
-    {
-        player.leave = true;
-        bench.until([&] { return player.process->done(); });
-    }
-
-    Bench bench;
-    Player &one, &two;
-    Forger forger;
-    mx_endpoint_addr_t to_two{}, to_one{};
-};
 
 /// One frame of an attack, the number `i`, in the name of endpoint `from` of that host.
 using Attack = std::function<void(Partners &, uint32_t host, uint8_t from, uint8_t to, uint32_t i)>;

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Frames without end from a stranger: the memory of the program that they are for stays what it is.
+#include "forger.hpp"
+
+#include <libmx/partner_table.hpp>
+#include <libmx/reliab/sequence.hpp>
+
+#include <array>
+#include <cstdlib>
+#include <malloc.h>
+
+#ifdef __SANITIZE_ADDRESS__
+extern "C" std::size_t __sanitizer_get_current_allocated_bytes();
+#endif
+
+namespace emx::sim {
+namespace {
+
+constexpr uint32_t endpoints = 24; ///< numbers from `first_free` on, which nobody has open
+constexpr uint8_t first_free = 5;
+constexpr std::size_t bound = 16 << 20; ///< of what a flood may add
+
+std::size_t allocated()
+{
+#ifdef __SANITIZE_ADDRESS__
+    return __sanitizer_get_current_allocated_bytes();
+#else
+    const auto heap = mallinfo2();
+    return heap.uordblks + heap.hblkhd;
+#endif
+}
+
+/// Frames of a flood: a million, or as many as show that memory grows.
+uint32_t flood_frames()
+{
+    const char *full = std::getenv("EMX_FULL");
+    return full && *full == '1' ? 1000000 : 80000;
+}
+
+/// Addresses that the program has seen in its handler, and how many.
+struct Heard {
+    uint32_t lives = 0;
+    mx_endpoint_addr_t latest{};
+};
+
+mx_unexp_handler_action_t take_all(void *context, mx_endpoint_addr_t source, uint64_t, uint32_t, void *)
+{
+    Heard &heard = *static_cast<Heard *>(context);
+    void *known = nullptr;
+    mx_get_endpoint_addr_context(source, &known);
+    heard.lives += !known;
+    heard.latest = source;
+    mx_set_endpoint_addr_context(source, &heard);
+    return MX_RECV_FINISHED;
+}
+
+using Environment = std::map<std::string, std::string>;
+
+/// Two partners, and a stranger who sends to the first in the name of endpoints of the other's host.
+struct Flooded : Partners {
+    explicit Flooded(const Environment &environment = {}) : Partners("1", environment)
+    {
+        bench.tell(one, [&] { mx_register_unexp_handler(one.ep, take_all, &heard); });
+    }
+    /// What the first's memory has grown by in a flood of such frames, after the first of them.
+    template <typename Frame>
+    std::size_t growth(uint32_t frames, Frame frame)
+    {
+        uint32_t i = 0;
+        const auto send_until = [&](uint32_t end) {
+            std::function<void()> next = [&, end] {
+                frame(i);
+                if (++i < end)
+                    bench.world.after(4 * us, next);
+            };
+            next();
+            bench.until([&] { return i == end; });
+            bench.pass(ms);
+        };
+        send_until(1000);
+        const std::size_t before = allocated();
+        send_until(frames);
+        const std::size_t after = allocated();
+        return after > before ? after - before : 0;
+    }
+    /// A message of endpoint `from`, the next one.
+    void speak(uint8_t from)
+    {
+        emx_msg msg{};
+        msg.type = EMX_TINY;
+        msg.seq = ++spoken_[from] & seq::number_mask;
+        msg.ack = 1;
+        forger.message(1, from, 1, one.session(), msg);
+    }
+    uint64_t drops(emx_counter counter) { return one.process->device()->counters(0).v[counter]; }
+
+    Heard heard;
+
+private:
+    std::array<uint16_t, first_free + endpoints> spoken_{};
+};
+
+uint8_t endpoint_of(uint32_t i) { return static_cast<uint8_t>(first_free + i % endpoints); }
+
+} // namespace
+
+TEST_CASE("partners that live, speak and die without end take little memory, and their addresses stay valid")
+{
+    Flooded p;
+    const uint32_t frames = flood_frames();
+    const std::size_t growth = p.growth(frames, [&](uint32_t i) {
+        p.forger.connect(1, endpoint_of(i), 1, 0x0f0f0f0f + i, key, 1);
+        p.speak(endpoint_of(i));
+    });
+    CHECK(growth < bound);
+    CHECK(p.heard.lives > frames / 4);
+    void *context = nullptr;
+    mx_request_t request{};
+    p.bench.tell(p.one, [&] { mx_get_endpoint_addr_context(p.heard.latest, &context); });
+    CHECK(context == &p.heard);
+    p.post(p.one, p.heard.latest, request);
+    CHECK(p.end_of(p.one, request) == MX_STATUS_ENDPOINT_CLOSED);
+    p.bench.exchange(p.one, p.to_two, p.two);
+}
+
+TEST_CASE("connects of ever new sessions take no memory")
+{
+    Flooded p;
+    const std::size_t growth = p.growth(
+        flood_frames(), [&](uint32_t i) { p.forger.connect(1, endpoint_of(i), 1, 0x0f0f0f0f + i, key, 1); });
+    CHECK(growth < bound);
+    p.bench.exchange(p.one, p.to_two, p.two);
+    p.bench.exchange(p.two, p.to_one, p.one);
+}
+
+TEST_CASE("an endpoint knows no more partners than it may")
+{
+    Flooded p(Environment{{"EMX_PARTNERS", "10"}});
+    p.growth(2000, [&](uint32_t i) { p.forger.connect(nobody, endpoint_of(i), 1, 0x0f0f0f0f, key, 1); });
+    CHECK(p.drops(EMX_CNT_DROP_CONNECT_ROOM) > 1000);
+    mx_request_t request{};
+    mx_return_t code = MX_SUCCESS;
+    p.bench.tell(p.one, [&] { code = mx_iconnect(p.one.ep, p.bench.mac(1), 3, key, 0, nullptr, &request); });
+    CHECK(code == MX_NO_RESOURCES);
+    p.bench.exchange(p.one, p.to_two, p.two);
+}
+
+TEST_CASE("of addresses of the dead those of the liveliest go first, and never name another")
+{
+    PartnerTable table;
+    const auto live = [&](uint32_t peer, uint32_t session) {
+        Partner *partner = table.add(std::make_unique<Partner>());
+        partner->peer = peer;
+        partner->address = {{uint64_t{peer} << 16, uint64_t{session} << 32 | (partner->index + 1)}};
+        partner->state = PartnerState::dead;
+        partner->dead_code = MX_STATUS_BAD_SESSION;
+        partner->named = true;
+        table.set_latest(partner);
+        return partner->address;
+    };
+    const auto code_of = [&](mx_endpoint_addr_t address) {
+        const auto index = static_cast<uint32_t>(address.stuff[1]) - 1;
+        const Partner *partner = table.raise(address, index);
+        return partner ? partner->dead_code : MX_STATUS_SUCCESS;
+    };
+    std::vector<mx_endpoint_addr_t> modest, lively;
+    for (uint32_t session = 0; session <= tombs_each; session++)
+        modest.push_back(live(1, session));
+    for (uint32_t session = 0; session <= 2 * tombs_max; session++) {
+        lively.push_back(live(2, session));
+        if (table.is_sweep_due())
+            table.sweep();
+    }
+    modest.pop_back(); // the latest lives are partners still
+    lively.pop_back();
+    table.sweep();
+    for (const mx_endpoint_addr_t address : modest)
+        CHECK(code_of(address) == MX_STATUS_BAD_SESSION);
+    CHECK(code_of(lively.back()) == MX_STATUS_BAD_SESSION);
+    for (std::size_t i = 0; i < tombs_max; i++)
+        REQUIRE(code_of(lively[i]) == MX_STATUS_SUCCESS);
+    // One that was raised is as good as before, and is freed like all.
+    table.sweep();
+    CHECK(table.at(static_cast<uint32_t>(modest[0].stuff[1]) - 1) == nullptr);
+    CHECK(code_of(modest[0]) == MX_STATUS_BAD_SESSION);
+}
+
+} // namespace emx::sim
