@@ -26,8 +26,12 @@ std::string take(const std::string &line, std::vector<NamedPeer> &peers,
     NamedPeer peer;
     if (!(words >> address))
         return {};
-    if (!parse_mac(address, peer.mac) || !parse_peer(words, peer))
+    if (!parse_mac(address, peer.mac))
         return peers_line_form;
+    if (!parse_peer(words, peer))
+        return peer.name.empty() || is_board_name(peer.name)
+                   ? peers_line_form
+                   : "a board name has 1 to 79 printable characters without blanks";
     peer.line = number;
     if (peer.speaks != FW_SPEAKS_BOARD) {
         const auto [before, fresh] = pinned.emplace(peer.mac, peer);

@@ -198,7 +198,9 @@ check "stop of the other" says '^kernel module ethermx unloaded$' shown node2 om
 check "module is gone" unloaded
 printf 'boards = eth1:N=9000\n' >/etc/ethermx/ethermx.conf
 printf '02:00:00:00:00:0a a:0\n02:00:00:00:00:0b n\303\266de:0\n' >/etc/ethermx/peers
-check "a start that fails half way" ends 255 'peers file /etc/ethermx/peers, line 2: a board name has 1 to 79 printable' on node1 omx_init start
+check "a name that is none" ends 255 'peers file /etc/ethermx/peers, line 2: a board name has 1 to 79 printable' on node1 omx_init start
+printf '02:00:00:00:00:0a a:0\n02:00:00:00:00:0b b:0 N=60000\n' >/etc/ethermx/peers
+check "a start that fails half way" ends 255 'peers file /etc/ethermx/peers, line 2: dialect N=60000 needs an MTU of 59986' on node1 omx_init start
 check "is undone" unloaded
 rm /etc/ethermx/peers
 check "start again" says 'is board #0$' on node1 omx_init start
