@@ -131,7 +131,7 @@ typedef enum mx_status_code mx_status_code_t;
 /* Endpoint parameters, see mx_param_t. */
 enum mx_param_key {
 	MX_PARAM_ERROR_HANDLER = 0, /* val.error_handler: handler of this endpoint */
-	MX_PARAM_UNEXP_QUEUE_MAX = 1, /* val.unexp_queue_max: bytes of unexpected data, a hint */
+	MX_PARAM_UNEXP_QUEUE_MAX = 1, /* val.unexp_queue_max: bytes of unexpected messages; beyond, senders wait */
 	MX_PARAM_CONTEXT_ID = 2 /* val.context_id: which match bits are a context id */
 };
 typedef enum mx_param_key mx_param_key_t;

@@ -98,6 +98,7 @@ mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uin
             port = std::make_unique<trace::TracePort>(std::move(port), *slot.endpoint, std::move(recorder));
         slot.endpoint->attach(std::move(port));
         slot.endpoint->exchange_handler(args.handler);
+        slot.endpoint->set_unexp_max(args.unexp_max);
         slot.endpoint->set_context_ids(args.context_bits, args.context_shift);
         slots_used_ = std::max(slots_used_.load(), i + 1);
         tell("endpoint opened", &board, number);

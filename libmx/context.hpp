@@ -69,6 +69,7 @@ public:
         uint32_t board, number, key;
         ErrorHandler handler;
         unsigned context_bits, context_shift;
+        uint64_t unexp_max = 0; ///< bytes of unexpected messages; 0: no bound
     };
     mx_endpoint_t open(const OpenArgs &args, DeviceError &error);
     /// The slot that a handle names, whether its endpoint is open or not; nullptr when it names none.

@@ -137,6 +137,9 @@ public:
     ErrorHandler exchange_handler(ErrorHandler handler) { return std::exchange(error_handler_, handler); }
     void set_context_ids(unsigned bits, unsigned shift) { context_bits_ = bits, context_shift_ = shift; }
     uint64_t context_mask() const;
+    /// From now on messages that nobody waits for are not taken while others of so many bytes are held; 0:
+    /// they are. Before anything was received.
+    void set_unexp_max(uint64_t bytes) { unexp_max_ = bytes; }
     /// The one handler of unexpected messages, of whichever layer; empty: none.
     void set_unexp_handler(UnexpHandler handler) { unexp_handler_ = std::move(handler); }
     bool closing() const { return closing_; }
@@ -285,6 +288,8 @@ private:
     bool bind_first(Incoming *in);
     Incoming *new_incoming(Partner *partner, const emx_msg &msg);
     void add_fragment(Incoming *in, const emx_msg &msg);
+    bool is_unwelcome(const emx_msg &msg);
+    void no_longer_held(Incoming *in);
     void fragment_for(Partner *partner, const emx_msg &msg);
     void unlink_partial(Incoming *in);
     void free_incoming(Incoming *in);
@@ -377,6 +382,8 @@ private:
     uint32_t passes_behind_ = 0; ///< for which a timer that ran out has waited
     uint32_t zombies_ = 0;
     uint32_t incoming_alive_ = 0;
+    uint64_t unexp_max_ = 0, unexp_bytes_ = 0; ///< of unexpected messages; 0: no bound, nor are they counted
+    std::size_t early_bytes_ = 0; ///< in packets that came before their turn
     uint32_t timed_requests_ = 0; ///< requests with a deadline of their own
     uint64_t default_budget_ns_ = 0; ///< of requests posted from now on; 0 = the partner limit
     uint64_t completions_ = 0;

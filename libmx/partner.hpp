@@ -61,6 +61,7 @@ struct Incoming {
     std::unique_ptr<std::byte[]> storage;
     uint64_t waiting_ns = 0; ///< partial: when the timers first saw it without a new fragment; 0: not yet
     fw_reasm reasm{};
+    uint32_t held = 0; ///< bytes of it that count as unexpected; 0 where these are not bounded
     uint16_t seq = 0;
     bool rendezvous = false;
     bool complete = false; ///< all bytes of an eager message are here

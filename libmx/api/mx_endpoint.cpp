@@ -50,8 +50,9 @@ mx_return_t emx::api::open_endpoint(uint32_t board, uint32_t number, uint32_t ke
         return fail(code, "mx_open_endpoint: bad parameter list, key, or value");
     try {
         DeviceError error;
-        *ep =
-            context->open({board, number, key, parameters.handler, parameters.bits, parameters.shift}, error);
+        *ep = context->open(
+            {board, number, key, parameters.handler, parameters.bits, parameters.shift, parameters.unexp_max},
+            error);
         if (*ep) {
             if (!context->conf().process_binding.empty())
                 bind(*context, *ep);

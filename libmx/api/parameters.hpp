@@ -6,6 +6,7 @@
 
 #include "myriexpress.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@ namespace emx::api {
 struct EndpointParameters {
     ErrorHandler handler; ///< none: the global one
     unsigned bits = 0, shift = 0; ///< of the context id
+    uint64_t unexp_max = 0; ///< bytes of unexpected messages; 0: no bound
 };
 
 /// Reads a list of mx_param_t or of their twins: MX_SUCCESS, or the code to fail with.
@@ -27,7 +29,9 @@ mx_return_t read_parameters(const Param *params, uint32_t count, EndpointParamet
         const Param &param = params[i];
         switch (std::bit_cast<int>(param.key)) { // a C program may give any number
         case MX_PARAM_ERROR_HANDLER: out.handler = param.val.error_handler; break;
-        case MX_PARAM_UNEXP_QUEUE_MAX: break; // a hint: messages are never dropped for it
+        case MX_PARAM_UNEXP_QUEUE_MAX:
+            out.unexp_max = std::max(param.val.unexp_queue_max, uint32_t{1}); // 0 bytes still let one in
+            break;
         case MX_PARAM_CONTEXT_ID:
             out.bits = param.val.context_id.bits;
             out.shift = param.val.context_id.shift;

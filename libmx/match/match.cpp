@@ -124,6 +124,8 @@ void Endpoint::bind(Incoming *in, Request *recv)
     recv->incoming = in;
     recv->matched = true;
     recv->partner = in->partner;
+    if (in->held) [[unlikely]]
+        no_longer_held(in);
     if (in->self_send) [[unlikely]] {
         finish_self(in);
         return finish_receive(in, MX_STATUS_SUCCESS);

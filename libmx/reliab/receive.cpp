@@ -5,8 +5,20 @@
 #include "libmx/reliab/sequence.hpp"
 
 #include <cstring>
+#include <utility>
 
 namespace emx {
+
+namespace {
+
+// What comes early is repeated if it is not kept. Of one partner twice the frames that 255 numbers bear when
+// each is one; and bytes of all partners together.
+constexpr unsigned early_packets_max = 512;
+constexpr std::size_t early_bytes_max = std::size_t{32} << 20;
+
+std::size_t size_of(const EarlyPacket &packet) { return sizeof packet + packet.msg.data_len; }
+
+} // namespace
 
 void Endpoint::accept(const emx_msg &msg)
 {
@@ -108,9 +120,15 @@ void Endpoint::out_of_turn(Partner *partner, const emx_msg &msg, unsigned ahead)
 /// A message that cannot be received at once: on to the match stage, or until its fragments are here.
 void Endpoint::hold(Partner *partner, const emx_msg &msg)
 {
+    if (unexp_max_ != 0 && is_unwelcome(msg)) [[unlikely]] {
+        partner->rx_match = msg.seq; // not taken: its sender repeats it
+        return;
+    }
     Incoming *in = new_incoming(partner, msg);
     in->seq = msg.seq;
     in->rendezvous = msg.type == EMX_RNDV;
+    if (unexp_max_ != 0) [[unlikely]]
+        unexp_bytes_ += in->held = sizeof *in + (in->rendezvous ? 0 : msg.msg_len);
     if (!in->rendezvous && msg.data_len == msg.msg_len) {
         in->complete = true;
         in->view = reinterpret_cast<const std::byte *>(msg.data);
@@ -128,6 +146,16 @@ void Endpoint::hold(Partner *partner, const emx_msg &msg)
     }
     stage(in);
 }
+
+/// The program wants no more unexpected data, and no receive waits for this message. What is staged may take
+/// the receive that seems to wait for it.
+bool Endpoint::is_unwelcome(const emx_msg &msg)
+{
+    return unexp_bytes_ >= unexp_max_ && (accepted_ || !posted_.find(msg.match));
+}
+
+/// It is unexpected no longer.
+void Endpoint::no_longer_held(Incoming *in) { unexp_bytes_ -= std::exchange(in->held, 0); }
 
 /// A receive that waits takes a MEDIUM before its first fragment is stored, which saves a copy.
 bool Endpoint::bind_first(Incoming *in)
@@ -154,6 +182,8 @@ Incoming *Endpoint::new_incoming(Partner *partner, const emx_msg &msg)
 
 void Endpoint::free_incoming(Incoming *in)
 {
+    if (in->held) [[unlikely]]
+        no_longer_held(in);
     if (in->partial) [[unlikely]]
         unlink_partial(in);
     if (in->pull_waits) [[unlikely]] {
@@ -222,6 +252,8 @@ void Endpoint::add_fragment(Incoming *in, const emx_msg &msg)
 
 void Endpoint::store_early(Partner *partner, const emx_msg &msg)
 {
+    if (early_bytes_ >= early_bytes_max || (partner->early && partner->early->count >= early_packets_max))
+        return count(EMX_CNT_DROP_SEQUENCE);
     if (!partner->early)
         partner->early = std::make_unique<EarlyPackets>();
     EarlyPacket **link = &partner->early->slot[msg.seq & 0xff];
@@ -239,6 +271,7 @@ void Endpoint::store_early(Partner *partner, const emx_msg &msg)
         packet->msg.data = reinterpret_cast<uint64_t>(packet->data.get());
     }
     *link = packet;
+    early_bytes_ += size_of(*packet);
     // Something before it is missing: say so at once, and now and then while more arrives.
     if (++partner->early->count % 4 == 1 && partner->takes_reports())
         send_report(partner, false);
@@ -257,6 +290,7 @@ void Endpoint::drain_early(Partner *partner)
         while (list) {
             std::unique_ptr<EarlyPacket> packet(list);
             list = packet->next;
+            early_bytes_ -= size_of(*packet);
             if (partner->early)
                 --partner->early->count;
             ++partner->frames_in;
@@ -280,6 +314,7 @@ void Endpoint::drop_early(Partner *partner)
     for (EarlyPacket *packet : partner->early->slot)
         while (packet) {
             EarlyPacket *next = packet->next;
+            early_bytes_ -= size_of(*packet);
             delete packet;
             packet = next;
         }

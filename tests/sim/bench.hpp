@@ -30,7 +30,9 @@ struct Player {
     void run(Process &p, uint32_t number)
     {
         mx_set_error_handler(MX_ERRORS_RETURN);
-        good = mx_init() == MX_SUCCESS && mx_open_endpoint(0, number, key, nullptr, 0, &ep) == MX_SUCCESS;
+        good = mx_init() == MX_SUCCESS &&
+               mx_open_endpoint(0, number, key, params.data(), static_cast<uint32_t>(params.size()), &ep) ==
+                   MX_SUCCESS;
         while (good && !leave) {
             if (task)
                 std::exchange(task, nullptr)();
@@ -51,6 +53,7 @@ struct Player {
     uint64_t frames_served() const { return process->context()->slot_of(ep)->endpoint->frames_served(); }
 
     std::unique_ptr<Process> process;
+    std::vector<mx_param_t> params; ///< until it has begun
     mx_endpoint_t ep{};
     std::function<void()> task;
     bool good = false;

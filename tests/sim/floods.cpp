@@ -58,7 +58,8 @@ using Environment = std::map<std::string, std::string>;
 
 /// Two partners, and a stranger who sends to the first in the name of endpoints of the other's host.
 struct Flooded : Partners {
-    explicit Flooded(const Environment &environment = {}) : Partners("1", environment)
+    explicit Flooded(const Environment &environment = {}, const std::vector<mx_param_t> &params = {})
+        : Partners("1", environment, params)
     {
         bench.tell(one, [&] { mx_register_unexp_handler(one.ep, take_all, &heard); });
     }
@@ -84,13 +85,13 @@ struct Flooded : Partners {
         return after > before ? after - before : 0;
     }
     /// A message of endpoint `from`, the next one.
-    void speak(uint8_t from)
+    void speak(uint8_t from, uint32_t host = 1)
     {
         emx_msg msg{};
         msg.type = EMX_TINY;
         msg.seq = ++spoken_[from] & seq::number_mask;
         msg.ack = 1;
-        forger.message(1, from, 1, one.session(), msg);
+        forger.message(host, from, 1, one.session(), msg);
     }
     uint64_t drops(emx_counter counter) { return one.process->device()->counters(0).v[counter]; }
 
@@ -183,6 +184,88 @@ TEST_CASE("of addresses of the dead those of the liveliest go first, and never n
     table.sweep();
     CHECK(table.at(static_cast<uint32_t>(modest[0].stuff[1]) - 1) == nullptr);
     CHECK(code_of(modest[0]) == MX_STATUS_BAD_SESSION);
+}
+
+TEST_CASE("what comes before its turn takes bounded memory")
+{
+    constexpr uint32_t piece = 4096, pieces = 8, connects = 1000;
+    const auto [senders, most] =
+        GENERATE(std::pair{1u, std::size_t{4} << 20}, std::pair{endpoints, std::size_t{48} << 20});
+    CAPTURE(senders);
+    Flooded p;
+    const uint32_t frames = senders * early_window * pieces;
+    const std::size_t growth = p.growth(connects + frames, [&](uint32_t i) {
+        const auto from = static_cast<uint8_t>(first_free + i % senders);
+        if (i < connects)
+            return p.forger.connect(nobody, from, 1, 0x0f0f0f0f, key, 1);
+        const uint32_t number = (i - connects) / senders;
+        emx_msg msg{};
+        msg.type = EMX_MEDIUM;
+        msg.seq = static_cast<uint16_t>(2 + number / pieces); // 1 never comes
+        msg.ack = 1;
+        msg.msg_len = piece * pieces;
+        msg.data_len = piece;
+        msg.u.medium.frag = static_cast<uint8_t>(number % pieces);
+        msg.u.medium.position = number % pieces * piece;
+        p.forger.message(nobody, from, 1, p.one.session(), msg);
+    });
+    CHECK(growth < most);
+    CHECK(growth > most / 4);
+    p.bench.exchange(p.one, p.to_two, p.two);
+}
+
+namespace {
+
+mx_param_t unexp_queue_max(uint32_t bytes)
+{
+    mx_param_t param{};
+    param.key = MX_PARAM_UNEXP_QUEUE_MAX;
+    param.val.unexp_queue_max = bytes;
+    return param;
+}
+
+} // namespace
+
+TEST_CASE("unexpected messages take no more than the program allows")
+{
+    Flooded p({}, {unexp_queue_max(1 << 20)});
+    p.bench.tell(p.one, [&] { mx_register_unexp_handler(p.one.ep, nullptr, nullptr); });
+    const std::size_t growth = p.growth(flood_frames(), [&](uint32_t i) {
+        if (i < endpoints)
+            p.forger.connect(nobody, endpoint_of(i), 1, 0x0f0f0f0f, key, 1);
+        else
+            p.speak(endpoint_of(i), nobody);
+    });
+    CHECK(growth < bound / 2);
+}
+
+TEST_CASE("a message that finds no room among the unexpected comes later, in its turn")
+{
+    const uint32_t length = GENERATE(8u, 1000u, 30000u, 100000u);
+    constexpr uint32_t count = 100;
+    CAPTURE(length);
+    Partners p("1", {}, {unexp_queue_max(4096)});
+    std::vector<char> out(length), in(length);
+    std::vector<mx_request_t> sends(count);
+    p.bench.tell(p.two, [&] {
+        mx_segment_t source{out.data(), length};
+        for (uint32_t i = 0; i < count; i++)
+            mx_isend(p.two.ep, &source, 1, p.to_one, i, nullptr, &sends[i]);
+    });
+    p.bench.pass(sec);
+    CHECK(p.one.process->context()->census().incoming <= 4096 / 100);
+    for (uint32_t i = 0; i < count; i++)
+        p.bench.tell(p.one, [&] {
+            mx_request_t receive{};
+            mx_segment_t sink{in.data(), length};
+            mx_status_t status{};
+            uint32_t done = 0;
+            mx_irecv(p.one.ep, &sink, 1, 0, 0, nullptr, &receive);
+            mx_wait(p.one.ep, &receive, MX_INFINITE, &status, &done);
+            CHECK(status.code == MX_STATUS_SUCCESS);
+            CHECK(status.match_info == i);
+            CHECK(status.xfer_length == length);
+        });
 }
 
 } // namespace emx::sim

@@ -79,13 +79,15 @@ private:
 
 /// Endpoint 1 of host 0 and endpoint 2 of host 1, connected both ways.
 struct Partners {
-    explicit Partners(const char *extension, const std::map<std::string, std::string> &environment = {})
+    explicit Partners(const char *extension, const std::map<std::string, std::string> &environment = {},
+                      const std::vector<mx_param_t> &params = {})
         : one(bench.start(0, 1, extension)), two(bench.start(1, 2, extension)), forger(bench)
     {
         for (Player *player : {&one, &two}) {
             player->process->environment.emplace("EMX_HELPER_MS", "0");
             player->process->environment.insert(environment.begin(), environment.end());
         }
+        one.params = params;
         bench.pass(ms);
         to_two = bench.connect(one, bench.mac(1), 2);
         to_one = bench.connect(two, bench.mac(0), 1);
