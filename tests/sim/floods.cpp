@@ -113,6 +113,7 @@ TEST_CASE("partners that live, speak and die without end take little memory, and
         p.forger.connect(1, endpoint_of(i), 1, 0x0f0f0f0f + i, key, 1);
         p.speak(endpoint_of(i));
     });
+    CHECK(growth < p.heard.lives * std::size_t{200}); // a partner takes 500
     CHECK(growth < bound);
     CHECK(p.heard.lives > frames / 4);
     void *context = nullptr;
