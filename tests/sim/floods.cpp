@@ -190,8 +190,8 @@ TEST_CASE("of addresses of the dead those of the liveliest go first, and never n
 TEST_CASE("what comes before its turn takes bounded memory")
 {
     constexpr uint32_t piece = 4096, pieces = 8, connects = 1000;
-    const auto [senders, most] =
-        GENERATE(std::pair{1u, std::size_t{4} << 20}, std::pair{endpoints, std::size_t{48} << 20});
+    const uint32_t senders = GENERATE(1u, endpoints);
+    const std::size_t most = (senders == 1 ? std::size_t{4} : 48) << 20;
     CAPTURE(senders);
     Flooded p;
     const uint32_t frames = senders * early_window * pieces;
