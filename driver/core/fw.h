@@ -10,7 +10,7 @@
  *
  * No allocation, no locks, no callbacks, no clock, no knowledge of the host. A host serialises
  * calls on one endpoint; the board is read-only but for its tags. The peer table has one writer
- * (fw_peer_add) and lock-free readers, which may have mapped it read-only.
+ * (fw_peer_add, fw_peer_replace) and lock-free readers, which may have mapped it read-only.
  */
 #ifndef EMX_FW_H
 #define EMX_FW_H
@@ -61,15 +61,18 @@ int fw_sizes_widen(struct fw_sizes *s, const struct fw_sizes *more);
 #define FW_PEER_HEARD 4u /* serial is that of its last beacon */
 #define FW_PEER_ASK 8u /* the name may have changed: ask for it again */
 #define FW_PEER_DOUBTED 16u /* another board took its name: forgotten unless it says so again */
+#define FW_PEER_LISTED 32u /* the administrator's: it stays */
+#define FW_PEER_ASKED 64u /* a user without rights asked for it: the first to make room */
 
 struct fw_peer {
-	__u64 mac; /* 48 bits, first octet most significant; 0 = unused */
+	__u64 mac; /* 48 bits, first octet most significant; 0: it is just being replaced */
 	__u16 flags;
 	__u16 speaks; /* the dialect that it alone is spoken to in; FW_SPEAKS_BOARD: none */
 	__u16 name_seq; /* odd while the name changes */
 	__u16 reserved;
 	__u32 serial; /* of its beacon daemon */
 	char name[EMX_NAME_MAX];
+	__u32 life; /* counts the peers that had this index before */
 };
 
 struct fw_peers {
@@ -78,6 +81,9 @@ struct fw_peers {
 	__u32 count; /* published slots; grows only */
 	__u16 open; /* nonzero: unknown boards may be added */
 	__u16 pinned; /* nonzero: some peer may have a dialect of its own */
+	__u32 hash_seq; /* odd while entries of the hash move */
+	__u32 hand[2]; /* where the next search for room begins: [1] among FW_PEER_ASKED */
+	__u32 asked; /* peers with FW_PEER_ASKED */
 	__u64 key[2]; /* of the hash: addresses are chosen by those who send */
 	/* then capacity struct fw_peer, hash_mask + 1 __u32 of (index + 1), struct fw_tags */
 };
@@ -125,8 +131,36 @@ int fw_peer_find(const struct fw_peers *t, __u64 mac, __u32 hint);
 /* Adds a MAC (or finds it); -1 when the table is full or the MAC not unicast. One writer. */
 int fw_peer_add(struct fw_peers *t, __u64 mac);
 /*
+ * Room in a full table: peers that never told a name, whom no list holds, and who have no dialect
+ * of their own; those that users asked for go first, then the oldest. Frames with made-up addresses
+ * fill a table with such. fw_spares_next tells one after the other, from index `first` on, or -1;
+ * its caller passes over those of which an endpoint keeps the index (Port::keep_peer). It looks at
+ * FW_SPARES_LOOKS places at most: a flood of newcomers takes no more time for each than that.
+ */
+#define FW_SPARES_LOOKS 1024u
+struct fw_spares {
+	__u32 looks;
+	__u32 asked;
+};
+void fw_spares_begin(struct fw_spares *s, const struct fw_peers *t);
+int fw_spares_next(struct fw_spares *s, struct fw_peers *t, __u32 first);
+/*
+ * Puts another MAC in the place of peer i, of which nothing is kept but its index. In between an
+ * endpoint may say that it keeps the index: after fw_peer_vacate the caller looks again, and gives
+ * the place back by fw_peer_restore if one did. One writer. fw_peer_replace: 0, or -1 as
+ * fw_peer_add; the place is restored then.
+ */
+__u64 fw_peer_vacate(struct fw_peers *t, __u32 i);
+void fw_peer_restore(struct fw_peers *t, __u32 i, __u64 mac);
+int fw_peer_replace(struct fw_peers *t, __u32 i, __u64 old, __u64 mac);
+/* A user without rights asked for peer i, or an administrator lists it. One writer. */
+void fw_peer_ask_for(struct fw_peers *t, __u32 i);
+void fw_peer_list(struct fw_peers *t, __u32 i);
+/* Makes whole what a writer that died half way left. */
+void fw_peers_mend(struct fw_peers *t);
+/*
  * Gives peer i another MAC: an own board whose interface came back with a new one. 0, or -1 when
- * the MAC is not unicast or another peer's, or too many have changed. One writer.
+ * the MAC is not unicast or another peer's. One writer.
  */
 int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac);
 /*

@@ -2,13 +2,13 @@
 /*
  * The peer table: boards by index and by MAC (wire specification, section 6.1).
  *
- * One writer, readers without locks in any process that maps it. Slots are only ever added: a
- * reader that sees a hash entry sees the slot it names, because the slot and the count are written
- * before the entry is published. An entry whose slot has another MAC by now names nobody.
+ * One writer, readers without locks in any process that maps it. A reader that sees a hash entry
+ * sees the slot it names, because the slot and the count are written before the entry is published.
+ * Entries move when one is taken out: a reader that found nothing meanwhile searches again.
  */
 #include "fw_internal.h"
 
-#define NAME_TRIES 10000
+#define TRIES 10000 /* of a reader, whom a writer that died half way must not hang */
 
 static struct fw_peer *slots(const struct fw_peers *t)
 {
@@ -111,6 +111,9 @@ void fw_peers_init(struct fw_peers *t, __u32 capacity, __u64 key0, __u64 key1)
 	t->count = 0;
 	t->open = 1;
 	t->pinned = 0;
+	t->hash_seq = 0;
+	t->hand[0] = t->hand[1] = 0;
+	t->asked = 0;
 	fw_tags_init(fw_peers_tags(t), t->capacity);
 }
 
@@ -121,7 +124,8 @@ struct fw_peer *fw_peer(struct fw_peers *t, __u32 i)
 	return &slots(t)[i];
 }
 
-static FW_COLD int find_by_hash(const struct fw_peers *t, __u64 mac)
+/* One search: entries may move meanwhile, and what it finds is right, but not what it misses. */
+static int search(const struct fw_peers *t, __u64 mac)
 {
 	const struct fw_peer *p = slots(t);
 	const __u32 *hash = hash_slots(t);
@@ -131,8 +135,26 @@ static FW_COLD int find_by_hash(const struct fw_peers *t, __u64 mac)
 		at = __atomic_load_n(&hash[i & t->hash_mask], __ATOMIC_ACQUIRE);
 		if (at == 0)
 			return -1;
-		if (at <= t->capacity && p[at - 1].mac == mac)
+		if (at <= t->capacity &&
+		    __atomic_load_n(&p[at - 1].mac, __ATOMIC_RELAXED) == mac)
 			return (int)(at - 1);
+	}
+	return -1;
+}
+
+static FW_COLD int find_by_hash(const struct fw_peers *t, __u64 mac)
+{
+	int tries, found;
+	__u32 seq;
+
+	for (tries = 0; tries < TRIES; tries++) {
+		seq = __atomic_load_n(&t->hash_seq, __ATOMIC_ACQUIRE);
+		found = search(t, mac);
+		if (found >= 0)
+			return found;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(seq & 1) && seq == __atomic_load_n(&t->hash_seq, __ATOMIC_RELAXED))
+			return -1;
 	}
 	return -1;
 }
@@ -146,15 +168,89 @@ int fw_peer_find(const struct fw_peers *t, __u64 mac, __u32 hint)
 	return find_by_hash(t, mac);
 }
 
-/* The first free hash slot of a MAC; there is one, the hash is twice as large as the table. */
-static __u32 *free_hash_slot(struct fw_peers *t, __u64 mac)
+/* Publishes peer i under its MAC. There is a free hash slot: they are twice as many as peers. */
+static void hash_insert(struct fw_peers *t, __u32 i)
 {
 	__u32 *hash = hash_slots(t);
-	__u32 i = hash_of(t, mac);
+	__u32 at = hash_of(t, slots(t)[i].mac);
 
-	while (hash[i & t->hash_mask])
-		i++;
-	return &hash[i & t->hash_mask];
+	while (hash[at & t->hash_mask])
+		at++;
+	__atomic_store_n(&hash[at & t->hash_mask], i + 1, __ATOMIC_RELEASE);
+}
+
+static void hash_moves(struct fw_peers *t)
+{
+	__atomic_store_n(&t->hash_seq, t->hash_seq | 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static void hash_stays(struct fw_peers *t)
+{
+	__atomic_store_n(&t->hash_seq, (t->hash_seq | 1) + 1, __ATOMIC_RELEASE);
+}
+
+/* How far a hash slot is from where the search for what it names begins. */
+static __u32 hash_way(const struct fw_peers *t, __u32 at)
+{
+	const __u32 named = hash_slots(t)[at];
+
+	return (at - hash_of(t, slots(t)[named - 1].mac)) & t->hash_mask;
+}
+
+/* The entry of peer i, which had that MAC; its MAC now does not count. -1: it has none. */
+static int hash_entry_of(const struct fw_peers *t, __u32 i, __u64 mac)
+{
+	const __u32 *hash = hash_slots(t);
+	__u32 at = hash_of(t, mac);
+	__u32 n;
+
+	for (n = 0; n <= t->hash_mask && hash[at & t->hash_mask]; n++, at++)
+		if (hash[at & t->hash_mask] == i + 1)
+			return (int)(at & t->hash_mask);
+	return -1;
+}
+
+/* Takes that entry out; those behind it that it kept from their places move up. */
+static void hash_remove(struct fw_peers *t, __u32 i, __u64 mac)
+{
+	__u32 *hash = hash_slots(t);
+	int found = hash_entry_of(t, i, mac);
+	__u32 hole, at, n;
+
+	if (found < 0)
+		return;
+	hash_moves(t);
+	hole = (__u32)found;
+	for (at = hole, n = 0; n < t->hash_mask; n++) {
+		at = (at + 1) & t->hash_mask;
+		if (hash[at] == 0)
+			break;
+		if (hash_way(t, at) < ((at - hole) & t->hash_mask))
+			continue;
+		__atomic_store_n(&hash[hole], hash[at], __ATOMIC_RELEASE);
+		hole = at;
+	}
+	__atomic_store_n(&hash[hole], 0, __ATOMIC_RELEASE);
+	hash_stays(t);
+}
+
+FW_COLD void fw_peers_mend(struct fw_peers *t)
+{
+	int whole = !(t->hash_seq & 1);
+	__u32 i;
+
+	for (i = 0; i < t->count; i++)
+		whole &= slots(t)[i].mac != 0;
+	if (whole)
+		return;
+	hash_moves(t);
+	for (i = 0; i <= t->hash_mask; i++)
+		__atomic_store_n(&hash_slots(t)[i], 0, __ATOMIC_RELAXED);
+	for (i = 0; i < t->count; i++)
+		if (slots(t)[i].mac && search(t, slots(t)[i].mac) < 0)
+			hash_insert(t, i);
+	hash_stays(t);
 }
 
 static int is_address(__u64 mac)
@@ -176,8 +272,65 @@ int fw_peer_add(struct fw_peers *t, __u64 mac)
 	fw_zero(p, sizeof(*p));
 	p->mac = mac;
 	__atomic_store_n(&t->count, i + 1, __ATOMIC_RELEASE);
-	__atomic_store_n(free_hash_slot(t, mac), i + 1, __ATOMIC_RELEASE);
+	hash_insert(t, i);
 	return (int)i;
+}
+
+void fw_spares_begin(struct fw_spares *s, const struct fw_peers *t)
+{
+	s->looks = FW_SPARES_LOOKS;
+	s->asked = t->asked != 0;
+}
+
+static int is_spare(const struct fw_peer *p)
+{
+	return !(p->flags & (FW_PEER_NAMED | FW_PEER_LISTED)) && p->speaks == FW_SPEAKS_BOARD;
+}
+
+/* The next place, round the table; its count, when there is none. */
+static __u32 look(struct fw_peers *t, __u32 asked, __u32 first)
+{
+	__u32 i = t->hand[asked];
+
+	if (i < first || i >= t->count)
+		i = first;
+	t->hand[asked] = i + 1;
+	return i;
+}
+
+FW_COLD int fw_spares_next(struct fw_spares *s, struct fw_peers *t, __u32 first)
+{
+	const __u32 wanted = s->asked ? FW_PEER_ASKED : 0;
+	__u32 i;
+
+	while (s->looks) {
+		s->looks--;
+		i = look(t, s->asked, first);
+		if (i >= t->count)
+			return -1;
+		if (is_spare(&slots(t)[i]) && (slots(t)[i].flags & wanted) == wanted)
+			return (int)i;
+	}
+	if (!s->asked)
+		return -1;
+	s->asked = 0;
+	s->looks = FW_SPARES_LOOKS;
+	return fw_spares_next(s, t, first);
+}
+
+FW_COLD __u64 fw_peer_vacate(struct fw_peers *t, __u32 i)
+{
+	const __u64 old = slots(t)[i].mac;
+
+	__atomic_store_n(&slots(t)[i].mac, 0, __ATOMIC_RELAXED);
+	/* An endpoint says that it keeps the index, and then looks at the MAC. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return old;
+}
+
+FW_COLD void fw_peer_restore(struct fw_peers *t, __u32 i, __u64 mac)
+{
+	__atomic_store_n(&slots(t)[i].mac, mac, __ATOMIC_RELEASE);
 }
 
 static __u32 empty_hash_slots(const struct fw_peers *t)
@@ -206,23 +359,18 @@ FW_COLD int fw_peers_fit(const struct fw_peers *t, __u32 capacity)
 	return count <= capacity && last <= count && empty > capacity - count;
 }
 
-int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac)
+FW_COLD int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac)
 {
 	struct fw_peer *p = fw_peer(t, i);
 	int known = fw_peer_find(t, mac, ~0u);
-	__u32 at;
 
 	if (p && known == (int)i)
 		return 0;
-	/* Additions have their places, and one stays empty, where searches end. */
-	if (!p || known >= 0 || !is_address(mac) ||
-	    empty_hash_slots(t) <= t->capacity - t->count + 1)
+	if (!p || known >= 0 || !is_address(mac))
 		return -1;
+	hash_remove(t, i, p->mac);
 	__atomic_store_n(&p->mac, mac, __ATOMIC_RELEASE);
-	for (at = hash_of(t, mac); hash_slots(t)[at & t->hash_mask] != 0; at++)
-		if (hash_slots(t)[at & t->hash_mask] == i + 1)
-			return 0; /* it had this MAC before */
-	__atomic_store_n(&hash_slots(t)[at & t->hash_mask], i + 1, __ATOMIC_RELEASE);
+	hash_insert(t, i);
 	return 0;
 }
 
@@ -300,12 +448,16 @@ FW_COLD void fw_peers_widen(const struct fw_peers *t, struct fw_sizes *s)
 /* flags: of those about the name, which are set with it. */
 static void set_name(struct fw_peers *t, __u32 i, const char *name, __u32 flags)
 {
+	const __u32 stays = FW_PEER_HEARD | FW_PEER_LISTED |
+			    (flags & FW_PEER_NAMED ? 0 : FW_PEER_ASKED);
 	struct fw_peer *p = fw_peer(t, i);
 	__u32 n = 0;
 	__u16 seq;
 
 	if (!p)
 		return;
+	if ((p->flags & ~stays & FW_PEER_ASKED) && t->asked)
+		t->asked--;
 	seq = (__u16)(__atomic_load_n(&p->name_seq, __ATOMIC_RELAXED) & ~1u); /* odd: it died */
 	__atomic_store_n(&p->name_seq, (__u16)(seq + 1), __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -313,8 +465,45 @@ static void set_name(struct fw_peers *t, __u32 i, const char *name, __u32 flags)
 		__atomic_store_n(&p->name[n], name[n], __ATOMIC_RELAXED);
 	for (; n < EMX_NAME_MAX; n++)
 		__atomic_store_n(&p->name[n], 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&p->flags, (__u16)((p->flags & FW_PEER_HEARD) | flags), __ATOMIC_RELAXED);
+	__atomic_store_n(&p->flags, (__u16)((p->flags & stays) | flags), __ATOMIC_RELAXED);
 	__atomic_store_n(&p->name_seq, (__u16)(seq + 2), __ATOMIC_RELEASE);
+}
+
+FW_COLD void fw_peer_ask_for(struct fw_peers *t, __u32 i)
+{
+	struct fw_peer *p = fw_peer(t, i);
+
+	if (!p || (p->flags & FW_PEER_ASKED))
+		return;
+	__atomic_store_n(&p->flags, (__u16)(p->flags | FW_PEER_ASKED), __ATOMIC_RELAXED);
+	t->asked++;
+}
+
+FW_COLD void fw_peer_list(struct fw_peers *t, __u32 i)
+{
+	struct fw_peer *p = fw_peer(t, i);
+
+	if (p)
+		__atomic_store_n(&p->flags, (__u16)(p->flags | FW_PEER_LISTED), __ATOMIC_RELAXED);
+}
+
+FW_COLD int fw_peer_replace(struct fw_peers *t, __u32 i, __u64 old, __u64 mac)
+{
+	struct fw_peer *p = &slots(t)[i];
+
+	if (!is_address(mac) || fw_peer_find(t, mac, ~0u) >= 0) {
+		fw_peer_restore(t, i, old);
+		return -1;
+	}
+	hash_remove(t, i, old);
+	set_name(t, i, FW_NULL, FW_PEER_NAMED); /* takes FW_PEER_ASKED off, too */
+	__atomic_store_n(&p->flags, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->serial, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->life, p->life + 1, __ATOMIC_RELAXED);
+	fw_learn_tag(fw_peers_tags(t), i, EMX_TAG_NONE);
+	__atomic_store_n(&p->mac, mac, __ATOMIC_RELEASE);
+	hash_insert(t, i);
+	return 0;
 }
 
 void fw_peer_name(struct fw_peers *t, __u32 i, const char *name)
@@ -391,8 +580,7 @@ int fw_peer_name_get(struct fw_peers *t, __u32 i, char *name)
 	__u32 flags = 0;
 	int tries;
 
-	/* Bounded: a writer that died half way must not hang the readers. */
-	for (tries = 0; p && tries < NAME_TRIES; tries++) {
+	for (tries = 0; p && tries < TRIES; tries++) {
 		if (copy_name(p, name, &flags))
 			continue;
 		name[EMX_NAME_MAX - 1] = 0;

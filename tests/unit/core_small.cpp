@@ -102,15 +102,112 @@ TEST_CASE("fw_peer__a_board_gets_another_address")
     for (int i = 0; i < 100; i++)
         REQUIRE(fw_peer_readdress(t, 0, i % 2 ? 0x020000000077 : mac_a) == 0);
     CHECK(fw_peer_find(t, 0x020000000077, ~0u) == 0);
-    // Always new ones come to an end, and the table keeps room for what it can still take.
-    uint64_t last = 0x020000000077, next = 0x020000001000;
-    while (fw_peer_readdress(t, 0, next) == 0)
-        last = next++;
-    CHECK(next < 0x020000001000 + 8);
+    uint64_t last = 0;
+    for (uint64_t next = 0x020000001000; next < 0x020000001400; next++)
+        REQUIRE(fw_peer_readdress(t, 0, last = next) == 0);
     CHECK(fw_peer_find(t, last, ~0u) == 0);
+    CHECK(fw_peer_find(t, last - 1, ~0u) == -1);
     CHECK(fw_peer_add(t, 0x020000000078) == 2);
     CHECK(fw_peer_add(t, 0x020000000079) == 3);
     CHECK(fw_peer_find(t, 0x02000000ffff, ~0u) == -1);
+}
+
+TEST_CASE("fw_peer__places_of_strangers_are_taken_again")
+{
+    constexpr uint32_t capacity = 64, own = 2, kept = 7;
+    constexpr uint64_t first = 0x020000010000;
+    PeerTable table(capacity);
+    fw_peers *t = table.get();
+    const auto newcomer = [&](uint64_t mac) {
+        fw_spares spares;
+        fw_spares_begin(&spares, t);
+        for (int i; (i = fw_spares_next(&spares, t, own)) >= 0;) {
+            const auto place = static_cast<uint32_t>(i);
+            const uint64_t old = fw_peer_vacate(t, place);
+            if (place != kept)
+                return fw_peer_replace(t, place, old, mac) == 0 ? i : -1;
+            fw_peer_restore(t, place, old);
+        }
+        return -1;
+    };
+    for (uint32_t i = 0; i < capacity; i++)
+        REQUIRE(fw_peer_add(t, first + i) == static_cast<int>(i));
+    fw_peer_learn(t, 3, "named:0");
+    fw_peer_list(t, 4);
+    REQUIRE(fw_peer_pin(t, 5, FW_SPEAKS_W) == 0);
+    fw_peer_ask_for(t, 20);
+    fw_peer_ask_for(t, 30);
+    fw_peer_learn(t, 30, "asked:0");
+    fw_peers_tags(t)->tag[20] = 9;
+    const auto stays = [](uint32_t i) {
+        return i < own || i == 3 || i == 4 || i == 5 || i == kept || i == 30;
+    };
+    // What a user asked for goes first, then the oldest.
+    CHECK(newcomer(first + 1000) == 20);
+    CHECK(fw_peer(t, 20)->life == 1);
+    CHECK(fw_peers_tags(t)->tag[20] == EMX_TAG_NONE);
+    CHECK(fw_peer_find(t, first + 20, ~0u) == -1);
+    CHECK(newcomer(first + 1001) == 2);
+    CHECK(newcomer(first + 1002) == 6);
+    CHECK(newcomer(first + 1002) == -1); // it is there
+    CHECK(newcomer(0xffffffffffff) == -1);
+    for (uint64_t mac = first + 2000; mac < first + 12000; mac++) {
+        const int at = newcomer(mac);
+        REQUIRE(at >= 0);
+        REQUIRE(fw_peer_find(t, mac, ~0u) == at);
+        REQUIRE(fw_peers_fit(t, capacity));
+    }
+    uint32_t searched = 0;
+    for (uint32_t i = 0; i < capacity; i++) {
+        CHECK((fw_peer(t, i)->mac == first + i) == stays(i));
+        searched += fw_peer_find(t, fw_peer(t, i)->mac, ~0u) == static_cast<int>(i);
+    }
+    CHECK(searched == capacity);
+    // A writer dies on the way: the next one mends what it left.
+    fw_peer_vacate(t, 10);
+    t->hash_seq |= 1;
+    fw_peers_mend(t);
+    CHECK(fw_peer_find(t, 0, ~0u) == -1);
+    for (uint32_t i = 0; i < capacity; i++)
+        CHECK(fw_peer_find(t, fw_peer(t, i)->mac, ~0u) == (i == 10 ? -1 : static_cast<int>(i)));
+}
+
+TEST_CASE("fw_peer__readers_find_who_stays_while_others_come_and_go")
+{
+    constexpr uint32_t capacity = 32, rounds = 1000;
+    PeerTable table(capacity);
+    fw_peers *t = table.get();
+    // All share one place of the hash: each that goes moves all behind it.
+    uint64_t last = 0x020000010000;
+    const auto another = [&] {
+        while (fw_siphash(t->key, ++last) & t->hash_mask)
+            ;
+        return last;
+    };
+    for (uint32_t i = 0; i < capacity; i++)
+        fw_peer_add(t, another());
+    std::atomic<uint64_t> wanted{fw_peer(t, 0)->mac};
+    std::atomic<bool> done{false};
+    std::atomic<uint32_t> wrong{0};
+    std::thread reader([&] {
+        while (!done) {
+            const uint64_t mac = wanted;
+            if (mac != 0 && fw_peer_find(t, mac, ~0u) != 0 && mac == wanted)
+                ++wrong;
+        }
+    });
+    for (uint32_t round = 0; round < rounds; round++) {
+        const uint64_t next = another();
+        wanted = 0;
+        fw_peer_readdress(t, 0, next); // behind all others
+        wanted = next;
+        for (uint32_t i = 1; i < capacity; i++)
+            fw_peer_replace(t, i, fw_peer_vacate(t, i), another());
+        wanted = 0;
+    }
+    done = true;
+    reader.join();
+    CHECK(wrong == 0);
 }
 
 TEST_CASE("fw_peer_name__set_get_clear")
