@@ -108,6 +108,10 @@ public:
     /// Looks a MAC up in the peer table of this board, adding it when the table is open.
     virtual std::optional<uint32_t> find_peer(uint64_t nic_id) = 0;
     virtual uint64_t peer_nic_id(uint32_t peer) const = 0;
+    /// From now on that index is the board's, until release_peer(): strangers' places in a full table are
+    /// taken again. False: it is another's by now, or just becomes so.
+    virtual bool keep_peer(uint32_t peer, uint64_t nic_id) = 0;
+    virtual void release_peer(uint32_t peer) = 0;
     /// True when the peer is a board of this host.
     virtual bool peer_is_local(uint32_t peer) const = 0;
     /// The dialect in which a peer alone is spoken to, as in struct fw_peer; 0: the board's. It stays while

@@ -174,7 +174,12 @@ private:
     void set_session(Partner *partner, uint32_t session);
     Partner *add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
     /// nullptr, and counted: there are as many partners as there may be.
+    Partner *partner_of(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
     Partner *living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
+    Partner *partner_to_ask(uint64_t nic_id, uint8_t remote_ep, mx_return_t &code);
+    bool keep_peer(Partner *partner);
+    void release_peer(Partner *partner);
+    [[gnu::cold, gnu::noinline]] bool opens(Partner *partner, const emx_msg &msg);
     void sweep_partners();
     /// From now on its timers are served.
     void activate(Partner *partner)
@@ -350,6 +355,7 @@ private:
     Incoming *pulls_waiting_ = nullptr, *pulls_waiting_tail_ = nullptr;
 
     PartnerTable partners_;
+    std::unordered_map<uint32_t, uint32_t> kept_; ///< peers whose indices are ours, and partners of them
     Partner *last_partner_ = nullptr;
     Partner *active_ = nullptr;
 

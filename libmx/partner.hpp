@@ -104,7 +104,12 @@ struct PendingConnect {
     emx_msg asked{}; ///< request, still unanswered, of what may be the next life; type 0: none
 };
 
-enum class PartnerState : uint8_t { connecting, connected, dead };
+enum class PartnerState : uint8_t {
+    connecting,
+    half_open, ///< its request was taken; nothing proves yet that it hears us, or comes from where it says
+    connected,
+    dead,
+};
 
 struct Partner {
     uint32_t index = 0; ///< in the endpoint's table; part of addresses
@@ -127,6 +132,7 @@ struct Partner {
     bool ack_listed = false; ///< ack_seen is to be acted upon
     bool stamp_listed = false; ///< in the endpoint's list of acks without a time
     uint8_t heard = 0; ///< heard_frame since the last probe timer, heard_message for ever
+    bool kept = false; ///< its index is ours to use, see Endpoint::keep_peer
     bool named = false; ///< the program may have its address in other ways than from a message
     bool first_life = false; ///< nothing of that endpoint was known before
     bool retired = false, needed = false; ///< Endpoint::sweep_partners

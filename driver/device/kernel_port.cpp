@@ -233,6 +233,25 @@ uint64_t KernelPort::peer_nic_id(uint32_t peer) const
     return entry ? entry->mac : 0;
 }
 
+bool KernelPort::keep_peer(uint32_t peer, uint64_t nic_id)
+{
+    emx_dev_peer request{};
+    request.by = EMX_DEV_PEER_KEEP;
+    request.index = peer;
+    request.mac = nic_id;
+    if (peer < local_.size())
+        local_[peer] = 0; // perhaps of who had the index before
+    return file_.peer(request) || errno == EINVAL; // a driver where no place is taken again
+}
+
+void KernelPort::release_peer(uint32_t peer)
+{
+    emx_dev_peer request{};
+    request.by = EMX_DEV_PEER_RELEASE;
+    request.index = peer;
+    file_.peer(request);
+}
+
 uint16_t KernelPort::peer_speaks(uint32_t peer) const
 {
     emx_dev_peer request{};

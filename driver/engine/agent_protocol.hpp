@@ -20,11 +20,11 @@ namespace emx {
 inline constexpr char agent_socket_name[] = "ethermx-omxd"; ///< after the leading NUL
 inline constexpr char agent_folder[] = "/run/ethermx";
 inline constexpr uint32_t agent_protocol_magic = 0x6f6d7864; // "omxd"
-inline constexpr uint32_t agent_protocol_version = 3;
+inline constexpr uint32_t agent_protocol_version = 4;
 
 enum class AgentOp : uint32_t {
     hello = 1, ///< -> board file (1 descriptor)
-    /// board, endpoint, session, counter page (1 descriptor) -> ring, bulk and loopback sockets, bound and
+    /// board, endpoint, session, page (1 descriptor) -> ring, bulk and loopback sockets, bound and
     /// filtered
     claim = 2,
     add_peer = 3, ///< board, mac -> value: index; only into an open table
@@ -34,12 +34,13 @@ enum class AgentOp : uint32_t {
     peers_complete = 7, ///< closes the tables: unknown boards are refused from now on
     clear_counters = 8, ///< board
     forget_names = 9, ///< names of other hosts' boards are asked for again
-    /// board, endpoint, session, life, board file and counter page (2 descriptors): a claim on an agent that
+    /// board, endpoint, session, life, board file and page (2 descriptors): a claim on an agent that
     /// ended
     reclaim = 10,
     steer = 11, ///< board, group: pull replies for that fan-out group go to its second member
     pin_peer = 12, ///< mac, group: the dialect that this peer alone is spoken to in, on every board that can
     sum_counters = 13, ///< board: tells its counters in the board file
+    add_heard = 14, ///< as add_peer, of a board that a frame came from
 };
 
 struct AgentRequest {

@@ -132,7 +132,10 @@ std::unique_ptr<BoardFile> BoardFile::adopt(Fd fd, std::string &error)
         error = "omxd was restarted by another user: close the endpoint and open it again";
         return nullptr;
     }
-    return map(std::move(fd), PROT_READ | PROT_WRITE, error);
+    auto file = map(std::move(fd), PROT_READ | PROT_WRITE, error);
+    for (uint32_t i = 0; file && i < file->board_count(); i++)
+        fw_peers_mend(file->peers(i));
+    return file;
 }
 
 /// What is mapped for writing comes by a descriptor that does not write.

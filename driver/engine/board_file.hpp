@@ -26,7 +26,7 @@ extern "C" {
 namespace emx {
 
 inline constexpr uint64_t board_file_magic = 0x6d78426f61726431; // "mxBoard1"
-inline constexpr uint32_t board_file_version = 5; ///< raised when any layout below changes
+inline constexpr uint32_t board_file_version = 6; ///< raised when any layout below changes
 inline constexpr uint32_t boards_max = 32;
 
 struct BoardFileHeader {
@@ -64,7 +64,7 @@ struct ClaimRecord {
     char command[16];
 };
 
-/// Counters of a board. Those of open endpoints are pages of their processes (counter_page.hpp).
+/// Counters of a board. Those of open endpoints are pages of their processes (endpoint_page.hpp).
 struct alignas(64) CounterBlocks {
     emx_counters past; ///< of the agent, and of endpoints that were closed
     emx_counters told; ///< of all, when the agent was last asked

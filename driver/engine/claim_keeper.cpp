@@ -21,7 +21,7 @@ constexpr int retry_first_ms = 20, retry_last_ms = 500;
 } // namespace
 
 Claim::Claim(AgentConnection agent, std::shared_ptr<BoardFile> file, const ClaimOf &what)
-    : agent_(std::move(agent)), file_(std::move(file)), counters_(what.counters)
+    : agent_(std::move(agent)), file_(std::move(file)), page_(what.page)
 {
     again_.op = AgentOp::reclaim;
     again_.board = what.board;
@@ -171,7 +171,7 @@ void ClaimKeeper::ask_again(Claim &claim)
     DeviceError error;
     auto agent = AgentConnection::connect(error);
     if (agent && send_datagram(agent->fd(), &claim.again_, sizeof(claim.again_),
-                               {claim.file_->fd(), claim.counters_->fd()}))
+                               {claim.file_->fd(), claim.page_->fd()}))
         claim.asked_.emplace(std::move(*agent));
 }
 

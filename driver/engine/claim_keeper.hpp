@@ -8,7 +8,7 @@
 
 #include "driver/engine/agent_client.hpp"
 #include "driver/engine/board_file.hpp"
-#include "driver/engine/counter_page.hpp"
+#include "driver/engine/endpoint_page.hpp"
 #include "driver/engine/fd.hpp"
 
 #include <sys/types.h>
@@ -32,7 +32,7 @@ struct ClaimOf {
     uint32_t endpoint = 0;
     uint32_t session = 0;
     uint32_t life = 0; ///< of the board's interface
-    std::shared_ptr<CounterPage> counters;
+    std::shared_ptr<EndpointPage> page;
 };
 
 class ClaimKeeper;
@@ -55,7 +55,7 @@ private:
 
     AgentConnection agent_;
     const std::shared_ptr<BoardFile> file_;
-    const std::shared_ptr<CounterPage> counters_;
+    const std::shared_ptr<EndpointPage> page_;
     AgentRequest again_;
     std::atomic<bool> refused_{false};
     // The rest belongs to the keeper, under its lock.

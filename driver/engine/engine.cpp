@@ -129,7 +129,7 @@ private:
     bool known(BoardFile &file, uint32_t board, DeviceError &error) const;
     bool ask(const AgentRequest &request, DeviceError &error);
     struct Granted;
-    std::optional<Granted> claim(const AgentRequest &request, const CounterPage &counters,
+    std::optional<Granted> claim(const AgentRequest &request, const EndpointPage &page,
                                  DeviceError &error);
     bool in_range(const AgentRequest &request, DeviceError &error) const;
 
@@ -248,7 +248,7 @@ bool usable(const AgentReply &reply, const std::vector<Fd> &fds)
 } // namespace
 
 /// The agent may end between its greeting and its answer: then the next one is asked.
-std::optional<Engine::Granted> Engine::claim(const AgentRequest &request, const CounterPage &counters,
+std::optional<Engine::Granted> Engine::claim(const AgentRequest &request, const EndpointPage &page,
                                              DeviceError &error)
 {
     constexpr int attempts = 5;
@@ -258,7 +258,7 @@ std::optional<Engine::Granted> Engine::claim(const AgentRequest &request, const 
             return std::nullopt;
         AgentReply reply;
         std::vector<Fd> fds;
-        if (contact->agent.request(request, reply, fds, error, {counters.fd()})) {
+        if (contact->agent.request(request, reply, fds, error, {page.fd()})) {
             if (usable(reply, fds))
                 return Granted{std::move(contact->agent), reply, std::move(fds)};
             error = {mx_no_driver, "omxd, the board agent, sent no sockets: stop it, so that the next open "
@@ -277,19 +277,19 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
     request.board = board;
     request.endpoint = number;
     request.session = session;
-    const std::shared_ptr<CounterPage> counters = CounterPage::make();
-    if (!counters) {
-        error = {mx_no_resources, std::string("making a page of counters: ") + std::strerror(errno)};
+    const std::shared_ptr<EndpointPage> page = EndpointPage::make();
+    if (!page) {
+        error = {mx_no_resources, std::string("making the page of the endpoint: ") + std::strerror(errno)};
         return nullptr;
     }
-    auto granted = this->claim(request, *counters, error);
+    auto granted = this->claim(request, *page, error);
     if (!granted)
         return nullptr;
     const auto file = this->file();
     const AgentReply &reply = granted->reply;
     std::vector<Fd> &fds = granted->fds;
     auto claim =
-        keeper_->hold(std::move(granted->agent), file, {board, number, session, reply.life, counters}, error);
+        keeper_->hold(std::move(granted->agent), file, {board, number, session, reply.life, page}, error);
     if (!claim)
         return nullptr;
     const auto secret = static_cast<uint32_t>(random_bits());
@@ -306,7 +306,7 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
                              {reply.lo_slot, reply.lo_block, reply.lo_blocks},
                              reply.bulk_bytes,
                              reply.life,
-                             counters},
+                             page},
                             error);
 }
 
@@ -320,6 +320,8 @@ std::vector<PeerInfo> Engine::peers(uint32_t board)
     fw_peers *table = file->peers(board);
     for (uint32_t i = 0; const struct fw_peer *peer = fw_peer(table, i); i++) {
         PeerInfo info{i, peer->mac, {}, peer->speaks};
+        if (info.nic_id == 0)
+            continue; // its place is just taken again
         info.name = name_in(table, i);
         all.push_back(std::move(info));
     }

@@ -26,8 +26,8 @@ constexpr uint32_t pull_limit_ms = 500000; // wire specification, 10.3
 } // namespace
 
 EnginePort::EnginePort(PortParts &parts)
-    : file_(parts.file), counter_page_(std::move(parts.counters)), record_(file_->board(parts.board)),
-      counters_(counter_page_->counters()), peers_(file_->peers(parts.board)), tags_(peers_),
+    : file_(parts.file), page_(std::move(parts.page)), record_(file_->board(parts.board)),
+      counters_(page_->counters()), peers_(file_->peers(parts.board)), tags_(peers_),
       local_peers_(file_->board_count()), bulk_(record_.sizes, record_.x_frame, std::move(parts.bulk)),
       replies_(record_.sizes, counters_), life_(parts.life), board_number_(parts.board),
       claim_(std::move(parts.claim))
@@ -177,23 +177,32 @@ std::optional<uint32_t> EnginePort::find_peer(uint64_t nic_id)
 {
     int index = fw_peer_find(peers_, nic_id, 0);
     if (index < 0) {
-        add_peer(nic_id);
+        add_peer(nic_id, false);
         index = fw_peer_find(peers_, nic_id, 0);
     }
     if (index < 0)
         return std::nullopt;
     tags_.follow(peers_); // what goes there next may be the first for long
+    tags_.renew(peers_, static_cast<uint32_t>(index));
     return static_cast<uint32_t>(index);
 }
 
-// Once per unknown board: the agent is the table's only writer.
-void EnginePort::add_peer(uint64_t mac)
+bool EnginePort::keep_peer(uint32_t peer, uint64_t nic_id)
 {
-    if (!std::atomic_ref(peers_->open).load(std::memory_order_relaxed) ||
-        std::atomic_ref(peers_->count).load(std::memory_order_relaxed) >= peers_->capacity)
+    page_->keep(peer);
+    if (peer_nic_id(peer) == nic_id)
+        return true;
+    page_->release(peer);
+    return false;
+}
+
+// Once per unknown board: the agent is the table's only writer.
+void EnginePort::add_peer(uint64_t mac, bool heard)
+{
+    if (!std::atomic_ref(peers_->open).load(std::memory_order_relaxed))
         return;
     AgentRequest request;
-    request.op = AgentOp::add_peer;
+    request.op = heard ? AgentOp::add_heard : AgentOp::add_peer;
     request.board = board_number_;
     request.mac = mac;
     AgentReply reply;
@@ -204,7 +213,7 @@ void EnginePort::add_peer(uint64_t mac)
 uint64_t EnginePort::peer_nic_id(uint32_t peer) const
 {
     const struct fw_peer *entry = fw_peer(peers_, peer);
-    return entry ? entry->mac : 0;
+    return entry ? std::atomic_ref(entry->mac).load(std::memory_order_relaxed) : 0;
 }
 
 uint64_t EnginePort::deadline_ns() const

@@ -34,7 +34,7 @@ struct PortParts {
     RingShape ring_shape, lo_shape;
     uint32_t bulk_bytes = 0;
     uint32_t life = 0; ///< of the interface
-    std::shared_ptr<CounterPage> counters;
+    std::shared_ptr<EndpointPage> page;
 };
 
 class EnginePort final : public Port {
@@ -58,6 +58,8 @@ public:
     void cancel_pull(uint64_t cookie) override;
     std::optional<uint32_t> find_peer(uint64_t nic_id) override;
     uint64_t peer_nic_id(uint32_t peer) const override;
+    bool keep_peer(uint32_t peer, uint64_t nic_id) override;
+    void release_peer(uint32_t peer) override { page_->release(peer); }
     bool peer_is_local(uint32_t peer) const override { return peer < local_peers_; }
     uint16_t peer_speaks(uint32_t peer) const override;
     emx_counters &counters() override { return counters_; }
@@ -97,7 +99,7 @@ private:
     void execute(const fw_fx &fx, const Arrival &arrival);
     [[gnu::noinline]] void drain(const Arrival &arrival);
     void copy(const fw_fx &fx, const Arrival &arrival);
-    void add_peer(uint64_t mac);
+    void add_peer(uint64_t mac, bool heard);
     [[gnu::hot]] [[gnu::noinline]] const emx_msg *idle();
     void bind_bulk();
     [[gnu::noinline]] void poll_bulk();
@@ -146,7 +148,7 @@ private:
     uint64_t now_ = 0; ///< last reading of the clock
 
     std::shared_ptr<BoardFile> file_;
-    const std::shared_ptr<CounterPage> counter_page_;
+    const std::shared_ptr<EndpointPage> page_;
     BoardRecord &record_;
     emx_counters &counters_;
     fw_peers *peers_;

@@ -139,7 +139,7 @@ const emx_msg *EnginePort::serve(PacketRing &ring, const std::byte *frame)
 bool EnginePort::introduce(fw_pkt &pkt, fw_fx &fx, int &more)
 {
     if (fx.kind == FW_FX_PEER) {
-        add_peer(pkt.src_mac);
+        add_peer(pkt.src_mac, true);
         if (give(pkt, fx, more))
             return true;
     }

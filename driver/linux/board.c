@@ -235,13 +235,19 @@ int emx_config_check(const struct emx_config *config)
 
 /* ---- making and freeing ---- */
 
+static void free_tables(struct emx_board *board)
+{
+	kvfree(board->kept);
+	kvfree(board->added);
+	kvfree(board->fw.peers);
+	kvfree(board);
+}
+
 static void free_board(struct kref *ref)
 {
 	struct emx_board *board = container_of(ref, struct emx_board, ref);
 
-	kvfree(board->added);
-	kvfree(board->fw.peers);
-	kvfree(board);
+	free_tables(board);
 }
 
 void emx_board_put(struct emx_board *board)
@@ -258,10 +264,9 @@ static struct emx_board *alloc_board(u32 peers)
 		return NULL;
 	board->fw.peers = kvzalloc(fw_peers_bytes(peers), GFP_KERNEL_ACCOUNT);
 	board->added = kvmalloc_array(peers, sizeof(*board->added), GFP_KERNEL_ACCOUNT);
-	if (!board->fw.peers || !board->added) {
-		kvfree(board->added);
-		kvfree(board->fw.peers);
-		kvfree(board);
+	board->kept = kvcalloc(peers, sizeof(*board->kept), GFP_KERNEL_ACCOUNT);
+	if (!board->fw.peers || !board->added || !board->kept) {
+		free_tables(board);
 		return NULL;
 	}
 	memset(board->added, 0xff, array_size(peers, sizeof(*board->added))); /* INVALID_UID */
@@ -316,7 +321,7 @@ static void introduce_one(struct emx_board *to, const struct emx_board *whom)
 	int index;
 
 	spin_lock_bh(&to->lock);
-	index = fw_peer_add(to->fw.peers, whom->fw.mac);
+	index = emx_peer_place_locked(to, whom->fw.mac);
 	if (index >= 0)
 		fw_peer_name(to->fw.peers, index, whom->fw.name);
 	spin_unlock_bh(&to->lock);
@@ -385,6 +390,8 @@ static void inherit(struct emx_board *board, const struct emx_board *old)
 		if (index <= 0)
 			continue;
 		fw_peer_pin(peers, index, peer->speaks);
+		if (peer->flags & FW_PEER_LISTED)
+			fw_peer_list(peers, index);
 		if (fw_peer_name_get(old->fw.peers, i, name))
 			continue;
 		if (peer->flags & FW_PEER_LEARNED)

@@ -158,6 +158,17 @@ static long ioctl_version(void __user *arg)
 	return copy_to_user(arg, &version, sizeof(version)) ? -EFAULT : 0;
 }
 
+static int keep_peer(struct file *file, const struct emx_dev_peer *peer)
+{
+	struct emx_endpoint *ep = commanded(file);
+
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	if (peer->by == EMX_DEV_PEER_RELEASE)
+		return emx_peer_release(ep, peer->index);
+	return emx_peer_keep(ep, peer->index, peer->mac);
+}
+
 static long ioctl_peer(struct file *file, void __user *arg)
 {
 	struct emx_endpoint *ep = endpoint_of(file);
@@ -167,6 +178,8 @@ static long ioctl_peer(struct file *file, void __user *arg)
 
 	if (copy_from_user(&peer, arg, sizeof(peer)))
 		return -EFAULT;
+	if (peer.by == EMX_DEV_PEER_KEEP || peer.by == EMX_DEV_PEER_RELEASE)
+		return keep_peer(file, &peer);
 	if (!ep) {
 		board = emx_board_get(caller_net(), peer.board);
 		if (!board)

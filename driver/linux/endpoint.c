@@ -87,6 +87,7 @@ static void free_memory(struct emx_endpoint *ep)
 	vfree(ep->page);
 	kvfree(ep->window);
 	kvfree(ep->pull);
+	kvfree(ep->kept);
 	kvfree(ep->fw);
 	emx_board_put(ep->board);
 	mmdrop(ep->mm);
@@ -101,8 +102,10 @@ static bool alloc_memory(struct emx_endpoint *ep)
 	ep->page = alloc_mapped(sizeof(*ep->page));
 	ep->window = kvcalloc(FW_WINDOWS, sizeof(*ep->window), GFP_KERNEL_ACCOUNT);
 	ep->pull = kvcalloc(FW_PULLS, sizeof(*ep->pull), GFP_KERNEL_ACCOUNT);
+	ep->kept = kvcalloc(BITS_TO_LONGS(ep->board->fw.peers->capacity), sizeof(*ep->kept),
+			    GFP_KERNEL_ACCOUNT);
 	ep->fw = kvzalloc(sizeof(*ep->fw), GFP_KERNEL_ACCOUNT);
-	return ep->ring && ep->slots && ep->page && ep->window && ep->pull && ep->fw;
+	return ep->ring && ep->slots && ep->page && ep->window && ep->pull && ep->kept && ep->fw;
 }
 
 static void free_work(struct work_struct *work)
@@ -306,6 +309,7 @@ static bool withdraw(struct emx_endpoint *ep)
 		board->fw.ep[number] = NULL;
 		RCU_INIT_POINTER(board->endpoint[number], NULL);
 		emx_counters_inherit(board, ep);
+		emx_peers_release(ep);
 		spin_unlock(&board->lock);
 	}
 	spin_unlock_bh(&ep->lock);

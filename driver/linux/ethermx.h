@@ -61,6 +61,7 @@ struct emx_board {
 	struct delayed_work name_work;
 	struct fw_questions questions; /* lock */
 	kuid_t *added; /* lock; by peers: the user without rights here that asked for it, or none */
+	u16 *kept; /* lock; by peers: endpoints that keep the index */
 	struct delayed_work beacon_work;
 	struct fw_beacons beacons; /* lock */
 	struct emx_endpoint __rcu *endpoint[EMX_ENDPOINTS_MAX]; /* writers: lock */
@@ -123,6 +124,7 @@ struct emx_endpoint {
 	bool open; /* lock; false: only memory is left */
 	u8 link_told; /* lock; newest state in the ring */
 	u8 link_owed; /* lock; state to tell */
+	unsigned long *kept; /* board->lock; peers whose indexes it keeps */
 	struct emx_counters counters; /* lock; what the module and its core count */
 	/* Mapped, hence hostile: the event ring, its slots, the library's counters. */
 	struct fw_ring *ring;
@@ -452,6 +454,15 @@ bool emx_offload_copy(struct emx_endpoint *ep, struct emx_region *region, u64 po
 int emx_peer_add(struct emx_board *board, u64 mac);
 /* The same for a caller who holds board->lock. */
 int emx_peer_add_locked(struct emx_board *board, u64 mac);
+/* The same for a peer that is not to be asked for its name. */
+int emx_peer_place_locked(struct emx_board *board, u64 mac);
+/*
+ * EMX_DEV_PEER_KEEP and EMX_DEV_PEER_RELEASE of an endpoint; all of them end when it closes. 0 or a
+ * negative errno. Take board->lock; the last one's caller holds it.
+ */
+int emx_peer_keep(struct emx_endpoint *ep, u32 index, u64 mac);
+int emx_peer_release(struct emx_endpoint *ep, u32 index);
+void emx_peers_release(struct emx_endpoint *ep);
 /* Whether the address is that of a board of the same host, both attached. Any context. */
 bool emx_peer_is_local(const struct emx_board *board, u64 mac);
 /* Work that asks peers for their names; and has it begin soon, but never too often. */

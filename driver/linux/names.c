@@ -36,6 +36,31 @@ void emx_names_soon(struct emx_board *board)
 	spin_unlock_bh(&board->lock);
 }
 
+/* The index of a stranger, of whom no endpoint keeps anything, or -1. Caller: board->lock. */
+static int replace_spare(struct emx_board *board, u64 mac)
+{
+	struct fw_peers *peers = board->fw.peers;
+	struct fw_spares spares;
+	int index;
+
+	fw_spares_begin(&spares, peers);
+	do {
+		index = fw_spares_next(&spares, peers, 1);
+		if (index < 0)
+			return -1;
+	} while (board->kept[index]);
+	board->added[index] = INVALID_UID;
+	/* Who keeps an index takes the lock, too. */
+	return fw_peer_replace(peers, index, fw_peer(peers, index)->mac, mac) ? -1 : index;
+}
+
+int emx_peer_place_locked(struct emx_board *board, u64 mac)
+{
+	int index = fw_peer_add(board->fw.peers, mac);
+
+	return index >= 0 ? index : replace_spare(board, mac);
+}
+
 int emx_peer_add_locked(struct emx_board *board, u64 mac)
 {
 	int known = fw_peer_find(board->fw.peers, mac, 0);
@@ -43,7 +68,7 @@ int emx_peer_add_locked(struct emx_board *board, u64 mac)
 
 	if (known >= 0)
 		return known;
-	index = fw_peer_add(board->fw.peers, mac);
+	index = emx_peer_place_locked(board, mac);
 	if (index >= 0)
 		ask_soon_locked(board);
 	return index;
@@ -100,7 +125,8 @@ static bool within_quota(const struct emx_board *board, kuid_t user)
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		own += uid_eq(board->added[i], user);
+		own += uid_eq(board->added[i], user) &&
+		       (fw_peer(board->fw.peers, i)->flags & FW_PEER_ASKED);
 	return own < max_t(u32, QUOTA_LEAST, board->fw.peers->capacity / QUOTA_PART);
 }
 
@@ -120,13 +146,55 @@ static int add_for_caller(struct emx_board *board, u64 mac)
 		goto out;
 	}
 	index = emx_peer_add_locked(board, mac);
-	if (index < 0)
+	if (index < 0) {
 		index = -ENOSPC;
-	else if (!may)
+	} else if (!may) {
 		board->added[index] = user;
+		fw_peer_ask_for(board->fw.peers, index);
+	}
 out:
 	spin_unlock_bh(&board->lock);
 	return index;
+}
+
+int emx_peer_keep(struct emx_endpoint *ep, u32 index, u64 mac)
+{
+	struct emx_board *board = ep->board;
+	const struct fw_peer *entry;
+	int err = 0;
+
+	spin_lock_bh(&board->lock);
+	entry = fw_peer(board->fw.peers, index);
+	if (rcu_access_pointer(board->endpoint[ep->fw->number]) != ep)
+		err = -EBADFD; /* it is closed */
+	else if (!entry || entry->mac != mac)
+		err = -ESTALE;
+	else if (!__test_and_set_bit(index, ep->kept))
+		board->kept[index]++;
+	spin_unlock_bh(&board->lock);
+	return err;
+}
+
+int emx_peer_release(struct emx_endpoint *ep, u32 index)
+{
+	struct emx_board *board = ep->board;
+
+	if (index >= board->fw.peers->capacity)
+		return -ENOENT;
+	spin_lock_bh(&board->lock);
+	if (__test_and_clear_bit(index, ep->kept))
+		board->kept[index]--;
+	spin_unlock_bh(&board->lock);
+	return 0;
+}
+
+void emx_peers_release(struct emx_endpoint *ep)
+{
+	const u32 capacity = ep->board->fw.peers->capacity;
+	u32 i;
+
+	for_each_set_bit(i, ep->kept, capacity) ep->board->kept[i]--;
+	bitmap_zero(ep->kept, capacity);
 }
 
 int emx_peer(struct emx_board *board, struct emx_dev_peer *peer)
@@ -335,9 +403,12 @@ static void append(struct emx_board *board, struct naming *n)
 {
 	int index = emx_peer_add_locked(board, n->request->mac);
 
-	if (index < 0)
+	if (index < 0) {
 		n->err = -ENOSPC;
-	else if (n->request->name[0])
+		return;
+	}
+	fw_peer_list(board->fw.peers, index);
+	if (n->request->name[0])
 		fw_peer_name(board->fw.peers, index, n->request->name);
 }
 

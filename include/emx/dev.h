@@ -154,6 +154,13 @@ enum emx_dev_peer_by {
 	EMX_DEV_PEER_MAC = 1, /* in: mac */
 	EMX_DEV_PEER_ADD = 2, /* the same, adding it to a table that is open */
 	EMX_DEV_PEER_NAME = 3, /* in: name; the first that is called so. Older drivers: EINVAL */
+	/*
+	 * Of the process of an endpoint. In: index, mac. As long as the endpoint keeps it, the index is
+	 * that peer's; others, of peers that never told a name, may be given to newcomers. ESTALE: it
+	 * is another's by now. Older drivers: EINVAL, and they give no index to another.
+	 */
+	EMX_DEV_PEER_KEEP = 4,
+	EMX_DEV_PEER_RELEASE = 5, /* in: index */
 };
 
 /* Entry of a board's peer table. ENOENT: no such peer; ENOSPC: the table is full or closed. */

@@ -132,8 +132,10 @@ void Endpoint::sweep_partners()
 Partner *Endpoint::replace_partner(Partner *old, int code)
 {
     PendingConnect *connects = std::exchange(old->connects, nullptr);
+    const bool kept = std::exchange(old->kept, false);
     fail_partner(old, code, false);
     Partner *partner = renew_partner(old);
+    partner->kept = kept;
     // They named these numbers, which the new life takes for its own.
     count_from(partner, old->rx_match);
     partner->connects = connects;
@@ -145,9 +147,49 @@ Partner *Endpoint::replace_partner(Partner *old, int code)
     return partner;
 }
 
-Partner *Endpoint::living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep)
+/// Strangers fill the table of peers with addresses that nobody has, and their places are taken again. So an
+/// index is a board's only while an endpoint keeps it: from when the program asks for the board, or the board
+/// shows that it hears us, until its last partner here is dead.
+bool Endpoint::keep_peer(Partner *partner)
+{
+    if (partner->kept)
+        return true;
+    uint32_t &partners = kept_[partner->peer];
+    const bool ours = partners != 0 ? port_->peer_nic_id(partner->peer) == partner->nic_id
+                                    : port_->keep_peer(partner->peer, partner->nic_id);
+    if (ours)
+        ++partners;
+    else if (partners == 0)
+        kept_.erase(partner->peer);
+    if (ours && partner->state == PartnerState::half_open)
+        partner->state = PartnerState::connected;
+    return partner->kept = ours;
+}
+
+void Endpoint::release_peer(Partner *partner)
+{
+    if (!std::exchange(partner->kept, false))
+        return;
+    const auto kept = kept_.find(partner->peer);
+    if (--kept->second != 0)
+        return;
+    kept_.erase(kept);
+    port_->release_peer(partner->peer);
+}
+
+/// The latest life of that endpoint; nullptr when none is known, or one of another board that had the index.
+Partner *Endpoint::partner_of(uint32_t peer, uint64_t nic_id, uint8_t remote_ep)
 {
     Partner *partner = find_partner(peer, remote_ep);
+    if (!partner || partner->kept || partner->nic_id == nic_id)
+        return partner;
+    fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
+    return nullptr;
+}
+
+Partner *Endpoint::living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep)
+{
+    Partner *partner = partner_of(peer, nic_id, remote_ep);
     if (partner && partner->state != PartnerState::dead)
         return partner;
     const auto most = static_cast<std::size_t>(context_.conf().partners_max);
@@ -159,7 +201,23 @@ Partner *Endpoint::living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote
         return renew_partner(partner);
     partner = add_partner(peer, nic_id, remote_ep);
     partners_.set_latest(partner);
+    last_partner_ = partner; // and not another board's, that had the index
     return partner;
+}
+
+/// The partner that the program asks for; nullptr with the code of a failure.
+Partner *Endpoint::partner_to_ask(uint64_t nic_id, uint8_t remote_ep, mx_return_t &code)
+{
+    constexpr int tries_max = 8; // a flood may take the place again, before it is ours
+    for (int tries = 0; tries < tries_max; tries++) {
+        const std::optional<uint32_t> peer = port_->find_peer(nic_id);
+        code = peer ? MX_NO_RESOURCES : MX_NIC_NOT_FOUND;
+        Partner *partner = peer ? living_partner(*peer, nic_id, remote_ep) : nullptr;
+        if (!partner || keep_peer(partner))
+            return partner;
+        fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
+    }
+    return nullptr;
 }
 
 Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t key, uint64_t match,
@@ -170,17 +228,18 @@ Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t ke
         code = MX_NO_DEV;
         return nullptr;
     }
-    std::optional<uint32_t> peer = port_->find_peer(nic_id);
-    if (!own && !peer) {
+    if (!own && remote_ep >= EMX_ENDPOINTS_MAX && !port_->find_peer(nic_id)) {
         code = MX_NIC_NOT_FOUND;
         return nullptr;
     }
     sweep_partners();
     Partner *partner = nullptr;
-    if (!own && remote_ep < EMX_ENDPOINTS_MAX)
-        partner = living_partner(*peer, nic_id, static_cast<uint8_t>(remote_ep));
-    const bool has_place = partner || own || remote_ep >= EMX_ENDPOINTS_MAX;
-    Request *request = has_place ? requests_.allocate(RequestKind::connect) : nullptr;
+    if (!own && remote_ep < EMX_ENDPOINTS_MAX) {
+        partner = partner_to_ask(nic_id, static_cast<uint8_t>(remote_ep), code);
+        if (!partner)
+            return nullptr;
+    }
+    Request *request = requests_.allocate(RequestKind::connect);
     if (!request) {
         code = MX_NO_RESOURCES;
         return nullptr;
@@ -311,7 +370,7 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
         partner->sent_any = false;
     }
     set_session(partner, session);
-    partner->state = PartnerState::connected;
+    partner->state = partner->kept ? PartnerState::connected : PartnerState::half_open;
 }
 
 /// What we offer it, 0 when the extension is turned off; `theirs`: what we answer. Fragments are offered
@@ -359,10 +418,11 @@ void Endpoint::on_connect_request(const emx_msg &msg)
     if (msg.u.connect.session == EMX_SESSION_NONE)
         return count(EMX_CNT_DROP_CONNECT);
     sweep_partners();
-    Partner *partner = find_partner(msg.peer, msg.remote_ep);
+    const uint64_t nic_id = port_->peer_nic_id(msg.peer);
+    Partner *partner = partner_of(msg.peer, nic_id, msg.remote_ep);
     if (!partner || partner->state == PartnerState::dead) {
         const bool key_fits = msg.u.connect.key == key_;
-        partner = key_fits ? living_partner(msg.peer, port_->peer_nic_id(msg.peer), msg.remote_ep) : nullptr;
+        partner = key_fits ? living_partner(msg.peer, nic_id, msg.remote_ep) : nullptr;
         if (key_fits && !partner)
             return;
     } else if (tells_of_another_life(partner, msg)) {
@@ -425,7 +485,7 @@ bool asked_before(const Partner &partner, uint8_t number)
 void Endpoint::on_connect_reply(const emx_msg &msg)
 {
     sweep_partners();
-    Partner *partner = find_partner(msg.peer, msg.remote_ep);
+    Partner *partner = partner_of(msg.peer, port_->peer_nic_id(msg.peer), msg.remote_ep);
     PendingConnect *connect = partner ? partner->connects : nullptr;
     while (connect && connect->number != msg.u.connect.number)
         connect = connect->next;
@@ -433,7 +493,7 @@ void Endpoint::on_connect_reply(const emx_msg &msg)
     if (partner && !connect && asked_before(*partner, msg.u.connect.number))
         return count(EMX_CNT_DROP_SEQUENCE);
     if (!connect || (status != EMX_CONNECT_OK && status != EMX_CONNECT_BAD_KEY) ||
-        msg.u.connect.session == EMX_SESSION_NONE)
+        msg.u.connect.session == EMX_SESSION_NONE || !keep_peer(partner))
         return count(EMX_CNT_DROP_CONNECT);
     partner->heard |= Partner::heard_frame;
     // A refusal tells the session, too.
@@ -478,7 +538,7 @@ void Endpoint::drop_connect(Partner *partner, PendingConnect *connect)
 void Endpoint::abandon_connect(Partner *partner, PendingConnect *connect)
 {
     drop_connect(partner, connect);
-    if (partner->state == PartnerState::connected)
+    if (partner->state == PartnerState::connected || partner->state == PartnerState::half_open)
         connect_back(partner);
 }
 

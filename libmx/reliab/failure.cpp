@@ -21,6 +21,7 @@ void Endpoint::fail_partner(Partner *partner, int code, bool drop_messages)
     fail_connects(partner, code);
     partner->cut_short = fail_incoming(partner, code, drop_messages);
     drop_early(partner);
+    release_peer(partner);
     if (partner->is_blank())
         partners_.retire(partner);
 }
@@ -148,7 +149,7 @@ void Endpoint::on_nack(const emx_msg &msg)
         return stray_nack(partner);
     if (partner->answered)
         inquire(partner, code);
-    else if (partner->state == PartnerState::connected || !connect->request)
+    else if (partner->state != PartnerState::connecting || !connect->request)
         fail_partner(partner, code, false);
     else
         complete_connect(partner, connect, code);

@@ -74,10 +74,17 @@ inline void Endpoint::deliver(Partner *partner, const emx_msg &msg)
         hold(partner, msg);
 }
 
+/// The message bears our session, which only those know that hear us.
+bool Endpoint::opens(Partner *partner, const emx_msg &msg)
+{
+    return partner->state == PartnerState::half_open && seq::same_session(msg.seq, partner->rx_done) &&
+           seq::same_session(msg.ack, partner->tx_next) && keep_peer(partner);
+}
+
 void Endpoint::on_sequenced(const emx_msg &msg)
 {
     Partner *partner = find_partner(msg.peer, msg.remote_ep);
-    if (!partner || partner->state != PartnerState::connected) [[unlikely]]
+    if (!partner || (partner->state != PartnerState::connected && !opens(partner, msg))) [[unlikely]]
         return count(EMX_CNT_DROP_PARTNER);
     if (!seq::same_session(msg.seq, partner->rx_done) || !seq::same_session(msg.ack, partner->tx_next))
         [[unlikely]]

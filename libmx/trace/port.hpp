@@ -43,6 +43,8 @@ public:
     void cancel_pull(uint64_t cookie) override;
     std::optional<uint32_t> find_peer(uint64_t nic_id) override { return inner_->find_peer(nic_id); }
     uint64_t peer_nic_id(uint32_t peer) const override { return inner_->peer_nic_id(peer); }
+    bool keep_peer(uint32_t peer, uint64_t nic_id) override { return inner_->keep_peer(peer, nic_id); }
+    void release_peer(uint32_t peer) override { inner_->release_peer(peer); }
     bool peer_is_local(uint32_t peer) const override { return inner_->peer_is_local(peer); }
     uint16_t peer_speaks(uint32_t peer) const override { return inner_->peer_speaks(peer); }
     emx_counters &counters() override { return inner_->counters(); }

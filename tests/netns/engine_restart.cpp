@@ -3,7 +3,7 @@
 #include "driver/engine/agent_client.hpp"
 #include "driver/engine/agent_protocol.hpp"
 #include "driver/engine/control_socket.hpp"
-#include "driver/engine/counter_page.hpp"
+#include "driver/engine/endpoint_page.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "tests/netns/engine_fixture.hpp"
 #include "tests/support/becomes.hpp"
@@ -303,7 +303,7 @@ TEST_CASE("engine__no_other_session_takes_an_endpoint_over", "[netns][engine]")
     std::vector<Fd> file, none;
     auto before = AgentConnection::connect(error);
     REQUIRE((before && before->request({}, reply, file, error) && file.size() == 1));
-    const auto page = CounterPage::make();
+    const auto page = EndpointPage::make();
     holder.stop();
     hosts.kill_agent(1);
     hosts.start_agent(1, "--boards eth0:W --linger 60");

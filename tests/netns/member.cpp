@@ -8,7 +8,7 @@
 #include "driver/engine/agent_client.hpp"
 #include "driver/engine/board_file.hpp"
 #include "driver/engine/control_socket.hpp"
-#include "driver/engine/counter_page.hpp"
+#include "driver/engine/endpoint_page.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "tests/support/rng.hpp"
 
@@ -122,6 +122,7 @@ void administration_is_barred(Session &session)
         case AgentOp::reclaim: break; // with descriptors: pages()
         case AgentOp::hello:
         case AgentOp::add_peer:
+        case AgentOp::add_heard:
         case AgentOp::sum_counters:
             expect(session.ask(request) == 0, ("request " + std::to_string(op) + " is granted").c_str());
             break;
@@ -188,7 +189,7 @@ public:
     static std::unique_ptr<Holder> make(uint32_t endpoint)
     {
         auto session = Session::open();
-        auto page = CounterPage::make();
+        auto page = EndpointPage::make();
         AgentReply reply;
         std::vector<Fd> fds;
         DeviceError error;
@@ -245,7 +246,7 @@ public:
     }
 
 private:
-    Holder(Session session, std::unique_ptr<CounterPage> page, std::vector<Fd> fds)
+    Holder(Session session, std::unique_ptr<EndpointPage> page, std::vector<Fd> fds)
         : session_(std::move(session)), page_(std::move(page)), fds_(std::move(fds))
     {
     }
@@ -257,7 +258,7 @@ private:
     }
 
     Session session_;
-    std::unique_ptr<CounterPage> page_;
+    std::unique_ptr<EndpointPage> page_;
     std::vector<Fd> fds_;
     std::vector<std::span<uint64_t>> rings_;
 };

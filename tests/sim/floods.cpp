@@ -187,6 +187,56 @@ TEST_CASE("of addresses of the dead those of the liveliest go first, and never n
     CHECK(code_of(modest[0]) == MX_STATUS_BAD_SESSION);
 }
 
+TEST_CASE("made-up addresses take no place from others in the table of peers")
+{
+    constexpr uint32_t newcomer = made_up, silent = made_up + 1;
+    Flooded p;
+    uint32_t next = made_up + 2;
+    const auto connect = [&p](uint32_t host) { p.forger.connect(host, first_free, 1, 0x0f0f0f0f, key, 1); };
+    const auto flood = [&] {
+        for (uint32_t end = next + 4000; next < end; next++) {
+            connect(next);
+            p.bench.pass(100 * us);
+        }
+        p.bench.pass(ms);
+    };
+    fw_peers *table = p.bench.hosts[0]->boards[0]->fw().peers;
+    const auto index_of = [&](uint32_t host) { return fw_peer_find(table, p.forger.mac_of(host), ~0u); };
+    flood();
+    // Each still comes in, and stays when it shows that it hears us.
+    connect(newcomer);
+    p.bench.pass(ms);
+    p.speak(first_free, newcomer);
+    p.bench.pass(ms);
+    REQUIRE(p.heard.lives == 1);
+    const int place = index_of(newcomer);
+    const mx_endpoint_addr_t address = p.heard.latest;
+    // So does one that the program asks for, though it never answers.
+    connect(silent);
+    p.bench.pass(ms);
+    mx_request_t request{};
+    p.bench.tell(p.one, [&] {
+        mx_iconnect(p.one.ep, p.forger.mac_of(silent), first_free + 1, key, 1, nullptr, &request);
+    });
+    const int asked = index_of(silent);
+    flood();
+    CHECK(place >= 0);
+    CHECK(asked >= 0);
+    CHECK(index_of(newcomer) == place);
+    CHECK(index_of(silent) == asked);
+    p.speak(first_free, newcomer);
+    p.bench.pass(ms);
+    CHECK(p.heard.lives == 1);
+    CHECK(p.heard.latest.stuff[1] == address.stuff[1]);
+    CHECK(p.drops(EMX_CNT_DROP_TABLE_FULL) == 0);
+    p.bench.exchange(p.one, p.to_two, p.two);
+    // Who is gone makes room again.
+    p.bench.tell(p.one, [&] { mx_disconnect(p.one.ep, address); });
+    flood();
+    CHECK(index_of(newcomer) == -1);
+    CHECK(index_of(silent) == asked);
+}
+
 TEST_CASE("what comes before its turn takes bounded memory")
 {
     constexpr uint32_t piece = 4096, pieces = 8, connects = 1000;

@@ -11,6 +11,8 @@
 namespace emx::sim {
 
 inline constexpr uint32_t nobody = ~0u; ///< host of foreign_mac, which answers nothing
+/// Hosts from this number on have addresses that nobody knows yet.
+inline constexpr uint32_t made_up = 1000;
 
 /// Sends frames in the name of others.
 class Forger final : public Station {
@@ -51,15 +53,22 @@ public:
         send(p);
     }
 
+    uint64_t mac_of(uint32_t host) const
+    {
+        if (host == nobody)
+            return foreign_mac;
+        return host >= made_up ? 0x0200bb000000 + host : bench_.mac(host);
+    }
+
 private:
     fw_pkt packet(uint8_t type, uint32_t host, uint8_t from, uint8_t to) const
     {
         fw_pkt p{};
         p.msg.type = type;
-        p.src_mac = host == nobody ? foreign_mac : bench_.mac(host);
+        p.src_mac = mac_of(host);
         p.dst_mac = bench_.mac(host == 0 ? 1 : 0);
         p.advert = static_cast<uint16_t>(
-            fw_peer_find(bench_.hosts[host == nobody ? 1 : host]->boards[0]->fw().peers, p.dst_mac, 0));
+            fw_peer_find(bench_.hosts[host >= made_up ? 1 : host]->boards[0]->fw().peers, p.dst_mac, 0));
         p.msg.local_ep = to;
         p.msg.remote_ep = from;
         return p;

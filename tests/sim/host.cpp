@@ -86,6 +86,18 @@ uint32_t Board::add_peer(uint64_t mac, const std::string &name)
     return static_cast<uint32_t>(i);
 }
 
+bool Board::replace_spare(uint64_t mac)
+{
+    fw_spares spares;
+    fw_spares_begin(&spares, fw_.peers);
+    for (int i; (i = fw_spares_next(&spares, fw_.peers, 0)) >= 0;) {
+        const auto place = static_cast<uint32_t>(i);
+        if (std::none_of(kept_.begin(), kept_.end(), [place](const auto &k) { return k.second == place; }))
+            return fw_peer_replace(fw_.peers, place, fw_peer_vacate(fw_.peers, place), mac) == 0;
+    }
+    return false;
+}
+
 void Board::pin(uint64_t mac, char dialect, uint32_t size)
 {
     const int i = fw_peer_find(fw_.peers, mac, ~0u);
@@ -175,7 +187,7 @@ void Board::serve(const Frame &frame)
     fw_fx fx{};
     fw_endpoint *ep = fw_demux(&fw_, &pkt, &fx);
     if (!ep && fx.kind == FW_FX_PEER) {
-        if (fw_peer_add(fw_.peers, fx.u.host.mac) < 0) {
+        if (fw_peer_add(fw_.peers, fx.u.host.mac) < 0 && !replace_spare(fx.u.host.mac)) {
             counters.v[EMX_CNT_DROP_TABLE_FULL]++;
             return;
         }

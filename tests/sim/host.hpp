@@ -11,6 +11,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,6 +77,8 @@ public:
 private:
     friend class SimPort;
     bool host_transmit(Frame frame);
+    /// Gives the place of a stranger to that board.
+    bool replace_spare(uint64_t mac);
     /// Carries out an effect of an endpoint; frame is what it came from, nullptr for none.
     void execute(SimPort &port, const Frame *frame, fw_fx &fx);
     /// Those that need no endpoint.
@@ -90,6 +93,7 @@ private:
     std::vector<uint64_t> peer_memory_;
     std::map<uint64_t, std::pair<char, uint32_t>> pinned_;
     std::array<SimPort *, EMX_ENDPOINTS_MAX> ports_{};
+    std::set<std::pair<uint32_t, uint32_t>> kept_; ///< endpoints, and peers that they keep
 };
 
 class Host {

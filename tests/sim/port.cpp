@@ -78,6 +78,7 @@ void SimPort::detach()
     board_->fw().ep_state[ep_->number] = FW_EP_CLOSED;
     board_->fw().ep[ep_->number] = nullptr;
     board_->ports_[ep_->number] = nullptr;
+    std::erase_if(board_->kept_, [this](const auto &k) { return k.first == ep_->number; });
     for (int i = 0; i < EMX_CNT_COUNT; i++)
         board_->counters.v[i] += counters_.v[i];
     board_ = nullptr;
@@ -242,6 +243,20 @@ uint64_t SimPort::peer_nic_id(uint32_t peer) const
 {
     const struct fw_peer *p = fw_peer(ep_->board->peers, peer);
     return p ? p->mac : 0;
+}
+
+bool SimPort::keep_peer(uint32_t peer, uint64_t nic_id)
+{
+    if (peer_nic_id(peer) != nic_id)
+        return false;
+    board_->kept_.emplace(ep_->number, peer);
+    return true;
+}
+
+void SimPort::release_peer(uint32_t peer)
+{
+    if (board_)
+        board_->kept_.erase({ep_->number, peer});
 }
 
 uint16_t SimPort::peer_speaks(uint32_t peer) const

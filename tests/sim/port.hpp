@@ -30,6 +30,8 @@ public:
     void cancel_pull(uint64_t cookie) override;
     std::optional<uint32_t> find_peer(uint64_t nic_id) override;
     uint64_t peer_nic_id(uint32_t peer) const override;
+    bool keep_peer(uint32_t peer, uint64_t nic_id) override;
+    void release_peer(uint32_t peer) override;
     bool peer_is_local(uint32_t peer) const override;
     uint16_t peer_speaks(uint32_t peer) const override;
     emx_counters &counters() override { return counters_; }

@@ -134,7 +134,7 @@ void AgentBoard::update_filters()
     attach_filter(lo_.get(), own_filter(true));
 }
 
-void AgentBoard::claim(uint32_t endpoint, const ClaimRecord &owner, std::unique_ptr<CounterPage> counters)
+void AgentBoard::claim(uint32_t endpoint, const ClaimRecord &owner, std::unique_ptr<EndpointPage> counters)
 {
     assert(!claimed_[endpoint]);
     claimed_.set(endpoint);
@@ -186,10 +186,15 @@ void AgentBoard::clear_counters()
         counters_.v[c] = -live(c);
 }
 
-void AgentBoard::refuse_nobody() { std::memset(board_.ep_state, FW_EP_FOREIGN, sizeof(board_.ep_state)); }
+void AgentBoard::refuse_nobody()
+{
+    recovering_ = true;
+    std::memset(board_.ep_state, FW_EP_FOREIGN, sizeof(board_.ep_state));
+}
 
 void AgentBoard::refuse_unclaimed()
 {
+    recovering_ = false;
     for (uint32_t endpoint = 0; endpoint < EMX_ENDPOINTS_MAX; endpoint++)
         if (!claimed_[endpoint])
             board_.ep_state[endpoint] = FW_EP_CLOSED;
@@ -344,9 +349,47 @@ int AgentBoard::add_peer(uint64_t mac)
         return known;
     if (!peers_->open)
         return -1;
-    const int index = fw_peer_add(peers_, mac);
+    int index = fw_peer_add(peers_, mac);
+    if (index < 0)
+        index = replace_spare(mac);
     if (index >= 0 && fw_questions_newcomer(&questions_, monotonic_ns()))
         query(static_cast<uint32_t>(index));
+    return index;
+}
+
+bool AgentBoard::is_kept(uint32_t peer) const
+{
+    return std::any_of(pages_.begin(), pages_.end(),
+                       [peer](const auto &page) { return page && page->keeps(peer); });
+}
+
+/// The place of a stranger, of whom no endpoint keeps anything; -1: there is none.
+int AgentBoard::replace_spare(uint64_t mac)
+{
+    fw_spares spares;
+    fw_spares_begin(&spares, peers_);
+    while (!recovering_) {
+        const int index = fw_spares_next(&spares, peers_, file_.board_count());
+        if (index < 0)
+            break;
+        const auto place = static_cast<uint32_t>(index);
+        if (is_kept(place))
+            continue;
+        const uint64_t old = fw_peer_vacate(peers_, place);
+        if (!is_kept(place))
+            return fw_peer_replace(peers_, place, old, mac) == 0 ? index : -1;
+        fw_peer_restore(peers_, place, old);
+    }
+    return -1;
+}
+
+int AgentBoard::list_peer(uint64_t mac)
+{
+    int index = fw_peer_add(peers_, mac);
+    if (index < 0)
+        index = replace_spare(mac);
+    if (index >= 0)
+        fw_peer_list(peers_, static_cast<uint32_t>(index));
     return index;
 }
 
@@ -355,9 +398,19 @@ int AgentBoard::add_peer_for(uint32_t uid, uint64_t mac)
     constexpr uint32_t part = 8, least = 16;
     if (const int known = fw_peer_find(peers_, mac, 0); known >= 0)
         return known;
-    uint32_t &count = asked_for_[uid];
-    const int index = count < std::max(least, peers_->capacity / part) ? add_peer(mac) : -1;
-    count += index >= 0;
+    std::erase_if(asked_by_, [this](const auto &asked) {
+        const struct fw_peer *peer = fw_peer(peers_, asked.first);
+        return !peer || !(peer->flags & FW_PEER_ASKED);
+    });
+    const auto count = std::count_if(asked_by_.begin(), asked_by_.end(),
+                                     [uid](const auto &asked) { return asked.second == uid; });
+    if (count >= std::max(least, peers_->capacity / part))
+        return -1;
+    const int index = add_peer(mac);
+    if (index < 0)
+        return -1;
+    fw_peer_ask_for(peers_, static_cast<uint32_t>(index));
+    asked_by_[static_cast<uint32_t>(index)] = uid;
     return index;
 }
 

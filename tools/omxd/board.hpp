@@ -5,7 +5,7 @@
 #include "driver/engine/agent_protocol.hpp"
 #include "driver/engine/board_file.hpp"
 #include "driver/engine/board_spec.hpp"
-#include "driver/engine/counter_page.hpp"
+#include "driver/engine/endpoint_page.hpp"
 #include "driver/engine/interface.hpp"
 #include "driver/engine/packet_socket.hpp"
 
@@ -62,10 +62,12 @@ public:
     void beacon(uint64_t now);
     /// When to call it; ~0 while the link is down.
     uint64_t beacon_due();
-    /// Adds a board to the table and asks for its name; index, or -1 (table full or closed, bad address).
+    /// Adds a board to the table and asks for its name; index, or -1 (no room or table closed, bad address).
     int add_peer(uint64_t mac);
-    /// The same for a user, who has a part of the table for boards that nobody else has asked for.
+    /// The same for a user, who has a part of the table for boards that never told their names.
     int add_peer_for(uint32_t uid, uint64_t mac);
+    /// The administrator's, into a closed table, too; it stays.
+    int list_peer(uint64_t mac);
     void set_name(const std::string &name);
     void forget_names();
     /// Has a peer spoken to in that dialect of that size; no endpoint is open here.
@@ -74,7 +76,7 @@ public:
     void unpin();
 
     /// Marks an endpoint as someone's: from now on its frames are dropped here, not refused.
-    void claim(uint32_t endpoint, const ClaimRecord &owner, std::unique_ptr<CounterPage> counters);
+    void claim(uint32_t endpoint, const ClaimRecord &owner, std::unique_ptr<EndpointPage> counters);
     void release(uint32_t endpoint);
     bool claimed(uint32_t endpoint) const { return claimed_[endpoint]; }
     bool in_use() const { return claimed_.any(); }
@@ -114,6 +116,8 @@ private:
     void execute(int socket, const fw_fx &fx);
     void transmit(int socket, const void *frame, uint32_t bytes, int counter);
     void query(uint32_t peer);
+    bool is_kept(uint32_t peer) const;
+    int replace_spare(uint64_t mac);
 
     BoardFile &file_;
     const uint32_t number_;
@@ -126,9 +130,10 @@ private:
     fw_board board_{};
     fw_beacons beacons_{};
     fw_questions questions_{};
-    std::map<uint32_t, uint32_t> asked_for_; ///< peers in the table by users that are not trusted
+    std::map<uint32_t, uint32_t> asked_by_; ///< users that are not trusted, by peers with FW_PEER_ASKED
+    bool recovering_ = false; ///< which peers endpoints keep is not known yet
     std::bitset<EMX_ENDPOINTS_MAX> claimed_;
-    std::array<std::unique_ptr<CounterPage>, EMX_ENDPOINTS_MAX> pages_; ///< of the claimed ones
+    std::array<std::unique_ptr<EndpointPage>, EMX_ENDPOINTS_MAX> pages_; ///< of the claimed ones
     Fd interface_, lo_;
     int lo_index_ = 0;
 };

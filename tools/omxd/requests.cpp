@@ -122,10 +122,10 @@ bool Agent::take_number(Client &client, const AgentRequest &request, const Fd &c
                       what + " is open in process " + std::to_string(owner.pid) + " (" + command + ")"),
                false;
     }
-    auto page = CounterPage::map(counters);
+    auto page = EndpointPage::map(counters);
     if (!page)
         return refuse(reply, mx_no_driver,
-                      "a claim comes with a page of counters, sealed against becoming shorter"),
+                      "a claim comes with the page of the endpoint, sealed against becoming shorter"),
                false;
     ClaimRecord owner{client.pid, client.uid, request.session, 1, {}};
     command_of(client.pid, owner);
@@ -183,10 +183,11 @@ void Agent::perform(const Client &client, const AgentRequest &request, AgentRepl
                       "started omxd: run the command as that user (sudo)");
     switch (request.op) {
     case AgentOp::add_peer:
+    case AgentOp::add_heard:
         if (check_board(request, reply)) {
             AgentBoard &board = *boards_[request.board];
-            const int index =
-                client.trusted ? board.add_peer(request.mac) : board.add_peer_for(client.uid, request.mac);
+            const bool asks = !client.trusted && request.op == AgentOp::add_peer;
+            const int index = asks ? board.add_peer_for(client.uid, request.mac) : board.add_peer(request.mac);
             if (index < 0)
                 return refuse(
                     reply, mx_nic_not_found,
@@ -255,7 +256,7 @@ void Agent::append_peer(uint64_t mac, const std::string &name, AgentReply &reply
 {
     for (const auto &board : boards_) {
         fw_peers *table = file_->peers(board->number());
-        const int index = fw_peer_add(table, mac);
+        const int index = board->list_peer(mac);
         if (index < 0)
             return refuse(reply, mx_no_resources, "not a unicast address, or the peer table is full");
         const auto peer = static_cast<uint32_t>(index);
