@@ -17,6 +17,7 @@
 
 #include "mx_extensions.h"
 
+#include <deque>
 #include <functional>
 #include <thread>
 #include <unordered_map>
@@ -179,6 +180,8 @@ private:
     Partner *partner_to_ask(uint64_t nic_id, uint8_t remote_ep, mx_return_t &code);
     bool keep_peer(Partner *partner);
     void release_peer(Partner *partner);
+    void note_half_open(const Partner *partner);
+    bool drop_half_open();
     [[gnu::cold, gnu::noinline]] bool opens(Partner *partner, const emx_msg &msg);
     void sweep_partners();
     /// From now on its timers are served.
@@ -355,6 +358,7 @@ private:
     Incoming *pulls_waiting_ = nullptr, *pulls_waiting_tail_ = nullptr;
 
     PartnerTable partners_;
+    std::deque<uint32_t> half_open_; ///< indexes of partners that were, the oldest first
     std::unordered_map<uint32_t, uint32_t> kept_; ///< peers whose indices are ours, and partners of them
     Partner *last_partner_ = nullptr;
     Partner *active_ = nullptr;

@@ -142,6 +142,7 @@ struct fw_spares {
 	__u32 looks;
 	__u32 asked;
 };
+
 void fw_spares_begin(struct fw_spares *s, const struct fw_peers *t);
 int fw_spares_next(struct fw_spares *s, struct fw_peers *t, __u32 first);
 /*

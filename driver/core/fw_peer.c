@@ -112,7 +112,8 @@ void fw_peers_init(struct fw_peers *t, __u32 capacity, __u64 key0, __u64 key1)
 	t->open = 1;
 	t->pinned = 0;
 	t->hash_seq = 0;
-	t->hand[0] = t->hand[1] = 0;
+	t->hand[0] = 0;
+	t->hand[1] = 0;
 	t->asked = 0;
 	fw_tags_init(fw_peers_tags(t), t->capacity);
 }

@@ -177,6 +177,32 @@ void Endpoint::release_peer(Partner *partner)
     port_->release_peer(partner->peer);
 }
 
+void Endpoint::note_half_open(const Partner *partner)
+{
+    constexpr std::size_t spare = 64;
+    half_open_.push_back(partner->index);
+    if (half_open_.size() <= 2 * partners_.size() + spare)
+        return;
+    std::erase_if(half_open_, [this](uint32_t index) {
+        const Partner *other = partners_.at(index);
+        return !other || other->state != PartnerState::half_open;
+    });
+}
+
+/// Makes room for another partner: the oldest goes that never showed that it hears us. False: there is none.
+bool Endpoint::drop_half_open()
+{
+    while (!half_open_.empty()) {
+        Partner *partner = partners_.at(half_open_.front());
+        half_open_.pop_front();
+        if (!partner || partner->state != PartnerState::half_open)
+            continue;
+        fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
+        return true;
+    }
+    return false;
+}
+
 /// The latest life of that endpoint; nullptr when none is known, or one of another board that had the index.
 Partner *Endpoint::partner_of(uint32_t peer, uint64_t nic_id, uint8_t remote_ep)
 {
@@ -193,7 +219,7 @@ Partner *Endpoint::living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote
     if (partner && partner->state != PartnerState::dead)
         return partner;
     const auto most = static_cast<std::size_t>(context_.conf().partners_max);
-    if (!partners_.has_index() || (!partner && partners_.size() >= most)) {
+    if (!partners_.has_index() || (!partner && partners_.size() >= most && !drop_half_open())) {
         count(EMX_CNT_DROP_CONNECT_ROOM);
         return nullptr;
     }
@@ -370,6 +396,8 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
         partner->sent_any = false;
     }
     set_session(partner, session);
+    if (!partner->kept && partner->state != PartnerState::half_open)
+        note_half_open(partner);
     partner->state = partner->kept ? PartnerState::connected : PartnerState::half_open;
 }
 

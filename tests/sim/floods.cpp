@@ -87,11 +87,7 @@ struct Flooded : Partners {
     /// A message of endpoint `from`, the next one.
     void speak(uint8_t from, uint32_t host = 1)
     {
-        emx_msg msg{};
-        msg.type = EMX_TINY;
-        msg.seq = ++spoken_[from] & seq::number_mask;
-        msg.ack = 1;
-        forger.message(host, from, 1, one.session(), msg);
+        forger.speak(host, from, 1, one.session(), ++spoken_[from] & seq::number_mask);
     }
     uint64_t drops(emx_counter counter) { return one.process->device()->counters(0).v[counter]; }
 
@@ -137,13 +133,36 @@ TEST_CASE("connects of ever new sessions take no memory")
 
 TEST_CASE("an endpoint knows no more partners than it may")
 {
-    Flooded p(Environment{{"EMX_PARTNERS", "10"}});
-    p.growth(2000, [&](uint32_t i) { p.forger.connect(nobody, endpoint_of(i), 1, 0x0f0f0f0f, key, 1); });
+    Flooded p(Environment{{"EMX_PARTNERS", "100"}});
+    const auto flood = [&] {
+        p.growth(2000,
+                 [&](uint32_t i) { p.forger.connect(made_up + i, endpoint_of(i), 1, 0x0f0f0f0f, key, 1); });
+    };
+    const auto connect = [&](uint32_t number) {
+        mx_request_t request{};
+        mx_return_t code = MX_SUCCESS;
+        p.bench.tell(p.one, [&] {
+            code = mx_iconnect(p.one.ep, p.bench.mac(1), number, key, 0, nullptr, &request);
+        });
+        return code;
+    };
+    // Those that never showed that they hear us make room,
+    flood();
+    CHECK(p.drops(EMX_CNT_DROP_CONNECT_ROOM) == 0);
+    CHECK(connect(3) == MX_SUCCESS);
+    // and others do not.
+    for (uint32_t i = 0; i < 300; i++) {
+        const uint32_t host = 2 * made_up + i / endpoints;
+        p.forger.connect(host, endpoint_of(i), 1, 0x0f0f0f0f, key, 1);
+        p.bench.pass(ms);
+        p.forger.speak(host, endpoint_of(i), 1, p.one.session(), 1);
+        p.bench.pass(ms);
+    }
+    CHECK(p.heard.lives >= 90);
+    CHECK(p.heard.lives < 200);
+    flood();
     CHECK(p.drops(EMX_CNT_DROP_CONNECT_ROOM) > 1000);
-    mx_request_t request{};
-    mx_return_t code = MX_SUCCESS;
-    p.bench.tell(p.one, [&] { code = mx_iconnect(p.one.ep, p.bench.mac(1), 3, key, 0, nullptr, &request); });
-    CHECK(code == MX_NO_RESOURCES);
+    CHECK(connect(4) == MX_NO_RESOURCES);
     p.bench.exchange(p.one, p.to_two, p.two);
 }
 

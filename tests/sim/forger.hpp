@@ -45,6 +45,15 @@ public:
         p.exponent = EMX_MEDIUM_EXPONENT_W;
         send(p, msg.data_len);
     }
+    /// An empty message of that number.
+    void speak(uint32_t host, uint8_t from, uint8_t to, uint32_t of, uint16_t number)
+    {
+        emx_msg msg{};
+        msg.type = EMX_TINY;
+        msg.seq = number;
+        msg.ack = 1;
+        message(host, from, to, of, msg);
+    }
     void refuse(uint32_t host, uint8_t from, uint8_t to, uint8_t reason, uint16_t number)
     {
         fw_pkt p = packet(EMX_NACK_LIB, host, from, to);

@@ -238,16 +238,18 @@ static int additions(uid_t user, uint64_t first, int wanted, int *error)
 	return results[0];
 }
 
+#define BEGGAR 1010 /* others still ask for peers */
+
 static void peers(void)
 {
 	const int capacity = 1024;
 	int error, n;
 
-	n = additions(USER, 0x02de00000000ull, capacity, &error);
+	n = additions(BEGGAR, 0x02de00000000ull, capacity, &error);
 	check(n > 0 && n <= capacity / 8 && error == EDQUOT,
 	      "a user asks for a part of the table of peers");
 	check(additions(OTHER, 0x02de00010000ull, 10, &error) == 10 && !error, "others get theirs");
-	check(additions(USER, 0x02de00010000ull, 10, &error) == 10 && !error,
+	check(additions(BEGGAR, 0x02de00010000ull, 10, &error) == 10 && !error,
 	      "what is there costs nothing");
 	check(additions(0, 0x02de00020000ull, capacity / 4, &error) == capacity / 4 && !error,
 	      "root has no limit");

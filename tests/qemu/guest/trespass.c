@@ -342,6 +342,59 @@ static void additions(int fd)
 	check(!add_peer(fd, 0x02000000aa02), "a table that root has opened gets peers");
 }
 
+#define PLACES 1024 /* in a table of peers */
+
+static int keep(int fd, uint32_t by, uint32_t index, uint64_t mac)
+{
+	struct emx_dev_peer p = { .by = by, .index = index, .mac = mac };
+
+	return ioctl(fd, EMX_IOC_PEER, &p) ? errno : 0;
+}
+
+/* More newcomers than a table has places; their addresses are new each time. */
+static bool newcomers(int fd)
+{
+	static uint64_t next = 0x02000000bb00;
+	int i;
+
+	for (i = 0; i < 2 * PLACES; i++)
+		if (add_peer(fd, next++))
+			return false;
+	return true;
+}
+
+/* Places in a full table are taken again, but for those that an endpoint keeps. */
+static void places(int plain)
+{
+	const uint64_t mac = 0x02000000aa03;
+	struct endpoint own;
+	uint32_t index;
+
+	need(!claim(&own, 5), "endpoint 5");
+	index = peer_of(&own, mac);
+	check(keep(plain, EMX_DEV_PEER_KEEP, index, mac) == EBADFD,
+	      "only an endpoint keeps a peer");
+	check(keep(own.fd, EMX_DEV_PEER_KEEP, index, mac ^ 1) == ESTALE,
+	      "none keeps one by another's address");
+	check(keep(own.fd, EMX_DEV_PEER_KEEP, PLACES, mac) == ESTALE &&
+		      keep(own.fd, EMX_DEV_PEER_RELEASE, PLACES, mac) == ENOENT,
+	      "nor one that is not there");
+	check(!keep(own.fd, EMX_DEV_PEER_KEEP, index, mac) && newcomers(own.fd) &&
+		      peer_of(&own, mac) == index,
+	      "newcomers find places, but not that of a peer which is kept");
+	check(!keep(own.fd, EMX_DEV_PEER_RELEASE, index, 0) && newcomers(own.fd) &&
+		      keep(own.fd, EMX_DEV_PEER_KEEP, index, mac) == ESTALE,
+	      "they take it when it is released");
+	index = peer_of(&own, mac);
+	check(!keep(own.fd, EMX_DEV_PEER_KEEP, index, mac), "it comes back");
+	release(&own);
+	check(newcomers(plain) && keep(plain, EMX_DEV_PEER_INDEX, index, 0) == 0,
+	      "and goes when its endpoint has closed");
+	need(!claim(&own, 5), "endpoint 5");
+	check(keep(own.fd, EMX_DEV_PEER_KEEP, index, mac) == ESTALE, "so another has its place");
+	release(&own);
+}
+
 static void decisions_of_root(void)
 {
 	int fd = open(EMX_DEV_PATH, O_RDWR);
@@ -351,6 +404,7 @@ static void decisions_of_root(void)
 	check(!say_names(fd, EMX_DEV_PEERS_CLEAR) && !clear_counters(fd),
 	      "root opens it, and clears counters");
 	as_user(USER, additions, fd);
+	places(fd);
 	close(fd);
 }
 

@@ -27,12 +27,12 @@ check "no frames from an endpoint of others" /trespass send emx1
 check "no look into the slots of others" /trespass slots emx1
 check "no more pinned than the limit" /trespass pin emx1
 check "no memory outside of the own" /trespass memory emx1
+check "no more by user namespaces than others have" /namespaces
 check "nothing that root decides" /trespass rights emx1
 check "no frames from an endpoint of others, by io_uring" /trespass send emx1 uring
 check "no more pinned than the limit, by io_uring" /trespass pin emx1 uring
 check "no memory outside of the own, by io_uring" /trespass memory emx1 uring
 check "nothing but commands by io_uring" /trespass uring emx1
-check "no more by user namespaces than others have" /namespaces
 check "no memory of others waits for page faults that nobody serves" /stuck emx1
 check "nothing pinned" nothing_is_pinned
 check "nothing forbidden was sent" nothing_forbidden
