@@ -118,10 +118,9 @@ __u64 fw_tags_bytes(__u32 capacity);
 void fw_tags_init(struct fw_tags *tags, __u32 capacity);
 /*
  * Takes over what the writer of the table learned since the last call with these `seen`, which are
- * as large as `own` and begin as fw_tags_init leaves them. What we learned before is older. Nonzero
- * when there was anything.
+ * as large as `own` and begin as fw_tags_init leaves them. What we learned before is older.
  */
-int fw_tags_follow(struct fw_tags *own, struct fw_tags *seen, struct fw_peers *t);
+void fw_tags_follow(struct fw_tags *own, struct fw_tags *seen, struct fw_peers *t);
 /* SipHash-2-4 of one word. Pure. */
 __u64 fw_siphash(const __u64 key[2], __u64 word);
 /* Peer i, or NULL when i is not published. */

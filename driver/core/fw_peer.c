@@ -384,14 +384,14 @@ FW_COLD void fw_learn_tag(struct fw_tags *tags, __u32 i, __u16 tag)
 	__atomic_store_n(&tags->serial, tags->serial + 1, __ATOMIC_RELEASE);
 }
 
-FW_COLD int fw_tags_follow(struct fw_tags *own, struct fw_tags *seen, struct fw_peers *t)
+FW_COLD void fw_tags_follow(struct fw_tags *own, struct fw_tags *seen, struct fw_peers *t)
 {
 	const struct fw_tags *told = fw_peers_tags(t);
 	const __u32 serial = __atomic_load_n(&told->serial, __ATOMIC_ACQUIRE);
 	__u32 i;
 
 	if (serial == seen->serial)
-		return 0;
+		return;
 	for (i = 0; fw_peer(t, i); i++) {
 		const __u16 tag = __atomic_load_n(&told->tag[i], __ATOMIC_RELAXED);
 
@@ -401,7 +401,6 @@ FW_COLD int fw_tags_follow(struct fw_tags *own, struct fw_tags *seen, struct fw_
 		fw_learn_tag(own, i, tag);
 	}
 	seen->serial = serial;
-	return 1;
 }
 
 FW_COLD int fw_peer_pin(struct fw_peers *t, __u32 i, __u16 speaks)

@@ -129,8 +129,7 @@ private:
     bool known(BoardFile &file, uint32_t board, DeviceError &error) const;
     bool ask(const AgentRequest &request, DeviceError &error);
     struct Granted;
-    std::optional<Granted> claim(const AgentRequest &request, const EndpointPage &page,
-                                 DeviceError &error);
+    std::optional<Granted> claim(const AgentRequest &request, const EndpointPage &page, DeviceError &error);
     bool in_range(const AgentRequest &request, DeviceError &error) const;
 
     const AgentStart start_;

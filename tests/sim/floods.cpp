@@ -141,9 +141,8 @@ TEST_CASE("an endpoint knows no more partners than it may")
     const auto connect = [&](uint32_t number) {
         mx_request_t request{};
         mx_return_t code = MX_SUCCESS;
-        p.bench.tell(p.one, [&] {
-            code = mx_iconnect(p.one.ep, p.bench.mac(1), number, key, 0, nullptr, &request);
-        });
+        p.bench.tell(
+            p.one, [&] { code = mx_iconnect(p.one.ep, p.bench.mac(1), number, key, 0, nullptr, &request); });
         return code;
     };
     // Those that never showed that they hear us make room,

@@ -37,6 +37,7 @@ Fd process_of(int connection, pid_t pid)
         return Fd(fd);
     if (pid > 0)
         return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    errno = ESRCH; // of a namespace that ours does not see
     return {};
 }
 
@@ -203,17 +204,19 @@ void Agent::drop(Client &client)
 }
 
 /// With no descriptor left a connection is taken all the same, and told so: else it would wait in the queue,
-/// which would never let us sleep. False when there is none.
+/// which would never let us sleep. False with errno set when there is none.
 bool Agent::shed(int listener)
 {
     spare_.reset();
     Client client;
     client.connection.reset(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    const int why = errno;
     const bool taken = static_cast<bool>(client.connection);
     if (taken)
         turn_away(client, mx_no_resources, out_of_descriptors());
     client.connection.reset();
     spare_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    errno = why;
     return taken;
 }
 

@@ -187,7 +187,8 @@ void Agent::perform(const Client &client, const AgentRequest &request, AgentRepl
         if (check_board(request, reply)) {
             AgentBoard &board = *boards_[request.board];
             const bool asks = !client.trusted && request.op == AgentOp::add_peer;
-            const int index = asks ? board.add_peer_for(client.uid, request.mac) : board.add_peer(request.mac);
+            const int index =
+                asks ? board.add_peer_for(client.uid, request.mac) : board.add_peer(request.mac);
             if (index < 0)
                 return refuse(
                     reply, mx_nic_not_found,
