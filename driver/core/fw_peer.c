@@ -136,8 +136,7 @@ static int search(const struct fw_peers *t, __u64 mac)
 		at = __atomic_load_n(&hash[i & t->hash_mask], __ATOMIC_ACQUIRE);
 		if (at == 0)
 			return -1;
-		if (at <= t->capacity &&
-		    __atomic_load_n(&p[at - 1].mac, __ATOMIC_RELAXED) == mac)
+		if (at <= t->capacity && __atomic_load_n(&p[at - 1].mac, __ATOMIC_RELAXED) == mac)
 			return (int)(at - 1);
 	}
 	return -1;
@@ -448,8 +447,8 @@ FW_COLD void fw_peers_widen(const struct fw_peers *t, struct fw_sizes *s)
 /* flags: of those about the name, which are set with it. */
 static void set_name(struct fw_peers *t, __u32 i, const char *name, __u32 flags)
 {
-	const __u32 stays = FW_PEER_HEARD | FW_PEER_LISTED |
-			    (flags & FW_PEER_NAMED ? 0 : FW_PEER_ASKED);
+	const __u32 stays =
+		FW_PEER_HEARD | FW_PEER_LISTED | (flags & FW_PEER_NAMED ? 0 : FW_PEER_ASKED);
 	struct fw_peer *p = fw_peer(t, i);
 	__u32 n = 0;
 	__u16 seq;
