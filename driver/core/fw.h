@@ -9,8 +9,9 @@
  * input.
  *
  * No allocation, no locks, no callbacks, no clock, no knowledge of the host. A host serialises
- * calls on one endpoint; the board is read-only but for its tags. The peer table has one writer
- * (fw_peer_add, fw_peer_replace) and lock-free readers, which may have mapped it read-only.
+ * calls on one endpoint; the board is read-only but for its tags, and the bound on its answers,
+ * which is the host's. The peer table has one writer (fw_peer_add, fw_peer_replace) and lock-free
+ * readers, which may have mapped it read-only.
  */
 #ifndef EMX_FW_H
 #define EMX_FW_H
@@ -337,6 +338,36 @@ enum fw_ep_state {
 	FW_EP_OPEN = 2,
 };
 
+/*
+ * A bound on what costs something: `rate` a second, and as many at once. Zero: nothing was taken
+ * yet.
+ */
+struct fw_bucket {
+	__u64 full; /* when all of it may be taken again */
+};
+
+/* Takes one; 0 when none is left. rate: 1 .. 10^9. now: never less than before. */
+static inline int fw_bucket_take(struct fw_bucket *bucket, __u64 now, __u32 rate)
+{
+	const __u64 second = 1000000000u;
+	const __u32 each = 1000000000u / rate;
+
+	if (bucket->full < now)
+		bucket->full = now;
+	if (bucket->full - now > second - each)
+		return 0;
+	bucket->full += each;
+	return 1;
+}
+
+/*
+ * Answers to frames that anyone may have sent, in anybody's name, so that a flood of these makes
+ * nobody else a source of floods: frames beyond it draw none. That many may be due at once, when
+ * thousands of hosts ask a newcomer for its name, connect to one endpoint, or sent to one that
+ * closes; in a second they are 7 Mbit. All repeat what draws no answer.
+ */
+#define FW_ANSWERS 10000u
+
 struct fw_endpoint;
 
 struct fw_board {
@@ -351,6 +382,7 @@ struct fw_board {
 	__u8 ep_state[EMX_ENDPOINTS_MAX]; /* enum fw_ep_state */
 	struct fw_endpoint *ep[EMX_ENDPOINTS_MAX]; /* when FW_EP_OPEN */
 	char name[EMX_NAME_MAX];
+	struct fw_bucket answers; /* the host's, for what fw_demux wants answered */
 };
 
 /*
@@ -513,6 +545,7 @@ struct fw_endpoint {
 	__u64 deadline; /* no pull's timer ends before it */
 	__u32 running[FW_PULLS / 32]; /* bit: slot */
 	struct fw_pace pace;
+	struct fw_bucket answers; /* the host's, for what fw_rx wants answered */
 	struct fw_window window[FW_WINDOWS];
 	struct fw_pull pull[FW_PULLS];
 	struct fw_xpull xpull[FW_PULLS]; /* by the same slot */
@@ -533,6 +566,7 @@ enum fw_fx_kind {
 	FW_FX_DROP, /* count `counter`; nothing else */
 	FW_FX_EVENT, /* hand `msg` to the library of endpoint `ep` */
 	FW_FX_TX, /* send `header` (length bytes, then `payload` bytes, padded) */
+	FW_FX_ANSWER, /* the same if fw_may_answer allows it, else count EMX_CNT_DROP_ANSWER */
 	FW_FX_REPLIES, /* send a run of pull replies, or X DATA, from a window */
 	FW_FX_COPY, /* move payload of the frame just given to the destination of a pull */
 	FW_FX_PEER, /* unknown but admissible board `mac`: add it, then give the frame again */
@@ -574,7 +608,7 @@ static inline __u32 fw_replies_header(const struct fw_replies *run)
 
 struct fw_fx {
 	__u8 kind; /* enum fw_fx_kind */
-	__u16 counter; /* enum emx_counter: of a DROP; of what a TX sends */
+	__u16 counter; /* enum emx_counter: of a DROP; of what a TX or an ANSWER sends */
 	union {
 		struct emx_msg msg;
 		struct {
@@ -598,6 +632,15 @@ struct fw_fx {
 		} host;
 	} u;
 };
+
+/*
+ * Whether an ANSWER is sent: a refusal, or our name. answers: of the board for an effect of
+ * fw_demux, of the endpoint for one of fw_rx and fw_replies_refuse; caller as for these.
+ */
+static inline int fw_may_answer(struct fw_bucket *answers, __u64 now)
+{
+	return fw_bucket_take(answers, now, FW_ANSWERS);
+}
 
 /*
  * One input makes a pull ask for a frame at most once, so each pull yields at most FW_PULL_FRAMES

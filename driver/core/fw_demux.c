@@ -50,6 +50,14 @@ void fw_tx(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer, struct fw_f
 	fx->u.tx.length = fw_encode(fw_sizes_to(b, peer, &own), pkt, fx->u.tx.header);
 }
 
+/* The same of what any frame may draw. */
+static FW_COLD void answer(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer,
+			   struct fw_fx *fx)
+{
+	fw_tx(b, pkt, peer, fx);
+	fx->kind = FW_FX_ANSWER;
+}
+
 void fw_nack_lib(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason, struct fw_fx *fx)
 {
 	struct fw_pkt nack;
@@ -60,7 +68,7 @@ void fw_nack_lib(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason
 	nack.msg.remote_ep = pkt->msg.local_ep;
 	nack.msg.seq = pkt->msg.seq;
 	nack.msg.u.nack.reason = reason;
-	fw_tx(b, &nack, pkt->msg.peer, fx);
+	answer(b, &nack, pkt->msg.peer, fx);
 }
 
 void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason, struct fw_fx *fx)
@@ -73,7 +81,7 @@ void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason
 	nack.msg.u.nack.reason = reason;
 	nack.handle = pkt->handle;
 	nack.magic = pkt->magic;
-	fw_tx(b, &nack, pkt->msg.peer, fx);
+	answer(b, &nack, pkt->msg.peer, fx);
 }
 
 /* What the library may send besides eager messages of the dialects: no host packets, no pulls. */
@@ -168,7 +176,7 @@ static FW_COLD void answer_query(const struct fw_board *b, const struct fw_pkt *
 	reply.msg.type = EMX_HOST_REPLY;
 	reply.magic = pkt->magic;
 	__builtin_memcpy(reply.name, b->name, sizeof(reply.name));
-	fw_tx(b, &reply, pkt->msg.peer, fx);
+	answer(b, &reply, pkt->msg.peer, fx);
 }
 
 /* Nonzero when the packet is none of an endpoint's; then *fx is filled. */

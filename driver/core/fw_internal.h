@@ -106,7 +106,7 @@ static inline int fw_check_small(const struct emx_msg *m)
  * board b to peer number `peer`.
  */
 void fw_tx(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer, struct fw_fx *fx);
-/* The refusals of section 11.1 to the sender of pkt. */
+/* The refusals of section 11.1 to the sender of pkt, as ANSWER effects. */
 FW_COLD void fw_nack_lib(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason,
 			 struct fw_fx *fx);
 FW_COLD void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason,

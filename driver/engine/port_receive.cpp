@@ -183,6 +183,12 @@ void EnginePort::execute(const fw_fx &fx, const Arrival &arrival)
         publish();
         break;
     case FW_FX_TX: transmit_effect(fx); break;
+    case FW_FX_ANSWER:
+        if (fw_may_answer(&endpoint_.answers, monotonic_ns()))
+            transmit_effect(fx);
+        else
+            emx_count(&counters_, EMX_CNT_DROP_ANSWER, 1);
+        break;
     case FW_FX_REPLIES:
         if (!replies_.add(fx.u.replies, socket_for(fx.u.replies.reply.msg.peer)))
             emx_count(&counters_, EMX_CNT_DROP_PULL_BUSY, 1);

@@ -38,6 +38,14 @@ static void transmit(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_
 		__skb_queue_tail(out, skb);
 }
 
+static void answer(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff_head *out)
+{
+	if (fw_may_answer(&ep->fw->answers, ktime_get_ns()))
+		transmit(ep, fx, out);
+	else
+		emx_count(&ep->counters, EMX_CNT_DROP_ANSWER, 1);
+}
+
 /* Or tells the puller that there is no such memory. */
 static void reply(struct emx_endpoint *ep, struct fw_fx *fx, struct sk_buff_head *out)
 {
@@ -46,8 +54,8 @@ static void reply(struct emx_endpoint *ep, struct fw_fx *fx, struct sk_buff_head
 	if (emx_window_reply(ep, &fx->u.replies, out))
 		return;
 	fw_replies_refuse(ep->fw, &fx->u.replies, &refusal);
-	if (refusal.kind == FW_FX_TX)
-		transmit(ep, &refusal, out);
+	if (refusal.kind == FW_FX_ANSWER)
+		answer(ep, &refusal, out);
 }
 
 static void execute(struct emx_endpoint *ep, struct fw_fx *fx, struct sk_buff *skb,
@@ -62,6 +70,9 @@ static void execute(struct emx_endpoint *ep, struct fw_fx *fx, struct sk_buff *s
 		break;
 	case FW_FX_TX:
 		transmit(ep, fx, out);
+		break;
+	case FW_FX_ANSWER:
+		answer(ep, fx, out);
 		break;
 	case FW_FX_REPLIES:
 		reply(ep, fx, out);
@@ -165,7 +176,7 @@ static bool to_endpoint(struct emx_board *board, struct sk_buff *skb, struct fw_
  * Executes the effects that touch the board itself; true to give the frame again. Caller:
  * board->lock.
  */
-static bool apply(struct emx_board *board, const struct fw_fx *fx)
+static bool apply(struct emx_board *board, struct fw_fx *fx)
 {
 	switch (fx->kind) {
 	case FW_FX_PEER:
@@ -180,8 +191,13 @@ static bool apply(struct emx_board *board, const struct fw_fx *fx)
 	case FW_FX_BEACON:
 		emx_beacons_heard(board, fx);
 		return false;
+	case FW_FX_ANSWER:
+		if (!fw_may_answer(&board->fw.answers, ktime_get_ns())) {
+			fx->kind = FW_FX_DROP;
+			fx->counter = EMX_CNT_DROP_ANSWER;
+		}
+		fallthrough;
 	case FW_FX_DROP:
-	case FW_FX_TX:
 		emx_count(&board->counters, fx->counter, 1);
 		return false;
 	default:
@@ -204,7 +220,7 @@ static void to_board(struct emx_board *board, struct fw_pkt *pkt)
 	}
 	spin_unlock(&board->lock);
 	/* An endpoint that opened this moment: its peer repeats. */
-	if (to || fx.kind != FW_FX_TX)
+	if (to || fx.kind != FW_FX_ANSWER)
 		return;
 	skb = emx_tx_header(board, fx.u.tx.header, fx.u.tx.length);
 	if (skb)

@@ -230,7 +230,8 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(EXTENSION_AGREED, "extension agreed", "sessions of partners that speak the EtherMX extension, too") \
 	X(DROP_CHECKSUM, "drop: wrong checksum", "payload or header altered on the way; repeated like a lost frame") \
 	X(DROP_OTHER_HOST, "drop: for another host", "a VLAN that has no interface here; attach the board to one") \
-	X(DROP_CONNECT_ROOM, "drop: no room for a partner", "connects of more remote endpoints than EMX_PARTNERS; were they forged?")
+	X(DROP_CONNECT_ROOM, "drop: no room for a partner", "connects of more remote endpoints than EMX_PARTNERS; were they forged?") \
+	X(DROP_ANSWER, "drop: too many to answer", "beyond 10,000 refusals, first connects and name queries a second; were they forged?")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

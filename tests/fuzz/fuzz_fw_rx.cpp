@@ -322,7 +322,8 @@ private:
     void execute(const fw_fx &fx, const uint8_t *frame, uint32_t len)
     {
         switch (fx.kind) {
-        case FW_FX_TX: return sent(fx);
+        case FW_FX_TX:
+        case FW_FX_ANSWER: return sent(fx);
         case FW_FX_REPLIES: return replies(fx.u.replies);
         case FW_FX_COPY: return copy(fx, frame, len);
         case FW_FX_EVENT: return event(fx.u.msg, frame, len);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Frames without end from a stranger: the memory of the program that they are for stays what it is.
+// Frames without end from a stranger: the memory of the program that they are for stays what it is, and they
+// draw no flood of answers.
 #include "forger.hpp"
 
 #include <libmx/partner_table.hpp>
@@ -37,6 +38,9 @@ uint32_t flood_frames()
     return full && *full == '1' ? 1000000 : 80000;
 }
 
+constexpr uint64_t flood_pace = 4 * us;
+constexpr uint64_t answered_pace = sec / FW_ANSWERS; ///< at which strangers who connect are all answered
+
 /// Addresses that the program has seen in its handler, and how many.
 struct Heard {
     uint32_t lives = 0;
@@ -65,14 +69,14 @@ struct Flooded : Partners {
     }
     /// What the first's memory has grown by in a flood of such frames, after the first of them.
     template <typename Frame>
-    std::size_t growth(uint32_t frames, Frame frame)
+    std::size_t growth(uint32_t frames, Frame frame, uint64_t pace = flood_pace)
     {
         uint32_t i = 0;
         const auto send_until = [&](uint32_t end) {
             std::function<void()> next = [&, end] {
                 frame(i);
                 if (++i < end)
-                    bench.world.after(4 * us, next);
+                    bench.world.after(pace, next);
             };
             next();
             bench.until([&] { return i == end; });
@@ -80,14 +84,16 @@ struct Flooded : Partners {
         };
         send_until(1000);
         const std::size_t before = allocated();
-        send_until(frames);
+        while (i < frames)
+            send_until(std::min(frames, i + 100000));
         const std::size_t after = allocated();
         return after > before ? after - before : 0;
     }
     /// A message of endpoint `from`, the next one.
-    void speak(uint8_t from, uint32_t host = 1)
+    void speak(uint8_t from, uint32_t host = 1) { speak(from, host, 1, one.session()); }
+    void speak(uint8_t from, uint32_t host, uint8_t to, uint32_t session)
     {
-        forger.speak(host, from, 1, one.session(), ++spoken_[from] & seq::number_mask);
+        forger.speak(host, from, to, session, ++spoken_[from] & seq::number_mask);
     }
     uint64_t drops(emx_counter counter) { return one.process->device()->counters(0).v[counter]; }
 
@@ -105,10 +111,13 @@ TEST_CASE("partners that live, speak and die without end take little memory, and
 {
     Flooded p;
     const uint32_t frames = flood_frames();
-    const std::size_t growth = p.growth(frames, [&](uint32_t i) {
-        p.forger.connect(1, endpoint_of(i), 1, 0x0f0f0f0f + i, key, 1);
-        p.speak(endpoint_of(i));
-    });
+    const std::size_t growth = p.growth(
+        frames,
+        [&](uint32_t i) {
+            p.forger.connect(1, endpoint_of(i), 1, 0x0f0f0f0f + i, key, 1);
+            p.speak(endpoint_of(i));
+        },
+        answered_pace);
     CHECK(growth < p.heard.lives * std::size_t{200}); // a partner takes 500
     CHECK(growth < bound);
     CHECK(p.heard.lives > frames / 4);
@@ -125,7 +134,8 @@ TEST_CASE("connects of ever new sessions take no memory")
 {
     Flooded p;
     const std::size_t growth = p.growth(
-        flood_frames(), [&](uint32_t i) { p.forger.connect(1, endpoint_of(i), 1, 0x0f0f0f0f + i, key, 1); });
+        flood_frames(), [&](uint32_t i) { p.forger.connect(1, endpoint_of(i), 1, 0x0f0f0f0f + i, key, 1); },
+        answered_pace);
     CHECK(growth < bound);
     p.bench.exchange(p.one, p.to_two, p.two);
     p.bench.exchange(p.two, p.to_one, p.one);
@@ -335,6 +345,69 @@ TEST_CASE("a message that finds no room among the unexpected comes later, in its
             CHECK(status.match_info == i);
             CHECK(status.xfer_length == length);
         });
+}
+
+namespace {
+
+constexpr uint8_t closed = 9; ///< endpoint of the first host that nobody has open
+
+/// A frame that anyone may send, and that would draw an answer each time.
+const struct {
+    const char *what;
+    std::function<void(Flooded &, uint32_t i)> frame;
+    uint32_t rate = FW_ANSWERS; ///< of answers, in a second and at once
+} drawing[] = {
+    {"messages for a closed endpoint", [](Flooded &p, uint32_t) { p.speak(first_free, nobody, closed, 1); }},
+    {"messages for no endpoint", [](Flooded &p, uint32_t) { p.speak(first_free, nobody, 255, 1); }},
+    {"connects to a closed endpoint",
+     [](Flooded &p, uint32_t i) { p.forger.connect(nobody, first_free, closed, 1 + i, key, 1); }},
+    {"pulls from a closed endpoint",
+     [](Flooded &p, uint32_t) { p.forger.pull(nobody, first_free, closed, 1); }},
+    {"questions for a name", [](Flooded &p, uint32_t) { p.forger.ask_name(nobody); }},
+    {"messages for another session",
+     [](Flooded &p, uint32_t) { p.speak(first_free, nobody, 1, p.one.session() + 1); }},
+    {"pulls from another session",
+     [](Flooded &p, uint32_t) { p.forger.pull(nobody, first_free, 1, p.one.session() + 1); }},
+    {"pulls from no window",
+     [](Flooded &p, uint32_t) { p.forger.pull(nobody, first_free, 1, p.one.session()); }},
+};
+
+} // namespace
+
+TEST_CASE("frames of strangers draw a bounded number of answers, and a peer has its answer soon after")
+{
+    for (const auto &d : drawing)
+        DYNAMIC_SECTION(d.what)
+        {
+            Flooded p;
+            uint32_t sent = 0;
+            p.bench.network.tap = [&](const Frame &f) { sent += board_mac(f.data() + 6) == p.bench.mac(0); };
+            const uint32_t frames = flood_frames();
+            const uint64_t start = p.bench.world.now();
+            p.growth(frames, [&](uint32_t i) { d.frame(p, i); });
+            const uint64_t allowed = d.rate + d.rate * (p.bench.world.now() - start) / sec;
+            constexpr uint32_t unasked = 100; // of its own: it connects back, and repeats that
+            CHECK(sent <= allowed + unasked);
+            CHECK(sent >= d.rate);
+            CHECK(p.drops(EMX_CNT_DROP_ANSWER) > frames / 4);
+
+            mx_endpoint_addr_t address{};
+            mx_return_t code = MX_SUCCESS;
+            const auto ask = [&](uint32_t number, uint32_t with) {
+                const uint64_t since = p.bench.world.now();
+                p.bench.tell(p.two, [&] {
+                    code = mx_connect(p.two.ep, p.bench.mac(0), number, with, MX_INFINITE, &address);
+                });
+                CHECK(p.bench.world.now() - since < ms); // not by a repeat
+            };
+            ask(closed, key);
+            CHECK(code == MX_CONNECTION_FAILED);
+            ask(1, key + 1);
+            CHECK(code == MX_BAD_CONNECTION_KEY);
+            Player &newcomer = p.bench.start(1, 3, "1");
+            p.bench.exchange(newcomer, p.bench.connect(newcomer, p.bench.mac(0), 1), p.one);
+            p.bench.exchange(p.two, p.to_one, p.one);
+        }
 }
 
 } // namespace emx::sim

@@ -61,6 +61,15 @@ public:
         p.msg.seq = number;
         send(p);
     }
+    /// A request for the first byte of a window that session `of` may have.
+    void pull(uint32_t host, uint8_t from, uint8_t to, uint32_t of)
+    {
+        fw_pkt p = packet(EMX_PULL, host, from, to);
+        p.msg.session = of;
+        p.total = p.length = 1;
+        send(p);
+    }
+    void ask_name(uint32_t host) { send(packet(EMX_HOST_QUERY, host, 0, 0)); }
 
     uint64_t mac_of(uint32_t host) const
     {

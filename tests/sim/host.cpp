@@ -195,7 +195,7 @@ void Board::serve(const Frame &frame)
         ep = fw_demux(&fw_, &pkt, &fx);
     }
     if (!ep) {
-        execute(fx, counters);
+        execute(fx, counters, fw_.answers);
         return;
     }
     SimPort &port = *ports_[ep->number];
@@ -243,14 +243,20 @@ void Board::execute(SimPort &port, const Frame *frame, fw_fx &fx)
         port.copy_in(fx.u.copy.cookie, fx.u.copy.position, frame->data() + fx.u.copy.source,
                      fx.u.copy.length);
         break;
-    default: execute(fx, port.counters()); break;
+    default: execute(fx, port.counters(), port.endpoint()->answers); break;
     }
 }
 
-void Board::execute(fw_fx &fx, emx_counters &count)
+void Board::execute(fw_fx &fx, emx_counters &count, fw_bucket &answers)
 {
     switch (fx.kind) {
     case FW_FX_DROP: count.v[fx.counter]++; break;
+    case FW_FX_ANSWER:
+        if (!fw_may_answer(&answers, host_.world().now())) {
+            count.v[EMX_CNT_DROP_ANSWER]++;
+            break;
+        }
+        [[fallthrough]];
     case FW_FX_TX:
         count.v[fx.counter]++;
         transmit(Frame(fx.u.tx.header, fx.u.tx.header + fx.u.tx.length));

@@ -82,7 +82,7 @@ private:
     /// Carries out an effect of an endpoint; frame is what it came from, nullptr for none.
     void execute(SimPort &port, const Frame *frame, fw_fx &fx);
     /// Those that need no endpoint.
-    void execute(fw_fx &fx, emx_counters &count);
+    void execute(fw_fx &fx, emx_counters &count, fw_bucket &answers);
     void replies(SimPort &port, fw_replies run);
     SimPort *steer(const Frame &frame);
 

@@ -158,7 +158,11 @@ private:
         case FW_FX_BEACON:
             fw_beacons_heard(&host.beacons, host.fw.peers, fx.u.host.peer, fx.u.host.serial, now);
             break;
-        case FW_FX_TX:
+        case FW_FX_ANSWER:
+            if (!fw_may_answer(&host.fw.answers, now)) {
+                host.counters.v[EMX_CNT_DROP_ANSWER]++;
+                break;
+            }
             transmit(host, Frame(fx.u.tx.header,
                                  fx.u.tx.header + std::max<uint32_t>(fx.u.tx.length, EMX_FRAME_MIN)));
             break;

@@ -56,7 +56,7 @@ struct Bench {
         case FW_FX_DROP: return fw_counter_label(fx.counter);
         case FW_FX_EVENT: return "event";
         case FW_FX_REPLIES: return "replies";
-        case FW_FX_TX: return nack();
+        case FW_FX_ANSWER: return nack();
         default: return "effect " + std::to_string(fx.kind);
         }
     }
@@ -187,6 +187,46 @@ TEST_CASE("fw_demux__closed_endpoints_refuse")
     }
     REQUIRE(b.board.counters.v[EMX_CNT_RX_TINY] == 4);
     REQUIRE(b.endpoint.counters.v[EMX_CNT_RX_TINY] == 0);
+}
+
+TEST_CASE("fw_demux__what_any_frame_may_draw_is_bounded")
+{
+    // Of whatever type, for whichever endpoint and session: what is sent in answer is an ANSWER.
+    int answers = 0;
+    for (unsigned type = 0; type < 128; type++)
+        for (uint8_t ep : {2, 7, 255})
+            for (uint32_t to_session : {session, session + 1}) {
+                CAPTURE(type, int(ep), to_session);
+                Bench b;
+                b.endpoint.fw->x_frame = 1514;
+                b.make(static_cast<uint8_t>(type), ep, to_session);
+                b.pkt.total = b.pkt.length = b.pkt.x.unit = 1;
+                if (type >= EMX_RAW && fw_type_name(type))
+                    b.give();
+                CHECK(int(b.fx.kind) != FW_FX_TX);
+                answers += b.fx.kind == FW_FX_ANSWER;
+            }
+    CHECK(answers > 40);
+}
+
+TEST_CASE("fw_may_answer__so_many_at_once_and_in_a_second")
+{
+    fw_bucket bucket{};
+    uint64_t now = GENERATE(uint64_t{0}, uint64_t{1} << 62);
+    const auto taken = [&] {
+        uint32_t n = 0;
+        while (n < 2 * FW_ANSWERS && fw_may_answer(&bucket, now))
+            n++;
+        return n;
+    };
+    CHECK(taken() == FW_ANSWERS);
+    CHECK(taken() == 0);
+    now += 1000000000 / FW_ANSWERS;
+    CHECK(taken() == 1);
+    now += 500000000;
+    CHECK(taken() == FW_ANSWERS / 2);
+    now += uint64_t{3600} * 1000000000;
+    CHECK(taken() == FW_ANSWERS); // no more for having waited
 }
 
 TEST_CASE("fw_demux__packets_of_the_extension")
@@ -372,11 +412,11 @@ TEST_CASE("fw_rx__pulls_meet_windows")
     REQUIRE(b.outcome() == "NACK_MCP 4");
     pull().msg.remote_ep = 6;
     b.give();
-    REQUIRE(int(b.fx.kind) == FW_FX_TX);
+    REQUIRE(int(b.fx.kind) == FW_FX_ANSWER);
     b.board.add_peer(0x02000000000c, 3);
     pull().src_mac = 0x02000000000c;
     b.give();
-    REQUIRE(int(b.fx.kind) == FW_FX_TX);
+    REQUIRE(int(b.fx.kind) == FW_FX_ANSWER);
     pull().frame = 24; // bytes 98304 .. 102399
     REQUIRE(b.outcome() == "drop: pull outside window");
     pull().frame = 24;
@@ -533,7 +573,7 @@ TEST_CASE("fw_demux__host_matters")
     b.make(EMX_HOST_QUERY).advert = 0x55;
     b.pkt.magic = 0xabcdef01;
     b.give();
-    REQUIRE(int(b.fx.kind) == FW_FX_TX);
+    REQUIRE(int(b.fx.kind) == FW_FX_ANSWER);
     REQUIRE(b.fx.counter == EMX_CNT_TX_HOST_REPLY);
     Frame frame = tx_frame(b.fx);
     fw_pkt p;

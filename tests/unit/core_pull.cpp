@@ -251,7 +251,7 @@ fw_fx answer_to_request(PullPair &pair, const PullJob &job)
 
 void require_refusal(PullPair &pair, const PullJob &job, const fw_fx &fx)
 {
-    REQUIRE(int(fx.kind) == FW_FX_TX);
+    REQUIRE(int(fx.kind) == FW_FX_ANSWER);
     REQUIRE(fx.counter == EMX_CNT_TX_NACK_MCP);
     pair.give(pair.b, tx_frame(fx));
     REQUIRE(job.done);

@@ -156,11 +156,8 @@ public:
     void execute(const fw_fx &fx, const Frame *frame)
     {
         switch (fx.kind) {
-        case FW_FX_TX:
-            if (fx.counter != EMX_CNT_TX_NACK_MCP)
-                note_request(fx);
-            send(tx_frame(fx));
-            break;
+        case FW_FX_TX: note_request(fx); [[fallthrough]];
+        case FW_FX_ANSWER: send(tx_frame(fx)); break;
         case FW_FX_REPLIES:
             for (auto &f :
                  reply_frames(sizes, fx.u.replies, jobs.at(fx.u.replies.window & 0xff).source.data()))

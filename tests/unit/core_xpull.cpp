@@ -387,7 +387,7 @@ TEST_CASE("fw_xpull_serve__refuses_and_drops_what_it_cannot_serve")
     for (auto change : {+[](fw_pkt &p) { p.window = 2; }, +[](fw_pkt &p) { p.msg.u.window.tag++; },
                         +[](fw_pkt &p) { p.msg.remote_ep++; }, +[](fw_pkt &p) { p.msg.session++; }}) {
         const fw_fx fx = serve(pair, change);
-        REQUIRE(int(fx.kind) == FW_FX_TX);
+        REQUIRE(int(fx.kind) == FW_FX_ANSWER);
         REQUIRE(fx.counter == EMX_CNT_TX_NACK_MCP);
     }
     pair.sender.fw->x_frame = 0; // a host without

@@ -277,7 +277,12 @@ void AgentBoard::execute(int socket, const fw_fx &fx)
 {
     switch (fx.kind) {
     case FW_FX_DROP: emx_count(&counters_, fx.counter, 1); break;
-    case FW_FX_TX: transmit(socket, fx.u.tx.header, fx.u.tx.length, fx.counter); break;
+    case FW_FX_ANSWER:
+        if (fw_may_answer(&board_.answers, monotonic_ns()))
+            transmit(socket, fx.u.tx.header, fx.u.tx.length, fx.counter);
+        else
+            emx_count(&counters_, EMX_CNT_DROP_ANSWER, 1);
+        break;
     case FW_FX_NAME:
         questions_.answered++;
         fw_peer_learn(peers_, fx.u.host.peer, fx.u.host.name);
