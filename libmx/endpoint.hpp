@@ -201,6 +201,7 @@ private:
     // connecting (proto/connect.cpp)
     PendingConnect *add_connect(Partner *partner, uint32_t key, Request *request);
     void start_connect(Partner *partner, uint32_t key, Request *request);
+    /// nullptr, and counted: it is asked too often.
     PendingConnect *inquire(Partner *partner, int code);
     void send_connect(Partner *partner, PendingConnect &connect);
     void connect_back(Partner *partner);
@@ -393,6 +394,7 @@ private:
     uint32_t zombies_ = 0;
     uint32_t incoming_alive_ = 0;
     uint64_t unexp_max_ = 0, unexp_bytes_ = 0; ///< of unexpected messages; 0: no bound, nor are they counted
+    std::array<fw_bucket, 2> answers_{}; ///< to connects of strangers: with a wrong key, with ours
     std::size_t early_bytes_ = 0; ///< in packets that came before their turn
     uint32_t timed_requests_ = 0; ///< requests with a deadline of their own
     uint64_t default_budget_ns_ = 0; ///< of requests posted from now on; 0 = the partner limit

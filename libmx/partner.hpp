@@ -160,6 +160,7 @@ struct Partner {
     Incoming *partial = nullptr; ///< the MEDIUM that lacks fragments; what follows it waits in early
     std::unique_ptr<EarlyPackets> early;
     PendingConnect *connects = nullptr;
+    fw_bucket inquiries{}; ///< of which any forged frame may want one
 
     static constexpr uint8_t heard_frame = 1, heard_message = 2;
     /// Its address may be in the hands of the program.

@@ -337,11 +337,16 @@ bool tells_of_another_life(const Partner *partner, const emx_msg &request)
 } // namespace
 
 /// The partner itself is asked for what a frame that anyone may have sent says of it, by a CONNECT, which
-/// every life answers, or its host refuses. One inquiry at a time.
+/// every life answers, or its host refuses. One inquiry at a time, and each life so many a second.
 PendingConnect *Endpoint::inquire(Partner *partner, int code)
 {
     if (PendingConnect *inquiry = inquiry_to(partner))
         return inquiry;
+    constexpr uint32_t inquiries_max = 1000; // a restart needs one
+    if (!fw_bucket_take(&partner->inquiries, now(), inquiries_max)) {
+        count(EMX_CNT_DROP_ANSWER);
+        return nullptr;
+    }
     PendingConnect *inquiry = add_connect(partner, key_, nullptr);
     inquiry->inquiry = true;
     inquiry->code = code;
@@ -448,14 +453,21 @@ void Endpoint::on_connect_request(const emx_msg &msg)
     sweep_partners();
     const uint64_t nic_id = port_->peer_nic_id(msg.peer);
     Partner *partner = partner_of(msg.peer, nic_id, msg.remote_ep);
-    if (!partner || partner->state == PartnerState::dead) {
-        const bool key_fits = msg.u.connect.key == key_;
+    const bool is_alive = partner && partner->state != PartnerState::dead;
+    const bool key_fits = msg.u.connect.key == key_;
+    if (is_alive && tells_of_another_life(partner, msg)) {
+        if (PendingConnect *inquiry = inquire(partner, MX_STATUS_BAD_SESSION))
+            inquiry->asked = msg; // answered when the partner has confirmed it
+        return;
+    }
+    // Nothing but its frame says yet that it is there at all.
+    const bool is_stranger = !is_alive || !partner->answered || !key_fits;
+    if (is_stranger && !fw_may_answer(&answers_[key_fits], now()))
+        return count(EMX_CNT_DROP_ANSWER);
+    if (!is_alive) {
         partner = key_fits ? living_partner(msg.peer, nic_id, msg.remote_ep) : nullptr;
         if (key_fits && !partner)
             return;
-    } else if (tells_of_another_life(partner, msg)) {
-        inquire(partner, MX_STATUS_BAD_SESSION)->asked = msg; // answered when the partner has confirmed it
-        return;
     }
     answer_request(partner, msg);
 }

@@ -17,7 +17,7 @@ constexpr bool is_drop(unsigned counter)
     return (counter >= EMX_CNT_DROP_SHORT && counter <= EMX_CNT_DROP_CONTENT) ||
            (counter >= EMX_CNT_DROP_DIALECT_MEDIUM && counter <= EMX_CNT_DROP_OVERSIZE) ||
            counter == EMX_CNT_DROP_EXTENSION || counter == EMX_CNT_DROP_CHECKSUM ||
-           counter == EMX_CNT_DROP_CONNECT_ROOM;
+           counter == EMX_CNT_DROP_CONNECT_ROOM || counter == EMX_CNT_DROP_ANSWER;
 }
 
 /// Of what passes inside the firmware, and reaches the library as its outcome alone.

@@ -370,6 +370,12 @@ const struct {
      [](Flooded &p, uint32_t) { p.forger.pull(nobody, first_free, 1, p.one.session() + 1); }},
     {"pulls from no window",
      [](Flooded &p, uint32_t) { p.forger.pull(nobody, first_free, 1, p.one.session()); }},
+    {"connects with a wrong key",
+     [](Flooded &p, uint32_t i) { p.forger.connect(nobody, first_free, 1, 1 + i, key + 1, 1); }},
+    {"connects of an endpoint that answers none",
+     [](Flooded &p, uint32_t) { p.forger.connect(nobody, first_free, 1, 0x0f0f0f0f, key, 1); }},
+    {"connects in a partner's name", [](Flooded &p, uint32_t i) { p.forger.connect(1, 2, 1, 1 + i, key, 1); },
+     1000},
 };
 
 } // namespace
