@@ -84,8 +84,8 @@ struct Flooded : Partners {
         };
         send_until(1000);
         const std::size_t before = allocated();
-        while (i < frames)
-            send_until(std::min(frames, i + 100000));
+        for (uint32_t end = 1000; end < frames;)
+            send_until(end = std::min(frames, end + 100000));
         const std::size_t after = allocated();
         return after > before ? after - before : 0;
     }
