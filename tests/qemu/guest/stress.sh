@@ -20,13 +20,13 @@ make_boards() {
 		/bin/ip netns exec b /emx/tools/omx_attach eth0:N=9000
 }
 
-as_user() { setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all --bounding-set=-all "$@"; }
+as_user() { /bin/setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all --bounding-set=-all "$@"; }
 
 scribblers() {
 	for seed in 1 2 3; do
 		as_user /scribble "$seed$thousands" "$thousands"000 2 >>/tmp/scribblers &
 	done
-	/bin/ip netns exec b setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all \
+	/bin/ip netns exec b /bin/setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all \
 		--bounding-set=-all /scribble "4$thousands" "$thousands"000 1 >>/tmp/scribblers &
 }
 
