@@ -10,20 +10,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <sched.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/klog.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <emx/dev.h>
+
+#include "userns.h"
 
 #define USER 1001
 #define OTHER 1002
@@ -32,57 +30,12 @@
 #define NAME "x\n<0>made up"
 #define ESCAPED "x\\n<0>made up"
 
-static int failures;
-
-static bool check(bool good, const char *what)
-{
-	printf("%s  %s\n", good ? "  ok    " : "  NOT OK", what);
-	failures += !good;
-	return good;
-}
-
-static void need(bool good, const char *what)
-{
-	if (good)
-		return;
-	perror(what);
-	exit(2);
-}
-
-static void write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	need(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), path);
-	close(fd);
-}
-
 static int device(void)
 {
 	int fd = open(EMX_DEV_PATH, O_RDWR | O_CLOEXEC);
 
 	need(fd >= 0, EMX_DEV_PATH);
 	return fd;
-}
-
-static void become(uid_t user)
-{
-	need(!setgroups(0, NULL) && !setresgid(user, user, user) && !setresuid(user, user, user) &&
-		     !prctl(PR_SET_DUMPABLE, 1),
-	     "setresuid");
-}
-
-/* Root of a user namespace in the present one, with a network namespace of its own. */
-static void enter_own(void)
-{
-	char users[32], groups[32];
-
-	snprintf(users, sizeof(users), "0 %u 1", getuid());
-	snprintf(groups, sizeof(groups), "0 %u 1", getgid());
-	need(!unshare(CLONE_NEWUSER | CLONE_NEWNET), "unshare");
-	write_file("/proc/self/setgroups", "deny");
-	write_file("/proc/self/uid_map", users);
-	write_file("/proc/self/gid_map", groups);
 }
 
 static int attach(int fd, const char *interface)

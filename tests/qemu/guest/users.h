@@ -9,7 +9,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <liburing.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -26,6 +25,8 @@
 #include <unistd.h>
 
 #include <emx/dev.h>
+
+#include "userns.h"
 
 #define NEIGHBOUR 1000 /* users */
 #define USER 1001
@@ -54,27 +55,11 @@ struct endpoint {
 static bool by_uring; /* command() does not use the ioctl */
 static struct io_uring uring;
 static pid_t uring_of; /* who made it */
-static int failures;
 static int wire; /* raw socket */
 static int account; /* what the module tells of memory; only root may open it */
 static int neighbour; /* socket to him */
 static uint64_t stranger; /* address of the far end */
 static uint64_t agreed; /* the offer of all whose messages are pulled; 0: without the extension */
-
-static inline bool check(bool good, const char *what)
-{
-	printf("%s  %s\n", good ? "  ok    " : "  NOT OK", what);
-	failures += !good;
-	return good;
-}
-
-static inline void need(bool good, const char *what)
-{
-	if (good)
-		return;
-	perror(what);
-	exit(2);
-}
 
 /* ---- endpoints ---- */
 
@@ -417,12 +402,6 @@ static inline int file_of_neighbour(void)
 
 	need(write(neighbour, &wish, 1) == 1, "neighbour");
 	return take(neighbour);
-}
-
-static inline void become(uid_t user)
-{
-	need(!setgroups(0, NULL) && !setresgid(user, user, user) && !setresuid(user, user, user),
-	     "setresuid");
 }
 
 /* ---- the wire ---- */
