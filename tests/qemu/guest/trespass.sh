@@ -39,4 +39,5 @@ check "nothing forbidden was sent" nothing_forbidden
 # A file that io_uring held is given back by a thread of the kernel.
 check "unload" until_ok rmmod ethermx
 check "interfaces go" /bin/ip link del emx0
+check "random requests from user namespaces harm nobody" sh /storm.sh 8000
 exit $failed
