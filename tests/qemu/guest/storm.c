@@ -211,6 +211,7 @@ static pid_t start(void (*f)(void))
 
 	if (child)
 		return child;
+	failures = 0;
 	become(USER);
 	f();
 	fflush(stdout);
