@@ -201,8 +201,8 @@ static const uint32_t naming[] = {
 	EMX_DEV_NAME_BOARD,   EMX_DEV_NAMES_FORGET,   EMX_DEV_PEERS_CLEAR,
 	EMX_DEV_PEERS_APPEND, EMX_DEV_PEERS_COMPLETE, EMX_DEV_PEER_SPEAKS,
 };
-static const uint32_t peer_by[] = { EMX_DEV_PEER_INDEX, EMX_DEV_PEER_MAC, EMX_DEV_PEER_ADD,
-				    EMX_DEV_PEER_NAME };
+static const uint32_t peer_by[] = { EMX_DEV_PEER_INDEX, EMX_DEV_PEER_MAC,  EMX_DEV_PEER_ADD,
+				    EMX_DEV_PEER_NAME,	EMX_DEV_PEER_KEEP, EMX_DEV_PEER_RELEASE };
 
 struct tally {
 	unsigned long tried, good;
