@@ -398,6 +398,16 @@ int AgentBoard::list_peer(uint64_t mac)
     return index;
 }
 
+int AgentBoard::add_heard_for_user(uint64_t mac)
+{
+    if (const int known = fw_peer_find(peers_, mac, 0); known >= 0)
+        return known;
+    const int index = add_peer(mac);
+    if (index >= 0)
+        fw_peer_ask_for(peers_, static_cast<uint32_t>(index));
+    return index;
+}
+
 int AgentBoard::add_peer_for(uint32_t uid, uint64_t mac)
 {
     constexpr uint32_t part = 8, least = 16;
@@ -405,17 +415,15 @@ int AgentBoard::add_peer_for(uint32_t uid, uint64_t mac)
         return known;
     std::erase_if(asked_by_, [this](const auto &asked) {
         const struct fw_peer *peer = fw_peer(peers_, asked.first);
-        return !peer || !(peer->flags & FW_PEER_ASKED);
+        return !peer || peer->life != asked.second.life || !(peer->flags & FW_PEER_ASKED);
     });
     const auto count = std::count_if(asked_by_.begin(), asked_by_.end(),
-                                     [uid](const auto &asked) { return asked.second == uid; });
+                                     [uid](const auto &asked) { return asked.second.uid == uid; });
     if (count >= std::max(least, peers_->capacity / part))
         return -1;
-    const int index = add_peer(mac);
-    if (index < 0)
-        return -1;
-    fw_peer_ask_for(peers_, static_cast<uint32_t>(index));
-    asked_by_[static_cast<uint32_t>(index)] = uid;
+    const int index = add_heard_for_user(mac);
+    if (index >= 0)
+        asked_by_[static_cast<uint32_t>(index)] = {uid, fw_peer(peers_, static_cast<uint32_t>(index))->life};
     return index;
 }
 

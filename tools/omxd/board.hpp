@@ -64,8 +64,10 @@ public:
     uint64_t beacon_due();
     /// Adds a board to the table and asks for its name; index, or -1 (no room or table closed, bad address).
     int add_peer(uint64_t mac);
-    /// The same for a user, who has a part of the table for boards that never told their names.
+    /// The same for a user, who has a part of the table for boards that never told their names; and for one
+    /// who says that a frame came from there. These are the first to make room.
     int add_peer_for(uint32_t uid, uint64_t mac);
+    int add_heard_for_user(uint64_t mac);
     /// The administrator's, into a closed table, too; it stays.
     int list_peer(uint64_t mac);
     void set_name(const std::string &name);
@@ -130,7 +132,10 @@ private:
     fw_board board_{};
     fw_beacons beacons_{};
     fw_questions questions_{};
-    std::map<uint32_t, uint32_t> asked_by_; ///< users that are not trusted, by peers with FW_PEER_ASKED
+    struct Asked {
+        uint32_t uid, life; ///< of the user, and of the place
+    };
+    std::map<uint32_t, Asked> asked_by_; ///< users that are not trusted, by peers that they asked for
     bool recovering_ = false; ///< which peers endpoints keep is not known yet
     std::bitset<EMX_ENDPOINTS_MAX> claimed_;
     std::array<std::unique_ptr<EndpointPage>, EMX_ENDPOINTS_MAX> pages_; ///< of the claimed ones

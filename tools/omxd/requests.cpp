@@ -186,9 +186,9 @@ void Agent::perform(const Client &client, const AgentRequest &request, AgentRepl
     case AgentOp::add_heard:
         if (check_board(request, reply)) {
             AgentBoard &board = *boards_[request.board];
-            const bool asks = !client.trusted && request.op == AgentOp::add_peer;
-            const int index =
-                asks ? board.add_peer_for(client.uid, request.mac) : board.add_peer(request.mac);
+            const int index = client.trusted                    ? board.add_peer(request.mac)
+                              : request.op == AgentOp::add_peer ? board.add_peer_for(client.uid, request.mac)
+                                                                : board.add_heard_for_user(request.mac);
             if (index < 0)
                 return refuse(
                     reply, mx_nic_not_found,
