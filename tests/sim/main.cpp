@@ -44,6 +44,16 @@ void schedule_faults(const Swarm &swarm, World &world, Network &network,
         });
 }
 
+/// Normal use stays below the bound on answers.
+bool withheld_answers(const std::vector<std::unique_ptr<Host>> &hosts)
+{
+    for (const auto &host : hosts)
+        for (const auto &board : host->boards)
+            if (board->counters.v[EMX_CNT_DROP_ANSWER] != 0)
+                return true;
+    return false;
+}
+
 /// One seed; what went wrong, or empty.
 std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
 {
@@ -104,10 +114,8 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
                     static_cast<unsigned long long>(network.frames));
     if (!network.violation().empty())
         return "bad frame sent: " + network.violation();
-    for (const auto &host : hosts)
-        for (const auto &board : host->boards)
-            if (board->counters.v[EMX_CNT_DROP_ANSWER] != 0)
-                return "frames that deserve an answer drew none";
+    if (withheld_answers(hosts))
+        return "frames that deserve an answer drew none";
     if (!ended)
         troupe.book.complain("the run does not end");
     else if (troupe.book.complaint().empty())
