@@ -657,7 +657,7 @@ static inline void set_interface(unsigned long request, struct ifreq *r)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	strcpy(r->ifr_name, interfaces[below(COUNT_OF(interfaces))]);
+	snprintf(r->ifr_name, sizeof(r->ifr_name), "%s", interfaces[below(COUNT_OF(interfaces))]);
 	ioctl(fd, request, r);
 	close(fd);
 }

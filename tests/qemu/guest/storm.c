@@ -141,7 +141,8 @@ static void request_named(unsigned long number, int fd, const char *interface)
 		;
 	if (number == EMX_IOC_ATTACH)
 		c.attach.frame_size = 1500;
-	strcpy(number == EMX_IOC_ATTACH ? c.attach.interface : c.detach.interface, interface);
+	snprintf(number == EMX_IOC_ATTACH ? c.attach.interface : c.detach.interface,
+		 sizeof(c.attach.interface), "%s", interface);
 	note(&tallies->request[i], ioctl(fd, number, &c) == 0);
 }
 
