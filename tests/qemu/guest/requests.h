@@ -115,7 +115,7 @@ static inline uint64_t length(void)
 		return (uint64_t)draw() << below(32);
 	case 2:
 	case 3:
-		return below(ARENA);
+		return below(chance(4) ? ARENA : 65536);
 	default:
 		return below(40000);
 	}
@@ -279,8 +279,9 @@ static inline void compose(struct emx_dev_command *c)
 					chance(4) ? draw() : 9014, 32);
 	c->segment_count = 1;
 	desk->segments[0].address = (uintptr_t)arena + below(ARENA / 4);
-	desk->segments[0].length =
-		c->op == EMX_DEV_PULL_START ? 1 + below(20000) : below(ARENA / 2);
+	desk->segments[0].length = c->op == EMX_DEV_PULL_START
+					   ? 1 + below(20000)
+					   : below(chance(8) ? ARENA / 2 : 65536);
 	c->segments = (uintptr_t)desk->segments;
 	c->length = desk->segments[0].length;
 }
@@ -726,9 +727,10 @@ static inline void operate(struct file *f)
 			change_arena();
 		if (chance(8))
 			remap(f);
-		if (chance(32))
+		/* What waits for many others, and costs most of the time. */
+		if (chance(64))
 			fork_and_ask(fd);
-		if (own_boards && chance(8))
+		if (own_boards && chance(32))
 			change_interface();
 		break;
 	case 7:

@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # kernel: slub_debug=U,kmalloc-*
 # Random requests from users in user namespaces, where they are root of boards of their own (storm.c), while another user's
-# messages between the host's boards arrive unaltered. The arguments: how many requests (1000000), and the seed.
+# messages between the host's boards arrive unaltered. The arguments: how many requests (100000), and the seed.
 #
 #     a: eth0 ======= b: eth0          d0, d1, v ======= v, d0, d1
 #     the other user's                 for each process of the hostile user
@@ -10,7 +10,7 @@ failed=0
 . /check.sh
 . /hosts.sh
 . /held.sh
-count=${1:-1000000}
+count=${1:-100000}
 seed=${2:-$(hundredths)}
 
 boards() { cat /sys/class/misc/ethermx/boards; }
