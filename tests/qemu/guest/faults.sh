@@ -170,8 +170,6 @@ renamed() {
 	set_a other0 down && set_a other0 name eth0 && set_a eth0 up && all_go_on
 }
 
-no_endpoint_is_left() { [ "$(cat /sys/kernel/debug/ethermx/*/endpoints | wc -l)" = 0 ]; }
-
 # The servers are inside and keep it alive; when they are gone so is it, and with it both ends of the link.
 namespace_deleted() {
 	all_streams || return 1

@@ -67,3 +67,5 @@ nothing_lost() {
 	echo "were: $(tr '\n' ';' </tmp/held) are: $(tr '\n' ';' </tmp/now)"
 	return 1
 }
+
+no_endpoint_is_left() { [ "$(cat /sys/kernel/debug/ethermx/*/endpoints | wc -l)" = 0 ]; }
