@@ -32,7 +32,7 @@ run_one() { # TEST
 	case $1 in
 	pair-*) "$here/pair.sh" "$out" "${1#pair-}" ;;
 	mutants) "$here/mutants.sh" "$kernel" "$out" 120 ;;
-	# A million requests, about an hour: in parts, each of which has its own seed and its own limit.
+	# A million requests, an hour and a half: in parts, each of which has its own seed and its own limit.
 	storm) "$here/run.sh" "$out" storm,100000,{1..10} ;;
 	conform) "$here/run.sh" "$out" "$(item_of conform "$out"),--patience,50" ;;
 	*)
