@@ -354,9 +354,7 @@ int AgentBoard::add_peer(uint64_t mac)
         return known;
     if (!peers_->open)
         return -1;
-    int index = fw_peer_add(peers_, mac);
-    if (index < 0)
-        index = replace_spare(mac);
+    const int index = place(mac);
     if (index >= 0 && fw_questions_newcomer(&questions_, monotonic_ns()))
         query(static_cast<uint32_t>(index));
     return index;
@@ -368,31 +366,31 @@ bool AgentBoard::is_kept(uint32_t peer) const
                        [peer](const auto &page) { return page && page->keeps(peer); });
 }
 
-/// The place of a stranger, of whom no endpoint keeps anything; -1: there is none.
-int AgentBoard::replace_spare(uint64_t mac)
+/// A free place, or that of a stranger, of whom no endpoint keeps anything; -1: there is none.
+int AgentBoard::place(uint64_t mac)
 {
+    if (const int index = fw_peer_add(peers_, mac); index >= 0)
+        return index;
     fw_spares spares;
     fw_spares_begin(&spares, peers_);
     while (!recovering_) {
         const int index = fw_spares_next(&spares, peers_, file_.board_count());
         if (index < 0)
             break;
-        const auto place = static_cast<uint32_t>(index);
-        if (is_kept(place))
+        const auto spare = static_cast<uint32_t>(index);
+        if (is_kept(spare))
             continue;
-        const uint64_t old = fw_peer_vacate(peers_, place);
-        if (!is_kept(place))
-            return fw_peer_replace(peers_, place, old, mac) == 0 ? index : -1;
-        fw_peer_restore(peers_, place, old);
+        const uint64_t old = fw_peer_vacate(peers_, spare);
+        if (!is_kept(spare))
+            return fw_peer_replace(peers_, spare, old, mac) == 0 ? index : -1;
+        fw_peer_restore(peers_, spare, old);
     }
     return -1;
 }
 
 int AgentBoard::list_peer(uint64_t mac)
 {
-    int index = fw_peer_add(peers_, mac);
-    if (index < 0)
-        index = replace_spare(mac);
+    const int index = place(mac);
     if (index >= 0)
         fw_peer_list(peers_, static_cast<uint32_t>(index));
     return index;

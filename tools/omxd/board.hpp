@@ -119,7 +119,7 @@ private:
     void transmit(int socket, const void *frame, uint32_t bytes, int counter);
     void query(uint32_t peer);
     bool is_kept(uint32_t peer) const;
-    int replace_spare(uint64_t mac);
+    int place(uint64_t mac);
 
     BoardFile &file_;
     const uint32_t number_;
