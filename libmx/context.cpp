@@ -2,6 +2,8 @@
 // The library instance: endpoints by handle, opening and closing.
 #include "libmx/context.hpp"
 
+#include "driver/engine/system_calls.hpp"
+#include "driver/engine/thread.hpp"
 #include "libmx/endpoint.hpp"
 #include "libmx/shm/port.hpp"
 #include "libmx/trace/port.hpp"
@@ -77,6 +79,10 @@ mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uin
     if (!port)
         return nullptr;
     std::lock_guard opening(open_mutex_);
+    if (!have_helper()) {
+        error = {MX_NO_RESOURCES, std::string("the helper thread: ") + no_thread};
+        return nullptr;
+    }
     BoardInfo board;
     for (const BoardInfo &info : device_->boards())
         if (info.number == board_number)
@@ -93,18 +99,16 @@ mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uin
         std::lock_guard lock(slot.mutex);
         if (slot.endpoint || slot.users)
             continue;
-        slot.endpoint = std::make_unique<Endpoint>(*this, slot, i, board, args.key, session);
+        auto endpoint = std::make_unique<Endpoint>(*this, slot, i, board, args.key, session);
         if (recorder)
-            port = std::make_unique<trace::TracePort>(std::move(port), *slot.endpoint, std::move(recorder));
-        slot.endpoint->attach(std::move(port));
-        slot.endpoint->exchange_handler(args.handler);
-        slot.endpoint->set_unexp_max(args.unexp_max);
-        slot.endpoint->set_context_ids(args.context_bits, args.context_shift);
+            port = std::make_unique<trace::TracePort>(std::move(port), *endpoint, std::move(recorder));
+        endpoint->attach(std::move(port));
+        endpoint->exchange_handler(args.handler);
+        endpoint->set_unexp_max(args.unexp_max);
+        endpoint->set_context_ids(args.context_bits, args.context_shift);
+        slot.endpoint = std::move(endpoint);
         slots_used_ = std::max(slots_used_.load(), i + 1);
         tell("endpoint opened", &board, number);
-        std::lock_guard helper(helper_mutex_);
-        if (helper_wanted_ && !helper_.joinable())
-            helper_ = std::thread([this] { helper_loop(); });
         return handle_of(i, slot.generation);
     }
     error = {MX_NO_RESOURCES, "too many endpoints open in this process"};
@@ -113,6 +117,7 @@ mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uin
 
 void Context::close(EndpointSlot &slot, std::unique_lock<Lock> &lock)
 {
+    const sys::Uncancelled here;
     Endpoint &endpoint = *slot.endpoint;
     endpoint.begin_close();
     endpoint.wakeup();

@@ -110,6 +110,8 @@ public:
 
 private:
     mx_endpoint_t open_one(const OpenArgs &args, uint32_t board, uint32_t number, DeviceError &error);
+    /// False where a helper thread is wanted and none can be had.
+    bool have_helper();
     void helper_loop();
     void stop_helper();
 

@@ -2,6 +2,8 @@
 // The lock of an endpoint when its owner does not just walk in: see lock.hpp.
 #include "libmx/lock.hpp"
 
+#include "driver/engine/system_calls.hpp"
+
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +15,8 @@ namespace {
 // A thread that polls opens the lock for a moment in each round, a fraction of a microsecond long: who
 // looks as long as a few rounds take meets such a moment, who goes to sleep at once never may.
 constexpr int looks = 1000;
+
+constexpr int stores_seen_ms = 10;
 
 std::atomic<bool> owners_allowed{false};
 
@@ -81,8 +85,16 @@ void Lock::consider_owner()
 void Lock::ask_owner()
 {
     wanted_.store(1, std::memory_order_relaxed);
-    while (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
-        membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); // the child of a fork has to ask anew
+    if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+        return;
+    membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); // the child of a fork has to ask anew
+    if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+        return;
+    // A filter of system calls has come since. A processor's stores are seen by all long before this time is
+    // over, and a processor that the owner has left meanwhile has passed a barrier.
+    owners_allowed.store(false, std::memory_order_relaxed);
+    strangers_ = strangers_max; // this lock has no owner from now on
+    sys::sleep_ms(stores_seen_ms);
 }
 
 bool Lock::try_word()
@@ -97,6 +109,8 @@ bool Lock::try_word()
             unlock_word();
             return false;
         }
+        if (strangers_ >= strangers_max)
+            owner_.store(0, std::memory_order_relaxed);
     }
     by_owner_ = false;
     return true;

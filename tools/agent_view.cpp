@@ -110,10 +110,9 @@ void AgentView::hello()
         throw cli::Failure(error.text);
     if (fds.size() != 1)
         throw cli::Failure("omxd gave no board file: it is of another build of EtherMX; stop it");
-    std::string text;
-    file_ = BoardFile::map(std::move(fds.front()), text);
+    file_ = BoardFile::map(std::move(fds.front()), error);
     if (!file_)
-        throw cli::Failure(text);
+        throw cli::Failure(error.text);
 }
 
 void AgentView::tell(AgentOp op, uint32_t board, uint64_t mac, const std::string &text, uint32_t group)

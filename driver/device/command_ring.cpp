@@ -2,6 +2,8 @@
 // Commands by io_uring. See command_ring.hpp.
 #include "driver/device/command_ring.hpp"
 
+#include "driver/engine/fd.hpp"
+
 #ifdef EMX_HAVE_LIBURING
 #include <liburing.h>
 
@@ -47,7 +49,11 @@ struct CommandRing::Queue {
         io_uring_params params{};
         params.flags = IORING_SETUP_SUBMIT_ALL;
         opened = io_uring_queue_init_params(ring_entries, &ring, &params) == 0;
-        return opened && io_uring_ring_dontfork(&ring) == 0;
+        if (opened) {
+            ring.ring_fd = above_standard_streams(ring.ring_fd);
+            ring.enter_ring_fd = ring.ring_fd;
+        }
+        return opened && ring.ring_fd >= 0 && io_uring_ring_dontfork(&ring) == 0;
     }
 
     /// Whether the module takes commands so: then it looks for one at an address where there is none.

@@ -3,6 +3,8 @@
 #include "driver/device/driver_file.hpp"
 
 #include "driver/engine/mx_codes.hpp"
+#include "driver/engine/reason.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -15,7 +17,7 @@ namespace emx {
 std::optional<DriverFile> DriverFile::open(DeviceError &error)
 {
     error = {};
-    Fd fd(::open(EMX_DEV_PATH, O_RDWR | O_CLOEXEC));
+    Fd fd(sys::open(EMX_DEV_PATH, O_RDWR | O_CLOEXEC));
     if (fd)
         return DriverFile(std::move(fd));
     if (errno == EACCES || errno == EPERM)
@@ -23,7 +25,7 @@ std::optional<DriverFile> DriverFile::open(DeviceError &error)
                  std::string("no access to " EMX_DEV_PATH ": have the administrator allow it to you "
                              "(chmod 666 " EMX_DEV_PATH "), or set EMX_DEVICE=engine")};
     else if (errno != ENOENT && errno != ENXIO && errno != ENODEV)
-        error = {mx_no_driver, std::string("opening " EMX_DEV_PATH ": ") + std::strerror(errno)};
+        error = system_error("opening " EMX_DEV_PATH);
     return std::nullopt;
 }
 

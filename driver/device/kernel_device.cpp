@@ -7,6 +7,8 @@
 #include "driver/engine/clock.hpp"
 #include "driver/engine/interface.hpp"
 #include "driver/engine/mx_codes.hpp"
+#include "driver/engine/reason.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <sched.h>
 #include <sys/random.h>
@@ -64,13 +66,7 @@ private:
     const CommandWay way_;
 };
 
-uint64_t KernelDevice::random()
-{
-    uint64_t bits = 0;
-    while (::getrandom(&bits, sizeof(bits), 0) != static_cast<ssize_t>(sizeof(bits))) {
-    }
-    return bits;
-}
+uint64_t KernelDevice::random() { return sys::random_bits(); }
 
 std::vector<BoardInfo> KernelDevice::boards()
 {
@@ -91,7 +87,7 @@ DeviceError claim_error(const emx_dev_claim &claim)
     case ECHRNG:
         return {mx_bad_endpoint, what + " is out of range (the module's parameter endpoints raises it)"};
     case EBUSY: return {mx_busy, what + " is open already; omx_endpoint_info shows in which process"};
-    default: return {mx_no_resources, what + ": " + std::strerror(errno)};
+    default: return system_error(what);
     }
 }
 

@@ -4,7 +4,9 @@
 
 #include "driver/engine/clock.hpp"
 #include "driver/engine/mx_codes.hpp"
+#include "driver/engine/reason.hpp"
 #include "driver/engine/relax.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -37,8 +39,7 @@ bool KernelPort::map(const emx_dev_claim &claim, DeviceError &error)
         slots_.map(fd, EMX_DEV_MAP_SLOTS, claim.slots_bytes) &&
         counters_.map(fd, EMX_DEV_MAP_COUNTERS, claim.counters_bytes) && wake_.open())
         return true;
-    error = {mx_no_resources,
-             std::string("mapping the endpoint of " EMX_DEV_PATH ": ") + std::strerror(errno)};
+    error = system_error("mapping the endpoint of " EMX_DEV_PATH);
     return false;
 }
 
@@ -127,15 +128,7 @@ void KernelPort::wait(uint64_t deadline)
     pollfd fds[] = {{file_.fd(), POLLIN, 0},
                     {seat.fd(), POLLIN, 0},
                     {watched_.load(std::memory_order_relaxed), POLLIN, 0}};
-    timespec left{};
-    timespec *limit = nullptr;
-    if (deadline != ~uint64_t{0}) {
-        const uint64_t now = monotonic_ns();
-        const uint64_t ns = deadline > now ? deadline - now : 0;
-        left = {static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
-        limit = &left;
-    }
-    const int got = ::ppoll(fds, std::size(fds), limit, nullptr);
+    const int got = sys::sleep_on(fds, std::size(fds), deadline);
     if (got < 0 && errno == EINTR)
         interrupted_.store(true, std::memory_order_relaxed);
     if (got > 0 && fds[1].revents)

@@ -5,6 +5,8 @@
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "driver/engine/printable.hpp"
+#include "driver/engine/reason.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <poll.h>
 
@@ -29,11 +31,14 @@ bool lost(DeviceError &error)
 bool wait_readable(int fd)
 {
     pollfd poll_fd = {fd, POLLIN, 0};
-    int ready;
-    do {
-        ready = ::poll(&poll_fd, 1, reply_timeout_ms);
-    } while (ready < 0 && errno == EINTR);
-    return ready > 0;
+    return sys::poll(&poll_fd, 1, reply_timeout_ms) > 0;
+}
+
+/// Limits, and filters of system calls, of this process: the agent is not to blame, nor another one to be
+/// asked.
+bool is_own_shortage(int why)
+{
+    return why == EMFILE || why == ENFILE || why == ENOMEM || why == EPERM || why == ENOSYS;
 }
 
 bool closed_on_us() { return errno == EPIPE || errno == ECONNRESET; }
@@ -55,8 +60,14 @@ bool AgentConnection::request(const AgentRequest &request, AgentReply &reply, st
     // An agent that refuses a client says so and closes at once: its reply may wait although sending fails.
     const bool asked = fd_ && (send_datagram(fd_.get(), &request, sizeof(request), sent) || closed_on_us());
     if (!asked || !wait_readable(fd_.get()) || !receive_reply(fd_.get(), reply, fds)) {
+        const int why = errno;
         // A late reply must not answer the next request. Not closed: whoever waits for its end shall see it.
         ::shutdown(fd_.get(), SHUT_RDWR);
+        errno = why;
+        if (is_own_shortage(why)) {
+            error = system_error("asking omxd, the board agent");
+            return false;
+        }
         return lost(error);
     }
     return judge_reply(reply, error);

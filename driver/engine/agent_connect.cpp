@@ -4,6 +4,8 @@
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "driver/engine/peer_user.hpp"
+#include "driver/engine/reason.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <sys/time.h>
 
@@ -35,7 +37,7 @@ Fd make_socket()
 
 bool connects(const Fd &fd, const sockaddr_un &address, socklen_t length)
 {
-    return fd && ::connect(fd.get(), reinterpret_cast<const sockaddr *>(&address), length) == 0;
+    return fd && sys::connect(fd.get(), reinterpret_cast<const sockaddr *>(&address), length) == 0;
 }
 
 std::string stranger_text(const PeerUser &user)
@@ -73,8 +75,7 @@ std::optional<AgentConnection> AgentConnection::connect(DeviceError &error)
             if (errno == EAGAIN)
                 error = {mx_no_driver, busy_text};
             else if (!by_path && errno != ECONNREFUSED && errno != ENOENT)
-                error = {mx_no_driver,
-                         std::string("connecting to omxd, the board agent: ") + std::strerror(errno)};
+                error = system_error("connecting to omxd, the board agent");
             continue;
         }
         const auto user = peer_of(fd.get());

@@ -4,13 +4,13 @@
 #include "driver/engine/agent_program.hpp"
 
 #include "driver/engine/environment.hpp"
+#include "driver/engine/text_file.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <iterator>
 
 namespace emx {
@@ -23,7 +23,7 @@ constexpr int folders_above = 4; // of a program or library in the build tree, b
 std::string own_file()
 {
     const auto here = reinterpret_cast<uintptr_t>(&runnable);
-    std::ifstream maps("/proc/self/maps");
+    std::istringstream maps = read_text_file("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {
         unsigned long from = 0, to = 0;
         int path = 0;
@@ -59,7 +59,7 @@ bool is_build_tree(const std::string &top, const struct stat &own)
         !guarded(folder, S_IFDIR, own) || !guarded(folder + "/omxd", S_IFREG, own) ||
         !guarded(stamp, S_IFREG, own))
         return false;
-    std::ifstream file(stamp);
+    std::istringstream file = read_text_file(stamp);
     return std::string(std::istreambuf_iterator<char>(file), {}) == EMX_BUILD_STAMP;
 }
 

@@ -8,6 +8,8 @@
 #include "driver/engine/environment.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "driver/engine/printable.hpp"
+#include "driver/engine/reason.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -67,7 +69,7 @@ bool leave_caller()
     ::setsid();
     if (!leave_caller() || ::chdir("/") != 0)
         ::_exit(1);
-    const int null = ::open("/dev/null", O_RDWR);
+    const int null = sys::open("/dev/null", O_RDWR);
     const int aside = ::fcntl(report, F_DUPFD, report_fd + 1);
     if (null < 0 || aside < 0)
         ::_exit(1);
@@ -78,7 +80,7 @@ bool leave_caller()
     ::close_range(report_fd + 1, ~0u, 0);
     ::execve(words[0], words, environment);
     const char text[] = "cannot be executed\n";
-    [[maybe_unused]] const ssize_t written = ::write(report_fd, text, sizeof(text) - 1);
+    [[maybe_unused]] const ssize_t written = sys::write(report_fd, text, sizeof(text) - 1);
     ::_exit(1);
 }
 
@@ -95,9 +97,8 @@ bool launch(char *const *words, int report)
         ::_exit(agent < 0 ? 1 : 0);
     }
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return true; // the program ignores SIGCHLD: the report tells
+    if (sys::waitpid(child, &status, 0) < 0)
+        return true; // the program ignores SIGCHLD: the report tells
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -106,15 +107,10 @@ bool read_report(int fd, std::string &report)
 {
     for (;;) {
         pollfd poll_fd = {fd, POLLIN, 0};
-        const int ready = ::poll(&poll_fd, 1, start_timeout_ms);
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready <= 0)
+        if (sys::poll(&poll_fd, 1, start_timeout_ms) <= 0)
             return false;
         std::array<char, 512> text;
-        const ssize_t got = ::read(fd, text.data(), text.size());
-        if (got < 0 && errno == EINTR)
-            continue;
+        const ssize_t got = sys::read(fd, text.data(), text.size());
         if (got <= 0)
             return got == 0;
         report.append(text.data(), static_cast<std::size_t>(got));
@@ -166,12 +162,12 @@ AgentStarted start_agent(const AgentStart &start, DeviceError &error)
     argv.push_back(nullptr);
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) {
-        error = {mx_no_resources, std::string("starting omxd: ") + std::strerror(errno)};
+        error = system_error("starting omxd");
         return AgentStarted::failed;
     }
     Fd reader(ends[0]), writer(ends[1]);
     if (!launch(argv.data(), writer.get())) {
-        error = {mx_no_resources, "starting omxd failed: no more processes can be made"};
+        error = system_error("starting omxd");
         return AgentStarted::failed;
     }
     writer.reset();

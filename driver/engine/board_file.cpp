@@ -3,6 +3,9 @@
 #include "driver/engine/board_file.hpp"
 
 #include "driver/engine/board_spec.hpp"
+#include "driver/engine/mx_codes.hpp"
+#include "driver/engine/reason.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -27,7 +30,7 @@ std::byte *map_shared(int fd, uint64_t bytes, int protection)
 /// The same file opened anew; for writing only its owner can, and root.
 Fd open_again(int fd, int flags)
 {
-    return Fd(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), flags | O_CLOEXEC));
+    return Fd(sys::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), flags | O_CLOEXEC));
 }
 
 bool ends(const char *text, std::size_t size) { return ::strnlen(text, size) < size; }
@@ -94,7 +97,7 @@ std::unique_ptr<BoardFile> BoardFile::create(uint32_t boards, uint32_t endpoint_
     const uint64_t bytes = layout.bytes();
     const Fd writable(::memfd_create("ethermx-boards", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!writable || ::fchmod(writable.get(), S_IRUSR | S_IWUSR) != 0 ||
-        ::ftruncate(writable.get(), static_cast<off_t>(bytes)) != 0 ||
+        !set_file_size(writable.get(), bytes, false) ||
         ::fcntl(writable.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return nullptr;
     Fd fd = open_again(writable.get(), O_RDONLY);
@@ -106,15 +109,13 @@ std::unique_ptr<BoardFile> BoardFile::create(uint32_t boards, uint32_t endpoint_
         board_file_magic, board_file_version, EMX_CNT_COUNT,  bytes,
         boards,           endpoint_max,       peers_capacity, static_cast<uint32_t>(::getpid())};
     for (uint32_t i = 0; i < boards; i++) {
-        uint64_t key[2];
-        if (::getrandom(key, sizeof(key), 0) != static_cast<ssize_t>(sizeof(key)))
-            return nullptr;
-        fw_peers_init(file->peers(i), peers_capacity, key[0], key[1]);
+        const uint64_t low = sys::random_bits(), high = sys::random_bits();
+        fw_peers_init(file->peers(i), peers_capacity, low, high);
     }
     return file;
 }
 
-std::unique_ptr<BoardFile> BoardFile::map(Fd fd, std::string &error)
+std::unique_ptr<BoardFile> BoardFile::map(Fd fd, DeviceError &error)
 {
     return map(std::move(fd), PROT_READ, error);
 }
@@ -126,23 +127,26 @@ bool BoardFile::is_own(int fd)
            (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-std::unique_ptr<BoardFile> BoardFile::adopt(Fd fd, std::string &error)
+std::unique_ptr<BoardFile> BoardFile::adopt(Fd fd, std::string &why)
 {
     if (!is_own(fd.get())) {
-        error = "omxd was restarted by another user: close the endpoint and open it again";
+        why = "omxd was restarted by another user: close the endpoint and open it again";
         return nullptr;
     }
+    DeviceError error;
     auto file = map(std::move(fd), PROT_READ | PROT_WRITE, error);
+    why = error.text;
     for (uint32_t i = 0; file && i < file->board_count(); i++)
         fw_peers_mend(file->peers(i));
     return file;
 }
 
 /// What is mapped for writing comes by a descriptor that does not write.
-std::unique_ptr<BoardFile> BoardFile::map(Fd fd, int protection, std::string &error)
+std::unique_ptr<BoardFile> BoardFile::map(Fd fd, int protection, DeviceError &error)
 {
-    const char *const other_build = "the running omxd is of another build of EtherMX: stop it, so that the "
-                                    "next open starts the right one";
+    const DeviceError other_build = {mx_no_driver,
+                                     "the running omxd is of another build of EtherMX: stop it, so that the "
+                                     "next open starts the right one"};
     struct stat status {};
     if (::fstat(fd.get(), &status) != 0 || status.st_size < static_cast<off_t>(sizeof(BoardFileHeader))) {
         error = other_build;
@@ -150,14 +154,15 @@ std::unique_ptr<BoardFile> BoardFile::map(Fd fd, int protection, std::string &er
     }
     const int needed = F_SEAL_SHRINK | F_SEAL_GROW;
     if ((::fcntl(fd.get(), F_GET_SEALS) & needed) != needed) {
-        error = "omxd handed out a board file that is not sealed: another program holds its name";
+        error = {mx_no_driver,
+                 "omxd handed out a board file that is not sealed: another program holds its name"};
         return nullptr;
     }
     const auto bytes = static_cast<uint64_t>(status.st_size);
     const Fd writable = protection & PROT_WRITE ? open_again(fd.get(), O_RDWR) : Fd();
     std::byte *base = map_shared(writable ? writable.get() : fd.get(), bytes, protection);
     if (!base) {
-        error = std::string("mapping the board file: ") + std::strerror(errno);
+        error = system_error("mapping the board file");
         return nullptr;
     }
     const BoardFileHeader header = *reinterpret_cast<BoardFileHeader *>(base);

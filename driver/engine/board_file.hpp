@@ -9,6 +9,7 @@
 #pragma once
 
 #include "driver/engine/fd.hpp"
+#include "libmx/device.hpp"
 
 #include <emx/abi.h>
 #include <emx/wire.h>
@@ -94,13 +95,13 @@ public:
     /// Agent: creates the file for that many boards. Null with errno set on failure.
     static std::unique_ptr<BoardFile> create(uint32_t boards, uint32_t endpoint_max, uint32_t peers_capacity);
     /// Process: maps a file received from the agent, to read. Null with a sentence in error on a layout of
-    /// another build, and on contents that readers cannot rely on.
-    static std::unique_ptr<BoardFile> map(Fd fd, std::string &error);
+    /// another build, on contents that readers cannot rely on, and where memory is short.
+    static std::unique_ptr<BoardFile> map(Fd fd, DeviceError &error);
     /// Whether our user alone can have written the file.
     static bool is_own(int fd);
     /// Agent: maps the file of the agent before, received from a process, to go on with it. Null with a
     /// sentence in error unless it is_own(), and as map() says.
-    static std::unique_ptr<BoardFile> adopt(Fd fd, std::string &error);
+    static std::unique_ptr<BoardFile> adopt(Fd fd, std::string &why);
 
     ~BoardFile();
     BoardFile(const BoardFile &) = delete;
@@ -132,7 +133,7 @@ private:
     {
         return *reinterpret_cast<T *>(base_ + offset);
     }
-    static std::unique_ptr<BoardFile> map(Fd fd, int protection, std::string &error);
+    static std::unique_ptr<BoardFile> map(Fd fd, int protection, DeviceError &error);
 
     Fd fd_;
     std::byte *base_;

@@ -2,6 +2,8 @@
 // Batches of pull replies, scattered to their final places.
 #include "driver/engine/bulk_receiver.hpp"
 
+#include "driver/engine/system_calls.hpp"
+
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
@@ -95,10 +97,7 @@ int BulkReceiver::receive(const fw_endpoint &ep, int slot, const PieceList *targ
         allocate();
     if (!is_armed(ep, slot))
         arm(ep, slot, target);
-    int count;
-    do {
-        count = ::recvmmsg(socket_.get(), messages_.data(), batch_, MSG_DONTWAIT, nullptr);
-    } while (count < 0 && errno == EINTR);
+    const int count = sys::recvmmsg(socket_.get(), messages_.data(), batch_, MSG_DONTWAIT);
     full_ = count == static_cast<int>(batch_);
     for (int n = 0; n < count; n++) {
         const auto i = static_cast<uint32_t>(n);

@@ -4,13 +4,15 @@
 
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
-#include "driver/engine/signals_blocked.hpp"
+#include "driver/engine/reason.hpp"
+#include "driver/engine/system_calls.hpp"
+#include "driver/engine/thread.hpp"
 
 #include <poll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
-#include <system_error>
+#include <new>
 
 namespace emx {
 namespace {
@@ -57,7 +59,7 @@ ClaimKeeper::~ClaimKeeper()
         stop_ = true;
     }
     nudge();
-    thread_->join();
+    join_thread(*thread_);
 }
 
 std::unique_ptr<Claim> ClaimKeeper::hold(AgentConnection agent, std::shared_ptr<BoardFile> file,
@@ -80,16 +82,18 @@ bool ClaimKeeper::start(DeviceError &error)
 {
     if (thread_)
         return true;
-    try {
-        const SignalsBlocked blocked;
-        if (wake_)
-            thread_ = std::make_unique<std::thread>([this] { run(); });
-    } catch (const std::system_error &) {
-        thread_.reset();
+    if (!wake_) // made when descriptors were at their limit
+        wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!wake_) {
+        error = system_error("the keeper of the endpoint's claim");
+        return false;
     }
-    if (!thread_)
-        error = {mx_no_resources, "starting the thread that keeps the endpoint's claim: no more threads or "
-                                  "descriptors; raise the limits (ulimit -u, ulimit -n)"};
+    auto thread = std::make_unique<std::thread>();
+    *thread = start_thread([this] { run(); });
+    if (thread->joinable())
+        thread_ = std::move(thread);
+    else
+        error = {mx_no_resources, std::string("the keeper of the endpoint's claim: ") + no_thread};
     return thread_ != nullptr;
 }
 
@@ -106,7 +110,7 @@ void ClaimKeeper::drop(Claim &claim)
 void ClaimKeeper::nudge() const
 {
     const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof(one));
+    [[maybe_unused]] const ssize_t n = sys::write(wake_.get(), &one, sizeof(one));
 }
 
 void ClaimKeeper::run()
@@ -114,15 +118,22 @@ void ClaimKeeper::run()
     std::vector<pollfd> fds;
     std::vector<Watched> watched;
     for (;;) {
-        const int timeout = collect(fds, watched);
-        if (timeout < -1)
-            return;
-        if (::poll(fds.data(), fds.size(), timeout) >= 0)
-            serve(fds, watched);
+        try {
+            const int timeout = collect(fds, watched);
+            if (timeout < 0)
+                return;
+            if (sys::poll(fds.data(), fds.size(), timeout) >= 0) {
+                serve(fds, watched);
+                continue;
+            }
+        } catch (const std::bad_alloc &) { // claims stay as they are, until there is memory again
+        }
+        sys::sleep_ms(
+            retry_last_ms); // also where a filter of system calls has come since, which refuses poll
     }
 }
 
-/// Lists what to wait for; returns for how long in ms, -1 for ever, -2 to end.
+/// Lists what to wait for; returns for how long in ms, -1 to end.
 int ClaimKeeper::collect(std::vector<pollfd> &fds, std::vector<Watched> &watched)
 {
     const std::lock_guard lock(mutex_);
@@ -142,16 +153,16 @@ int ClaimKeeper::collect(std::vector<pollfd> &fds, std::vector<Watched> &watched
         watched.push_back({id, claim->asked_.has_value()});
     }
     if (stop_)
-        return -2;
+        return -1;
     retry_ms_ = looking ? std::clamp(retry_ms_ * 2, retry_first_ms, retry_last_ms) : 0;
-    return looking ? retry_ms_ : -1;
+    return looking ? retry_ms_ : retry_last_ms; // also where a filter of system calls loses a nudge
 }
 
 void ClaimKeeper::serve(const std::vector<pollfd> &fds, const std::vector<Watched> &watched)
 {
     const std::lock_guard lock(mutex_);
     uint64_t count;
-    [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &count, sizeof(count));
+    [[maybe_unused]] const ssize_t n = sys::read(wake_.get(), &count, sizeof(count));
     for (std::size_t i = 1; i < fds.size(); i++) {
         const auto found = claims_.find(watched[i].id);
         if (!fds[i].revents || found == claims_.end())

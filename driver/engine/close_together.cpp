@@ -2,25 +2,29 @@
 // Closes several packet sockets at once.
 #include "driver/engine/close_together.hpp"
 
-#include "driver/engine/signals_blocked.hpp"
+#include "driver/engine/thread.hpp"
 
-#include <exception>
-#include <thread>
-#include <vector>
+#include <array>
 
 namespace emx {
+namespace {
+
+constexpr std::size_t together_max = 8; // sockets of a port are fewer
+
+} // namespace
 
 void close_together(std::span<Fd> sockets)
 {
-    std::vector<std::jthread> others; // joined at the end
-    try {
-        const SignalsBlocked blocked;
-        while (others.size() + 1 < sockets.size())
-            others.emplace_back([&socket = sockets[others.size()]] { socket.reset(); });
-    } catch (const std::exception &) { // no thread or memory to be had: the rest one after the other
-    }
-    for (Fd &socket : sockets.subspan(others.size()))
-        socket.reset();
+    std::array<std::thread, together_max> others; // fewer where no more can be had
+    for (std::size_t i = 0; i < sockets.size(); ++i)
+        if (i < others.size() && i + 1 < sockets.size())
+            others[i] = start_thread([&socket = sockets[i]] { socket.reset(); });
+    // This thread closes the last one, and those for which there is no other.
+    for (std::size_t i = 0; i < sockets.size(); ++i)
+        if (i >= others.size() || !others[i].joinable())
+            sockets[i].reset();
+    for (std::thread &other : others)
+        join_thread(other);
 }
 
 } // namespace emx

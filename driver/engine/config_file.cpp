@@ -2,22 +2,20 @@
 // Reading of the configuration file.
 #include "driver/engine/config_file.hpp"
 
+#include "driver/engine/text_file.hpp"
+
 #include <emx/wire.h>
 
 extern "C" {
 #include "driver/core/fw.h"
 }
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <map>
-#include <memory>
 
 namespace emx {
 namespace {
@@ -32,25 +30,27 @@ bool parse_number(const std::string &text, uint32_t most, uint32_t &number)
     return failed == std::errc{} && rest == end && number >= 1 && number <= most;
 }
 
-struct Close {
-    void operator()(std::FILE *file) const { std::fclose(file); }
-};
+bool read_uid(const std::string &text, uid_t &uid)
+{
+    const char *const end = text.data() + text.size();
+    const auto [rest, failed] = std::from_chars(text.data(), end, uid);
+    return failed == std::errc{} && rest == end;
+}
 
 /// By number, or by name: from the file itself, since a static program has no other way.
 std::optional<uid_t> user_of(const std::string &text)
 {
     uid_t uid = 0;
-    const char *const end = text.data() + text.size();
-    if (const auto [rest, failed] = std::from_chars(text.data(), end, uid);
-        failed == std::errc{} && rest == end)
+    if (read_uid(text, uid))
         return uid;
-    const std::unique_ptr<std::FILE, Close> file(std::fopen("/etc/passwd", "re"));
-    passwd entry{};
-    passwd *found = nullptr;
-    char buffer[4096];
-    while (file && ::fgetpwent_r(file.get(), &entry, buffer, sizeof(buffer), &found) == 0)
-        if (text == entry.pw_name)
-            return entry.pw_uid;
+    std::istringstream file = read_text_file("/etc/passwd");
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream fields(line);
+        std::string name, password, number;
+        if (std::getline(fields, name, ':') && name == text && std::getline(fields, password, ':') &&
+            std::getline(fields, number, ':') && read_uid(number, uid))
+            return uid;
+    }
     return std::nullopt;
 }
 
@@ -94,7 +94,7 @@ bool read_config_file(const std::string &path, ConfigFile &config, std::string &
 {
     config = {};
     errno = 0;
-    std::ifstream file(path);
+    std::istringstream file = read_text_file(path);
     if (!file) {
         if (errno == ENOENT)
             return true;

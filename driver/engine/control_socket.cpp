@@ -2,6 +2,8 @@
 // Datagrams with descriptors over a connected Unix socket.
 #include "driver/engine/control_socket.hpp"
 
+#include "driver/engine/system_calls.hpp"
+
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -62,15 +64,12 @@ bool send_datagram(int socket, const void *data, std::size_t bytes, const std::v
         c->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
         std::memcpy(CMSG_DATA(c), fds.data(), fds.size() * sizeof(int));
     }
-    ssize_t sent;
-    do {
-        sent = ::sendmsg(socket, &message, flags | MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
-    return sent == static_cast<ssize_t>(bytes);
+    return sys::sendmsg(socket, &message, flags | MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
 }
 
 ssize_t receive_datagram(int socket, void *data, std::size_t bytes, std::vector<Fd> &fds, int flags)
 {
+    fds.reserve(fds.size() + fds_max); // not once descriptors are here, since it may fail
     alignas(cmsghdr) char control[CMSG_SPACE(fds_max * sizeof(int))] = {};
     iovec io = {data, bytes};
     msghdr message{};
@@ -78,15 +77,13 @@ ssize_t receive_datagram(int socket, void *data, std::size_t bytes, std::vector<
     message.msg_iovlen = 1;
     message.msg_control = control;
     message.msg_controllen = sizeof(control);
-    ssize_t got;
-    do {
-        got = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
+    const ssize_t got = sys::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
     if (got < 0)
         return -1;
     take_fds(message, fds);
     if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-        errno = EMSGSIZE;
+        // The kernel hands out what descriptors it can, and says no more: there is room for all of ours.
+        errno = message.msg_flags & MSG_CTRUNC ? EMFILE : EMSGSIZE;
         return -1;
     }
     return got;

@@ -38,7 +38,7 @@ bool of_plain_pages(int fd)
 std::unique_ptr<EndpointPage> EndpointPage::make()
 {
     Fd fd(::memfd_create("ethermx-endpoint", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!fd || ::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0 || ::ftruncate(fd.get(), page_bytes) != 0 ||
+    if (!fd || ::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0 || !set_file_size(fd.get(), page_bytes, false) ||
         ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return nullptr;
     void *base = ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);

@@ -6,6 +6,8 @@
 #include "driver/engine/clock.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "driver/engine/port.hpp"
+#include "driver/engine/reason.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <sched.h>
 #include <sys/random.h>
@@ -20,7 +22,7 @@ namespace {
 
 // Others answer the first beacon of an agent within some milliseconds.
 constexpr uint64_t names_wait_ns = 500000000;
-constexpr useconds_t names_look_us = 2000;
+constexpr int names_look_ms = 2;
 
 std::string text_of(const char *chars, std::size_t size)
 {
@@ -31,14 +33,6 @@ std::string name_in(fw_peers *table, uint32_t peer)
 {
     char name[EMX_NAME_MAX];
     return fw_peer_name_get(table, peer, name) == 0 ? std::string(name) : std::string{};
-}
-
-uint64_t random_bits()
-{
-    uint64_t bits = 0;
-    while (::getrandom(&bits, sizeof(bits), 0) != static_cast<ssize_t>(sizeof(bits))) {
-    }
-    return bits;
 }
 
 /// A connection, and the board file that its agent handed out.
@@ -60,12 +54,9 @@ std::optional<Contact> greet(AgentConnection agent, DeviceError &error)
                  "omxd, the board agent, sent no board file: stop it, so that the next open starts it anew"};
         return std::nullopt;
     }
-    std::string text;
-    std::shared_ptr<BoardFile> file = BoardFile::map(std::move(fds[0]), text);
-    if (!file) {
-        error = {mx_no_driver, text};
+    std::shared_ptr<BoardFile> file = BoardFile::map(std::move(fds[0]), error);
+    if (!file)
         return std::nullopt;
-    }
     return Contact{std::move(agent), std::move(file)};
 }
 
@@ -110,7 +101,7 @@ public:
     }
 
     uint64_t now_ns() override { return monotonic_ns(); }
-    uint64_t random() override { return random_bits(); }
+    uint64_t random() override { return sys::random_bits(); }
     std::vector<BoardInfo> boards() override;
     std::unique_ptr<Port> open(uint32_t board, uint32_t number, uint32_t session,
                                DeviceError &error) override;
@@ -278,7 +269,7 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
     request.session = session;
     const std::shared_ptr<EndpointPage> page = EndpointPage::make();
     if (!page) {
-        error = {mx_no_resources, std::string("making the page of the endpoint: ") + std::strerror(errno)};
+        error = system_error("making the page of the endpoint");
         return nullptr;
     }
     auto granted = this->claim(request, *page, error);
@@ -291,7 +282,7 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
         keeper_->hold(std::move(granted->agent), file, {board, number, session, reply.life, page}, error);
     if (!claim)
         return nullptr;
-    const auto secret = static_cast<uint32_t>(random_bits());
+    const auto secret = static_cast<uint32_t>(sys::random_bits());
     return EnginePort::make({file,
                              std::move(claim),
                              board,
@@ -345,7 +336,7 @@ bool Engine::wait_for_names()
     const auto file = this->file();
     if (monotonic_ns() >= names_by_ || file->board_count() == 0 || !file->peers(0)->open)
         return false;
-    ::usleep(names_look_us);
+    sys::sleep_ms(names_look_ms);
     return true;
 }
 

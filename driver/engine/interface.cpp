@@ -3,6 +3,7 @@
 #include "driver/engine/interface.hpp"
 
 #include "driver/engine/fd.hpp"
+#include "driver/engine/text_file.hpp"
 
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
@@ -14,7 +15,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 namespace emx {
 namespace {
@@ -40,7 +40,7 @@ std::string driver_name(int fd, const std::string &name)
 
 uint32_t numa_node(const std::string &name)
 {
-    std::ifstream file("/sys/class/net/" + name + "/device/numa_node");
+    std::istringstream file = read_text_file("/sys/class/net/" + name + "/device/numa_node");
     long node = -1;
     if (!(file >> node) || node < 0)
         return 0xffffffff;

@@ -3,12 +3,12 @@
 #include "driver/engine/peer_user.hpp"
 
 #include "driver/engine/config_file.hpp"
+#include "driver/engine/text_file.hpp"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <fstream>
 
 namespace emx {
 namespace {
@@ -19,7 +19,7 @@ uid_t overflow_user()
     static const uid_t overflow = [] {
         constexpr uid_t usual = 65534;
         uid_t uid = usual;
-        std::ifstream file("/proc/sys/kernel/overflowuid");
+        std::istringstream file = read_text_file("/proc/sys/kernel/overflowuid");
         return file >> uid ? uid : usual;
     }();
     return overflow;
@@ -29,7 +29,7 @@ uid_t overflow_user()
 /// not.
 bool has_all_users()
 {
-    std::ifstream file("/proc/self/uid_map");
+    std::istringstream file = read_text_file("/proc/self/uid_map");
     uint64_t inside = 1, outside = 1, count = 0;
     return file >> inside >> outside >> count && inside == 0 && count == UINT32_MAX;
 }

@@ -6,6 +6,8 @@
 #include "driver/engine/close_together.hpp"
 #include "driver/engine/interface.hpp"
 #include "driver/engine/mx_codes.hpp"
+#include "driver/engine/reason.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -83,7 +85,7 @@ bool EnginePort::attach(PortParts &parts, DeviceError &error)
 {
     if (!ring_.map(std::move(parts.ring), parts.ring_shape) ||
         !lo_.map(std::move(parts.lo), parts.lo_shape) || !wake_.open()) {
-        error = {mx_no_resources, std::string("mapping the receive ring: ") + std::strerror(errno)};
+        error = system_error("mapping the receive ring");
         return false;
     }
     endpoint_.pull_window = pull_window(parts.bulk_bytes);
@@ -234,15 +236,7 @@ void EnginePort::wait(uint64_t deadline)
     if (poll_output_.load(std::memory_order_relaxed))
         fds[0].events |= POLLOUT;
     const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? 5 : 4;
-    timespec left{};
-    timespec *limit = nullptr;
-    if (deadline != ~uint64_t{0}) {
-        const uint64_t now = monotonic_ns();
-        const uint64_t ns = deadline > now ? deadline - now : 0;
-        left = {static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
-        limit = &left;
-    }
-    const int ready = ::ppoll(fds, count, limit, nullptr);
+    const int ready = sys::sleep_on(fds, count, deadline);
     if (ready < 0 && errno == EINTR)
         interrupted_.store(true, std::memory_order_relaxed);
     if (ready <= 0)

@@ -2,6 +2,8 @@
 // Runs of pull replies, sent in batches straight from the windows' memory.
 #include "driver/engine/reply_sender.hpp"
 
+#include "driver/engine/system_calls.hpp"
+
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
@@ -113,10 +115,7 @@ int ReplySender::send_batch()
         advance(1, false);
         return 0;
     }
-    int sent;
-    do {
-        sent = ::sendmmsg(socket, messages_.data(), frames, MSG_DONTWAIT);
-    } while (sent < 0 && errno == EINTR);
+    const int sent = sys::sendmmsg(socket, messages_.data(), frames, MSG_DONTWAIT);
     if (sent > 0) {
         advance(static_cast<uint32_t>(sent), true);
         return 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "driver/engine/fd.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <sys/eventfd.h>
 
@@ -28,7 +29,7 @@ public:
     {
         for (Fd &fd : fds_) {
             const uint64_t one = 1;
-            [[maybe_unused]] const ssize_t n = ::write(fd.get(), &one, sizeof(one));
+            [[maybe_unused]] const ssize_t n = sys::write(fd.get(), &one, sizeof(one));
         }
     }
 
@@ -51,7 +52,7 @@ public:
         void clear() const
         {
             uint64_t count;
-            [[maybe_unused]] const ssize_t n = ::read(fd(), &count, sizeof(count));
+            [[maybe_unused]] const ssize_t n = sys::read(fd(), &count, sizeof(count));
         }
 
     private:

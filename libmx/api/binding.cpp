@@ -2,9 +2,10 @@
 // Where a process runs. See binding.hpp.
 #include "libmx/api/binding.hpp"
 
+#include "driver/engine/text_file.hpp"
+
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <sched.h>
 #include <sstream>
 
@@ -33,7 +34,7 @@ std::vector<unsigned> of_mask(unsigned long long mask)
 
 std::vector<unsigned> from_file(const std::string &path, uint64_t nic_id, uint32_t endpoint)
 {
-    std::ifstream file(path);
+    std::istringstream file = read_text_file(path);
     for (std::string line; std::getline(file, line);) {
         unsigned m[6], number = 0, irq = 0;
         unsigned long long mask = 0;

@@ -5,6 +5,7 @@
 #include "libmx/api/process.hpp"
 #include "libmx/endpoint.hpp"
 
+#include <cxxabi.h>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -79,6 +80,8 @@ template <class Body>
     } catch (const std::bad_alloc &) {
         ErrorHandler handler = process().handler.load();
         return handler ? handler(const_cast<char *>(function), MX_NO_RESOURCES) : MX_NO_RESOURCES;
+    } catch (abi::__forced_unwind &) {
+        throw; // the thread is cancelled in its sleep
     } catch (...) {
         return MX_BAD_BAD_BAD;
     }

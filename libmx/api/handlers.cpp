@@ -4,6 +4,7 @@
 // Programs copy the objects into their own image (copy relocations), so the library compares
 // handlers by value and never looks at the objects' addresses.
 #include "driver/engine/printable.hpp"
+#include "driver/engine/system_calls.hpp"
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/omx_convert.hpp"
 #include "libmx/error_handler.hpp"
@@ -13,6 +14,7 @@
 
 mx_return_t emx_errors_are_fatal(char *text, mx_return_t code)
 {
+    const emx::sys::Uncancelled here;
     std::fprintf(stderr, "%s: %s\n", emx::printable(text).c_str(), omx_strerror(emx::omx::code(code)));
     emx::api::wait_for_debugger();
     std::exit(255);

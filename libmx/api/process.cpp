@@ -6,6 +6,7 @@
 #include "driver/engine/engine.hpp"
 #include "driver/engine/environment.hpp"
 #include "driver/engine/printable.hpp"
+#include "driver/engine/system_calls.hpp"
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/verbose.hpp"
 #include "libmx/endpoint.hpp"
@@ -66,6 +67,7 @@ Context::Teller teller(const std::string &prefix)
         if (board)
             line += ", board " + std::to_string(board->number) + " endpoint " + std::to_string(endpoint);
         line = printable(line) + '\n';
+        const sys::Uncancelled here;
         std::fwrite(line.data(), 1, line.size(), stderr);
     };
 }
@@ -128,9 +130,8 @@ void wait_for_debugger()
     Conf conf;
     std::string error;
     load_conf(conf, variable, error);
-    timespec left{conf.abort_sleeps, 0};
-    while (::nanosleep(&left, &left) != 0) { // tidy-allow(sleep): the user asked for it
-    }
+    for (int left = conf.abort_sleeps; left > 0; --left)
+        sys::sleep_ms(1000);
 }
 
 mx_return_t fail(mx_return_t code, const char *text)

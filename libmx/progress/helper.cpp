@@ -2,10 +2,12 @@
 // The helper thread: when the application has been away for a while, accepts what arrived and serves
 // timers, so that peers of a computing process are acknowledged, connected and served with data. It never
 // matches and never calls user code.
+#include "driver/engine/thread.hpp"
 #include "libmx/context.hpp"
 #include "libmx/endpoint.hpp"
 
 #include <chrono>
+#include <new>
 
 namespace emx {
 
@@ -59,6 +61,14 @@ void Context::start_helper()
     helper_wanted_ = conf_.helper_ms > 0;
 }
 
+bool Context::have_helper()
+{
+    std::lock_guard lock(helper_mutex_);
+    if (helper_wanted_ && !helper_.joinable())
+        helper_ = start_thread([this] { helper_loop(); });
+    return !helper_wanted_ || helper_.joinable();
+}
+
 void Context::helper_loop()
 {
     // After work more is likely soon (a pull has many round trips): look often for a millisecond.
@@ -73,10 +83,13 @@ void Context::helper_loop()
         if (helper_stop_)
             return;
         lock.unlock();
-        if (helper_pass())
-            busy = busy_ticks;
-        else if (busy)
-            --busy;
+        try {
+            if (helper_pass())
+                busy = busy_ticks;
+            else if (busy)
+                --busy;
+        } catch (const std::bad_alloc &) { // what was to be done is still to be done at the next look
+        }
         lock.lock();
     }
 }
@@ -88,8 +101,7 @@ void Context::stop_helper()
         helper_stop_ = true;
     }
     helper_wake_.notify_all();
-    if (helper_.joinable())
-        helper_.join();
+    join_thread(helper_);
 }
 
 } // namespace emx

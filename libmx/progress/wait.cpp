@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Blocking calls: spin a little, then sleep. One thread at a time sleeps on the device and drives
 // progress; other threads of the endpoint sleep on a condition variable.
+#include "driver/engine/system_calls.hpp"
 #include "libmx/endpoint.hpp"
 
 #include <algorithm>
@@ -23,6 +24,15 @@ struct User {
     }
     User(const User &) = delete;
     User &operator=(const User &) = delete;
+};
+
+/// Has the endpoint unlocked, and locks it again also where the thread is cancelled meanwhile.
+struct Unlocked {
+    std::unique_lock<Lock> &lock;
+    explicit Unlocked(std::unique_lock<Lock> &held) : lock(held) { lock.unlock(); }
+    ~Unlocked() { lock.lock(); }
+    Unlocked(const Unlocked &) = delete;
+    Unlocked &operator=(const Unlocked &) = delete;
 };
 
 } // namespace
@@ -95,15 +105,23 @@ bool Endpoint::sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns,
         slot_.changed.wait_for(lock, left);
         return false;
     }
+    struct Sleeper {
+        Endpoint &endpoint;
+        ~Sleeper()
+        {
+            endpoint.sleeper_wants_ = nullptr;
+            endpoint.slot_.changed.notify_all(); // someone else may have to take over
+        }
+    };
     sleeper_wants_ = &done;
     sleeper_told_ = false;
-    uint64_t until = std::min(deadline_ns, next_deadline(time));
-    lock.unlock();
-    if (until > time)
-        port_->wait(until);
-    lock.lock();
-    sleeper_wants_ = nullptr;
-    slot_.changed.notify_all(); // someone else may have to take over
+    {
+        const Sleeper sleeper{*this};
+        const uint64_t until = std::min(deadline_ns, next_deadline(time));
+        const Unlocked unlocked(lock);
+        if (until > time)
+            port_->wait(until);
+    }
     return context_.conf().wait_interruptible && port_->interrupted();
 }
 
@@ -130,6 +148,7 @@ void Endpoint::disable_progression(std::unique_lock<Lock> &lock)
 {
     if (inside_handler())
         return;
+    const sys::Uncancelled here;
     progression_disabled_ = true;
     ++slot_.users;
     while (in_handler_ && !closing_)
@@ -165,6 +184,7 @@ void Endpoint::linger(std::unique_lock<Lock> &lock)
 {
     if (in_handler_)
         return;
+    const sys::Uncancelled here;
     lingering_ = true;
     progression_disabled_ = false;
     uint64_t end = now() + uint64_t(context_.conf().linger_ms) * 1000000;

@@ -4,6 +4,7 @@
 
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/peer_user.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -47,7 +48,7 @@ Fd make_memory()
 {
     Fd file(::memfd_create("ethermx-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     // Allocated now, since a page that cannot be had later would be a signal.
-    if (!file || ::fallocate(file.get(), 0, 0, sizeof(RingMemory)) != 0 ||
+    if (!file || !set_file_size(file.get(), sizeof(RingMemory), true) ||
         ::fcntl(file.get(), F_ADD_SEALS, seals) != 0)
         return Fd{};
     return file;
@@ -95,15 +96,15 @@ Link::~Link()
 bool Link::process_ended() const
 {
     pollfd entry{process_.get(), POLLIN, 0};
-    return ::poll(&entry, 1, 0) > 0;
+    return sys::poll(&entry, 1, 0) > 0;
 }
 
 bool Link::drain()
 {
     char bytes[64];
     for (;;) {
-        const ssize_t got = ::recv(socket_.get(), bytes, sizeof(bytes), MSG_DONTWAIT);
-        if (got > 0 || (got < 0 && errno == EINTR))
+        const ssize_t got = sys::recv(socket_.get(), bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (got > 0)
             continue;
         return got < 0 && errno == EAGAIN && !process_ended();
     }
@@ -112,7 +113,7 @@ bool Link::drain()
 void Link::wake() const
 {
     // A full socket has wake-ups enough, a closed one nobody to wake.
-    [[maybe_unused]] const ssize_t sent = ::send(socket_.get(), "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    [[maybe_unused]] const ssize_t sent = sys::send(socket_.get(), "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 std::unique_ptr<Outgoing> Outgoing::connect(const Identity &from, const Identity &to)
@@ -123,7 +124,7 @@ std::unique_ptr<Outgoing> Outgoing::connect(const Identity &from, const Identity
     sockaddr_un address;
     const socklen_t length = address_of(to, address);
     if (!mapping.get() || !socket ||
-        ::connect(socket.get(), reinterpret_cast<sockaddr *>(&address), length) != 0)
+        sys::connect(socket.get(), reinterpret_cast<sockaddr *>(&address), length) != 0)
         return nullptr;
     Link link(std::move(socket));
     Hello hello{hello_magic, sizeof(RingMemory), from.mac, from.session, to.session, from.endpoint, {}};
@@ -153,7 +154,7 @@ bool Listener::open(const Identity &self)
 void Listener::take_connections()
 {
     for (;;) {
-        Fd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        Fd socket(sys::accept4(socket_.get(), SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket)
             return;
         Link link(std::move(socket));

@@ -3,6 +3,7 @@
 #include "libmx/shm/port.hpp"
 
 #include "driver/engine/clock.hpp"
+#include "driver/engine/system_calls.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -334,6 +335,10 @@ uint64_t ShmPort::deadline_ns() const
 
 void ShmPort::wait(uint64_t deadline)
 {
+    struct Sleeper { // its thread may be cancelled meanwhile
+        ShmPort &port;
+        ~Sleeper() { port.wake_up(); }
+    } const sleeper{*this};
     {
         const std::lock_guard lock(waiting_mutex_);
         sleepers_++;
@@ -347,6 +352,10 @@ void ShmPort::wait(uint64_t deadline)
     }
     if (deadline != 0)
         inner_->wait(deadline);
+}
+
+void ShmPort::wake_up()
+{
     look_.store(true, std::memory_order_relaxed);
     const std::lock_guard lock(waiting_mutex_);
     if (--sleepers_ > 0)
@@ -361,7 +370,7 @@ void ShmPort::service()
     look_.store(false, std::memory_order_relaxed);
     serviced_ns_ = monotonic_ns();
     std::array<epoll_event, 16> events;
-    const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+    const int count = sys::epoll_now(epoll_.get(), events.data(), static_cast<int>(events.size()));
     for (int i = 0; i < count; ++i)
         service(events[static_cast<std::size_t>(i)].data.u64);
     if (count <= 0)

@@ -100,6 +100,7 @@ private:
     void step_pulls();
 
     // Descriptors (port.cpp)
+    void wake_up();
     void service();
     void service(uint64_t id);
     bool add_link(const Link &link, uint32_t id);

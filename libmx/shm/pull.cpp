@@ -84,7 +84,7 @@ Pull::State Pull::step()
         pieces_there = describe(source_, uint64_t{rndv_.u.window.offset} + done_, length, there);
     const ssize_t got = ::process_vm_readv(from_->link.pid(), here, pieces_here, there, pieces_there, 0);
     if (got <= 0) {
-        if (got < 0 && errno == EPERM)
+        if (got < 0 && (errno == EPERM || errno == ENOSYS))
             from_->readable = false;
         return State::failed;
     }

@@ -3,6 +3,9 @@
 #include "libmx/trace/recorder.hpp"
 
 #include "driver/engine/fd.hpp"
+#include "driver/engine/reason.hpp"
+#include "driver/engine/system_calls.hpp"
+#include "driver/engine/text_file.hpp"
 
 #include <myriexpress.h>
 
@@ -14,7 +17,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 namespace emx::trace {
 namespace {
@@ -36,7 +38,7 @@ std::string host_name()
 
 std::string command_name()
 {
-    std::ifstream file("/proc/self/comm");
+    std::istringstream file = read_text_file("/proc/self/comm");
     std::string name;
     std::getline(file, name, '\0'); // it can have newlines of its own
     if (name.ends_with('\n'))
@@ -50,12 +52,14 @@ void copy_to(char (&field)[size], const std::string &text)
     text.copy(field, size - 1);
 }
 
-/// A new file; empty with errno set. A file of that name is never written to.
-Fd create(const std::string &base)
+/// A new file at `path`, or beside it with a number, which the path then has; empty with errno set. A file of
+/// that name is never written to.
+Fd create(std::string &path)
 {
+    const std::string base = path;
     for (unsigned i = 1; i < files_of_a_number; i++) {
-        const std::string path = i == 1 ? base : base + "." + std::to_string(i);
-        Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+        path = i == 1 ? base : base + "." + std::to_string(i);
+        Fd fd(sys::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
         if (fd || errno != EEXIST)
             return fd;
     }
@@ -90,17 +94,19 @@ std::unique_ptr<Recorder> Recorder::make(const std::string &prefix, uint32_t ent
                              std::to_string(board.number) + "." + std::to_string(endpoint);
     entries = std::bit_ceil(entries);
     const std::size_t bytes = header_bytes + std::size_t{entries} * sizeof(Entry);
-    const Fd fd = create(base);
+    std::string path = base;
+    const Fd fd = create(path);
     // Written to its end at once: a disk that is full later would end the program by a signal.
-    const int failed = fd ? ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes)) : errno;
-    void *const memory =
-        failed ? MAP_FAILED : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    void *const memory = fd && set_file_size(fd.get(), bytes, true)
+                             ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0)
+                             : MAP_FAILED;
     if (memory == MAP_FAILED) {
-        error = {MX_NO_RESOURCES, "EMX_TRACE: cannot make the trace file " + base + ": " +
-                                      std::strerror(failed ? failed : errno) +
-                                      "; name a place that can be written to and has " +
-                                      std::to_string(bytes >> 10) +
-                                      " KiB, or give a lower EMX_TRACE_ENTRIES"};
+        error = {MX_NO_RESOURCES,
+                 "EMX_TRACE: cannot make the trace file " + base + ": " + system_reason(errno) +
+                     "; name a place that can be written to and has " + std::to_string(bytes >> 10) +
+                     " KiB, or give a lower EMX_TRACE_ENTRIES"};
+        if (fd)
+            ::unlink(path.c_str());
         return nullptr;
     }
     std::unique_ptr<Recorder> recorder(new Recorder(static_cast<std::byte *>(memory), bytes));

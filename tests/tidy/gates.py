@@ -104,6 +104,16 @@ BANNED = (
      r'\b(\w*getenv|environ|temp_directory_path|tempnam|exec[lv]pe?|posix_spawnp|popen|system)\b(?=\s*[\[(;,*)])',
      'takes what the caller of a set-user-ID program says: driver/engine/environment.hpp reads the environment, '
      'and programs are run by their absolute paths'),
+    ('system-call', ('driver/device/', 'driver/engine/', 'libmx/'), C_SUFFIXES,
+     r'(?<![\w>])::(accept4?|close|connect|epoll_p?wait|getrandom|nanosleep|open(at)?|p?poll|read|recv\w*|send\w*|'
+     r'sleep|usleep|wait\w*|write)\(|\bsleep_(for|until)\(',
+     'a signal of the program would end it, and a cancelled thread end there: system_calls.hpp has it'),
+    ('thread', ('driver/device/', 'driver/engine/', 'libmx/'), C_SUFFIXES, r'\bstd::j?thread\(|(\.|->)join\(\)',
+     'takes signals of the program, and throws where none can be had: start_thread(), join_thread() of thread.hpp'),
+    ('file-size', ('driver/device/', 'driver/engine/', 'libmx/', 'tools/omxd/'), C_SUFFIXES,
+     r'\b(ftruncate|(posix_)?fallocate)\(', 'is a signal where files are limited: set_file_size() of fd.hpp'),
+    ('stream', ('driver/device/', 'driver/engine/', 'libmx/', 'tools/omxd/', 'tools/setup/'), C_SUFFIXES,
+     r'\bstd::[io]?fstream\b|\bfopen\(', 'may become a standard stream of the program: read_text_file(), or Fd'),
 )
 
 

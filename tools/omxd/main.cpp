@@ -2,8 +2,10 @@
 // omxd, the board agent: options, and becoming a daemon.
 #include "tools/omxd/agent.hpp"
 
+#include "driver/engine/fd.hpp"
 #include "driver/engine/printable.hpp"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 
@@ -141,7 +143,8 @@ int serve(const AgentOptions &options)
 {
     Log log;
     if (!options.log.empty()) {
-        std::FILE *file = std::fopen(options.log.c_str(), "ae");
+        Fd fd(::open(options.log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+        std::FILE *file = fd ? ::fdopen(fd.release(), "a") : nullptr;
         if (!file)
             return bad("--log", options.log.c_str(), std::strerror(errno)), 1;
         log.to(file);

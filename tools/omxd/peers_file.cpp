@@ -3,6 +3,7 @@
 #include "tools/omxd/peers_file.hpp"
 
 #include "driver/engine/board_spec.hpp"
+#include "driver/engine/text_file.hpp"
 
 #include <emx/wire.h>
 
@@ -10,7 +11,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <unordered_map>
 
@@ -79,7 +79,7 @@ bool parse_peer(std::istream &words, NamedPeer &peer)
 bool read_peers_file(const std::string &path, std::vector<NamedPeer> &peers, std::string &error)
 {
     errno = 0;
-    std::ifstream file(path);
+    std::istringstream file = read_text_file(path);
     if (!file) {
         error = "peers file " + path + ": " + std::strerror(errno ? errno : EIO);
         return false;

@@ -2,6 +2,8 @@
 // Users, capabilities and the filter of system calls of the agent.
 #include "tools/omxd/privileges.hpp"
 
+#include "driver/engine/text_file.hpp"
+
 #include <emx/dev.h>
 
 #include <fcntl.h>
@@ -22,7 +24,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <fstream>
 #include <memory>
 
 namespace emx {
@@ -60,7 +61,7 @@ bool keep(Capabilities kept)
 /// Whether a map of this user namespace, of users or of groups, has that number.
 bool maps(const char *file, uint64_t id)
 {
-    std::ifstream map(file);
+    std::istringstream map = read_text_file(file);
     for (uint64_t inside = 0, outside = 0, count = 0; map >> inside >> outside >> count;)
         if (id >= inside && id - inside < count)
             return true;

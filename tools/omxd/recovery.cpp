@@ -8,6 +8,7 @@
 
 #include "driver/engine/clock.hpp"
 #include "driver/engine/mx_codes.hpp"
+#include "driver/engine/text_file.hpp"
 
 #include <emx/wire.h>
 
@@ -15,7 +16,6 @@
 #include <sys/stat.h>
 
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
 namespace emx {
@@ -27,7 +27,7 @@ constexpr uint64_t patience_ns = 3000000000;
 /// Sockets of this network namespace that take MXoE frames of an interface.
 unsigned packet_sockets(int interface)
 {
-    std::ifstream list("/proc/thread-self/net/packet");
+    std::istringstream list = read_text_file("/proc/thread-self/net/packet");
     std::string line;
     std::getline(list, line); // titles
     unsigned count = 0;

@@ -5,11 +5,11 @@
 #include "driver/engine/control_socket.hpp"
 #include "driver/engine/mx_codes.hpp"
 #include "driver/engine/printable.hpp"
+#include "driver/engine/text_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 namespace emx {
 namespace {
@@ -21,7 +21,7 @@ std::string text_of(const AgentRequest &request)
 
 void command_of(uint32_t pid, ClaimRecord &owner)
 {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+    std::istringstream file = read_text_file("/proc/" + std::to_string(pid) + "/comm");
     std::string name;
     std::getline(file, name, '\0'); // a name can have newlines of its own
     if (name.ends_with('\n'))

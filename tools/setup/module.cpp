@@ -3,6 +3,7 @@
 #include "tools/setup/module.hpp"
 
 #include "driver/engine/environment.hpp"
+#include "driver/engine/text_file.hpp"
 #include "tools/cli.hpp"
 
 #include <sys/utsname.h>
@@ -11,7 +12,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -67,7 +67,7 @@ bool unload_module() { return modprobe({"-q", "-r", "ethermx"}) == 0; }
 
 std::optional<unsigned> boards_everywhere()
 {
-    std::ifstream file("/sys/class/misc/ethermx/boards");
+    std::istringstream file = read_text_file("/sys/class/misc/ethermx/boards");
     unsigned count = 0;
     if (file >> count)
         return count;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Randomness for sessions and secrets. See system_calls.hpp.
+#include "driver/engine/system_calls.hpp"
+
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <ctime>
+
+namespace emx::sys {
+namespace {
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): each bit of the result depends on each of the argument.
+uint64_t mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+/// A system that gives no random numbers has given some to the process when it started.
+uint64_t bits_without_getrandom()
+{
+    static std::atomic<uint64_t> calls{0};
+    uint64_t seed[2] = {};
+    if (const auto *given = reinterpret_cast<const void *>(::getauxval(AT_RANDOM)))
+        std::memcpy(seed, given, sizeof(seed));
+    timespec wall{};
+    ::clock_gettime(CLOCK_REALTIME, &wall);
+    uint64_t bits = seed[0];
+    for (const uint64_t part :
+         {seed[1], uint64_t{calls.fetch_add(1)}, static_cast<uint64_t>(::getpid()), monotonic_ns(),
+          static_cast<uint64_t>(wall.tv_nsec), static_cast<uint64_t>(wall.tv_sec)})
+        bits = mix(bits ^ part);
+    return bits;
+}
+
+} // namespace
+
+int sleep_on(pollfd *fds, nfds_t count, uint64_t deadline_ns)
+{
+    constexpr uint64_t longest_ns = 500000000;
+    const uint64_t now = monotonic_ns();
+    const uint64_t ns = std::min(deadline_ns > now ? deadline_ns - now : 0, longest_ns);
+    const timespec left{0, static_cast<long>(ns)};
+    // tidy-allow(system-call): the one place where a thread may be cancelled
+    const int ready = ::ppoll(fds, count, &left, nullptr);
+    if (ready < 0 && errno != EINTR && ns > 0)
+        sleep_ms(1); // whoever asks again would do so without end
+    return ready;
+}
+
+uint64_t random_bits()
+{
+    uint64_t bits = 0;
+    if (again(SYS_getrandom, &bits, sizeof(bits), 0) == static_cast<long>(sizeof(bits)))
+        return bits;
+    return bits_without_getrandom();
+}
+
+} // namespace emx::sys
