@@ -82,6 +82,15 @@ bool query_interface(int fd, const std::string &name, InterfaceFacts &facts)
     return true;
 }
 
+std::string interface_name(int socket, int index)
+{
+    ifreq reply{};
+    reply.ifr_ifindex = index;
+    if (::ioctl(socket, SIOCGIFNAME, &reply) != 0)
+        return {};
+    return std::string(reply.ifr_name, ::strnlen(reply.ifr_name, sizeof(reply.ifr_name)));
+}
+
 BoundInterface bound_interface(int packet_socket)
 {
     sockaddr_ll bound{};

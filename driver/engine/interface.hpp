@@ -23,6 +23,10 @@ bool query_interface(const std::string &name, InterfaceFacts &facts);
 /// The same by a socket of the caller, of any kind: it needs no descriptor more.
 bool query_interface(int socket, const std::string &name, InterfaceFacts &facts);
 
+/// The name that the interface of an index has now; empty when there is none. `socket`: any of the network
+/// namespace.
+std::string interface_name(int socket, int index);
+
 enum class BoundInterface { up, down, gone };
 /// State of the interface that a packet socket was bound to, in the socket's network namespace.
 BoundInterface bound_interface(int packet_socket);

@@ -39,6 +39,35 @@ void check_transfer(Pair &pair)
 
 } // namespace
 
+TEST_CASE("engine__a_board_follows_its_interface_to_another_name", "[netns][engine]")
+{
+    TwoHosts hosts;
+    Pair pair(hosts, "eth0:W");
+    const auto called = [&](const std::string &name) {
+        return becomes([&] { return pair.device(0).boards().at(0).interface == name; });
+    };
+    for (const std::string name : {"lan0", "a_long_name.123", "eth0", "lan1"}) {
+        hosts.run(0, "ip link set " + pair.device(0).boards().at(0).interface + " name " + name);
+        REQUIRE(called(name));
+        check_transfer(pair); // by the endpoints of before
+        hosts.run(0, "ip link set " + name + " down");
+        REQUIRE(board_becomes(pair.device(0), false));
+        hosts.run(0, "ip link set " + name + " up");
+        REQUIRE(board_becomes(pair.device(0), true));
+        hosts.enter(0);
+        DeviceError error;
+        CHECK(pair.device(0).open(0, 9, 1, error) != nullptr);
+        CHECK(error.text == "");
+    }
+    hosts.run(0, "ip link del lan1");
+    REQUIRE(board_becomes(pair.device(0), false));
+    hosts.join(); // by the name that was asked for
+    REQUIRE(called("eth0"));
+    REQUIRE(board_becomes(pair.device(0), true));
+    Pair again(hosts, "eth0:W");
+    check_transfer(again);
+}
+
 TEST_CASE("engine__a_board_comes_back_with_its_interface", "[netns][engine]")
 {
     TwoHosts hosts;

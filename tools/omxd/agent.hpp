@@ -91,6 +91,7 @@ private:
     bool load_peers(StartError &error);
 
     // Interfaces that change (interfaces.cpp)
+    void follow_name(AgentBoard &board);
     void look_at(AgentBoard &board);
     void come_back(AgentBoard &board);
     void release_all(AgentBoard &board);

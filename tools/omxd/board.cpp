@@ -40,8 +40,8 @@ void copy_text(char *target, std::size_t size, const std::string &text)
 } // namespace
 
 AgentBoard::AgentBoard(BoardFile &file, uint32_t number, const BoardPlan &plan, std::string name)
-    : file_(file), number_(number), plan_(plan), name_(std::move(name)),
-      counters_(file.counters(number).past), peers_(file.peers(number))
+    : file_(file), number_(number), plan_(plan), configured_name_(plan.spec.interface),
+      name_(std::move(name)), counters_(file.counters(number).past), peers_(file.peers(number))
 {
     // In the file of an agent before, with an interface that vanished and came back since.
     if (record().ifindex != 0 && record().ifindex != static_cast<uint32_t>(plan.facts.index))
@@ -456,6 +456,12 @@ void AgentBoard::unpin()
     fw_peers_unpin(peers_);
     room_ = plan_.sizes;
     update_filters();
+}
+
+void AgentBoard::rename(const std::string &interface)
+{
+    plan_.spec.interface = interface;
+    copy_text(record().interface, sizeof(record().interface), interface);
 }
 
 void AgentBoard::set_link(uint32_t state)

@@ -44,6 +44,9 @@ public:
 
     uint32_t number() const { return number_; }
     const std::string &interface() const { return plan_.spec.interface; }
+    const std::string &configured_name() const { return configured_name_; }
+    /// The interface has another name by now.
+    void rename(const std::string &interface);
     int interface_index() const { return plan_.facts.index; }
     int interface_socket() const { return interface_.get(); }
     int lo_socket() const { return lo_.get(); }
@@ -124,6 +127,7 @@ private:
     BoardFile &file_;
     const uint32_t number_;
     BoardPlan plan_;
+    const std::string configured_name_; ///< of the interface, which may be renamed
     fw_sizes room_{}; ///< what sockets must hold: frames of the board's dialect, and of its peers'
     std::string name_;
     std::string trouble_;

@@ -7,9 +7,25 @@
 
 namespace emx {
 
+/// A board follows its interface to another name. One that vanished comes back by the name of the
+/// configuration.
+void Agent::follow_name(AgentBoard &board)
+{
+    const bool gone = read_link(board.record()).state == EMX_LINK_GONE;
+    const std::string name =
+        gone ? board.configured_name() : interface_name(links_.fd(), board.interface_index());
+    if (name.empty() || name == board.interface())
+        return;
+    if (!gone)
+        log_.line("interface " + board.interface() + " is called " + name + " now");
+    board.rename(name);
+    plans_[board.number()].spec.interface = name;
+}
+
 /// Compares a board with the interface that has its name now.
 void Agent::look_at(AgentBoard &board)
 {
+    follow_name(board);
     InterfaceFacts facts;
     const bool exists = query_interface(links_.fd(), board.interface(), facts);
     if (!exists || facts.index != board.interface_index())

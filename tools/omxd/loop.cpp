@@ -281,15 +281,16 @@ void Agent::link_changed(int index, const std::string &name, uint32_t state)
 {
     for (const auto &board : boards_) {
         const uint32_t before = read_link(board->record()).state;
+        const std::string called = board->interface();
         if (index < 0)
             look_at(*board);
         else if (index == board->interface_index() && state == EMX_LINK_GONE)
-            board->set_link(state);
+            board->set_link(state), follow_name(*board);
         else if (index == board->interface_index() || name == board->interface())
             look_at(*board);
         const uint32_t after = read_link(board->record()).state;
         if (before != after)
-            log_.line("interface " + board->interface() + " is " +
+            log_.line("interface " + called + " is " +
                       (after == EMX_LINK_UP     ? "up"
                        : after == EMX_LINK_DOWN ? "down"
                                                 : "gone"));
