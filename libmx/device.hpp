@@ -105,8 +105,9 @@ public:
                             uint64_t cookie) = 0;
     virtual void cancel_pull(uint64_t cookie) = 0;
 
-    /// Looks a MAC up in the peer table of this board, adding it when the table is open.
-    virtual std::optional<uint32_t> find_peer(uint64_t nic_id) = 0;
+    /// Looks a MAC up in the peer table of this board, adding it when the table is open, for which another
+    /// process may be asked: then it takes patience_ms at most. None with error filled.
+    virtual std::optional<uint32_t> find_peer(uint64_t nic_id, int patience_ms, DeviceError &error) = 0;
     virtual uint64_t peer_nic_id(uint32_t peer) const = 0;
     /// From now on that index is the board's, until release_peer(): strangers' places in a full table are
     /// taken again. False: it is another's by now, or just becomes so.

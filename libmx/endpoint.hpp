@@ -44,10 +44,11 @@ public:
                                     uint64_t match, void *context, bool synchronous);
     [[gnu::hot]] Request *post_receive(const Segment *segments, uint32_t count, uint64_t room, uint64_t match,
                                        uint64_t mask, void *context);
-    /// nullptr with `code` (MX_NIC_NOT_FOUND, MX_NO_RESOURCES) when it cannot start. `hidden`: only who knows
-    /// the request finds it when it is complete.
+    /// nullptr with error filled (MX_NIC_NOT_FOUND, MX_NO_RESOURCES, MX_NO_DEV; MX_TIMEOUT, when a process
+    /// that is asked for the board takes longer than patience_ms) when it cannot start. `hidden`: only who
+    /// knows the request finds it when it is complete.
     Request *post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t key, uint64_t match, void *context,
-                          bool hidden, mx_return_t &code);
+                          bool hidden, int patience_ms, DeviceError &error);
     /// 1 cancelled (and freed unless notify), 0 too late.
     bool cancel(Request *request, bool notify);
     void forget(Request *request);
@@ -177,7 +178,7 @@ private:
     /// nullptr, and counted: there are as many partners as there may be.
     Partner *partner_of(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
     Partner *living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep);
-    Partner *partner_to_ask(uint64_t nic_id, uint8_t remote_ep, mx_return_t &code);
+    Partner *partner_to_ask(uint64_t nic_id, uint8_t remote_ep, int patience_ms, DeviceError &error);
     bool keep_peer(Partner *partner);
     void release_peer(Partner *partner);
     void note_half_open(const Partner *partner);

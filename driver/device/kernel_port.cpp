@@ -206,14 +206,16 @@ void KernelPort::cancel_pull(uint64_t cookie)
 
 // ---- peers
 
-std::optional<uint32_t> KernelPort::find_peer(uint64_t nic_id)
+std::optional<uint32_t> KernelPort::find_peer(uint64_t nic_id, int /*patience_ms*/, DeviceError &error)
 {
     emx_dev_peer request{};
     request.by = EMX_DEV_PEER_ADD;
     request.mac = nic_id;
     const auto peer = file_.peer(request);
-    if (!peer)
+    if (!peer) {
+        error = {mx_nic_not_found, {}};
         return std::nullopt;
+    }
     return peer->index;
 }
 

@@ -23,16 +23,20 @@ public:
     /// answers in its name (may_be_agent() of peer_user.hpp). Waits at most some seconds.
     static std::optional<AgentConnection> connect(DeviceError &error);
 
-    /// Sends a request and waits for its reply, at most some seconds. False with error filled: the
-    /// agent's own refusal, or that it is gone. fds: what came with the reply; sent: what goes with the
-    /// request, and stays the caller's.
+    /// Sends a request and waits for its reply, at most patience_ms. False with error filled: the agent's own
+    /// refusal, that it is gone, or that it is slow, after which the connection can be used all the same.
+    /// fds: what came with the reply; sent: what goes with the request, and stays the caller's. Any thread,
+    /// one after the other.
     bool request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds, DeviceError &error,
-                 const std::vector<int> &sent = {});
+                 const std::vector<int> &sent = {}, int patience_ms = usual_patience_ms);
+    static constexpr int usual_patience_ms = 5000;
 
     /// Whether a request failed because the agent ended, not because it refused.
     static bool was_lost(const DeviceError &error);
+    /// Whether it failed because patience was at its end.
+    static bool was_slow(const DeviceError &error);
 
-    AgentConnection(AgentConnection &&other) noexcept : fd_(std::move(other.fd_)) {}
+    AgentConnection(AgentConnection &&other) noexcept : fd_(std::move(other.fd_)), owed_(other.owed_) {}
 
     int fd() const { return fd_.get(); }
     Fd release() { return std::move(fd_); }
@@ -41,11 +45,16 @@ public:
     {
         const std::lock_guard lock(mutex_);
         fd_ = std::move(fd);
+        owed_ = 0;
     }
 
 private:
+    bool failed(DeviceError &error);
+    bool await_reply(AgentReply &reply, std::vector<Fd> &fds, uint64_t until_ns);
+
     std::mutex mutex_;
     Fd fd_;
+    unsigned owed_ = 0; ///< replies to requests that nobody waits for any longer: they come first
 };
 
 /// Path of the socket of root's agent in this network namespace; empty where the kernel tells no cookie of it

@@ -38,10 +38,10 @@ Claim::~Claim()
         keeper_->drop(*this);
 }
 
-bool Claim::request(const AgentRequest &request, AgentReply &reply, DeviceError &error)
+bool Claim::request(const AgentRequest &request, AgentReply &reply, DeviceError &error, int patience_ms)
 {
     std::vector<Fd> none;
-    return agent_.request(request, reply, none, error);
+    return agent_.request(request, reply, none, error, {}, patience_ms);
 }
 
 ClaimKeeper::ClaimKeeper() : owner_(::getpid()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}

@@ -45,7 +45,7 @@ public:
     Claim &operator=(const Claim &) = delete;
 
     /// Asks the agent on the connection of the claim; false with error filled, also while there is none.
-    bool request(const AgentRequest &request, AgentReply &reply, DeviceError &error);
+    bool request(const AgentRequest &request, AgentReply &reply, DeviceError &error, int patience_ms);
     /// Whether a new agent refused the claim: the number may be another process's by now. Any thread.
     bool refused() const { return refused_.load(std::memory_order_relaxed); }
 

@@ -13,6 +13,7 @@ enum MxCode : int {
     mx_bad_endpoint = 9,
     mx_no_resources = 15,
     mx_busy = 20,
+    mx_timeout = 30,
     mx_nic_not_found = 36,
 };
 

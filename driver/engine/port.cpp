@@ -141,7 +141,7 @@ void EnginePort::bind_bulk()
     request.group = *group;
     AgentReply reply;
     DeviceError error;
-    if (claim_->request(request, reply, error))
+    if (claim_->request(request, reply, error, hurry_ms))
         bulk_apart_ = join_group(bulk_.fd(), *group);
 }
 
@@ -175,15 +175,21 @@ void EnginePort::cancel_pull(uint64_t cookie)
     publish();
 }
 
-std::optional<uint32_t> EnginePort::find_peer(uint64_t nic_id)
+std::optional<uint32_t> EnginePort::find_peer(uint64_t nic_id, int patience_ms, DeviceError &error)
 {
+    error = {};
     int index = fw_peer_find(peers_, nic_id, 0);
     if (index < 0) {
-        add_peer(nic_id, false);
+        add_peer(AgentOp::add_peer, nic_id, patience_ms, error);
         index = fw_peer_find(peers_, nic_id, 0);
     }
-    if (index < 0)
+    if (index < 0) {
+        if (AgentConnection::was_slow(error))
+            error.code = mx_timeout;
+        else
+            error = {mx_nic_not_found, {}};
         return std::nullopt;
+    }
     tags_.follow(peers_); // what goes there next may be the first for long
     tags_.renew(peers_, static_cast<uint32_t>(index));
     return static_cast<uint32_t>(index);
@@ -199,17 +205,16 @@ bool EnginePort::keep_peer(uint32_t peer, uint64_t nic_id)
 }
 
 // Once per unknown board: the agent is the table's only writer.
-void EnginePort::add_peer(uint64_t mac, bool heard)
+void EnginePort::add_peer(AgentOp op, uint64_t mac, int patience_ms, DeviceError &error)
 {
     if (!std::atomic_ref(peers_->open).load(std::memory_order_relaxed))
         return;
     AgentRequest request;
-    request.op = heard ? AgentOp::add_heard : AgentOp::add_peer;
+    request.op = op;
     request.board = board_number_;
     request.mac = mac;
     AgentReply reply;
-    DeviceError error;
-    claim_->request(request, reply, error);
+    claim_->request(request, reply, error, patience_ms);
 }
 
 uint64_t EnginePort::peer_nic_id(uint32_t peer) const

@@ -56,7 +56,7 @@ public:
     bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                     uint64_t cookie) override;
     void cancel_pull(uint64_t cookie) override;
-    std::optional<uint32_t> find_peer(uint64_t nic_id) override;
+    std::optional<uint32_t> find_peer(uint64_t nic_id, int patience_ms, DeviceError &error) override;
     uint64_t peer_nic_id(uint32_t peer) const override;
     bool keep_peer(uint32_t peer, uint64_t nic_id) override;
     void release_peer(uint32_t peer) override { page_->release(peer); }
@@ -99,7 +99,9 @@ private:
     void execute(const fw_fx &fx, const Arrival &arrival);
     [[gnu::noinline]] void drain(const Arrival &arrival);
     void copy(const fw_fx &fx, const Arrival &arrival);
-    void add_peer(uint64_t mac, bool heard);
+    /// For what goes without the agent as well, while a message waits: it may be slow, or stopped.
+    static constexpr int hurry_ms = 50;
+    void add_peer(AgentOp op, uint64_t mac, int patience_ms, DeviceError &error);
     [[gnu::hot]] [[gnu::noinline]] const emx_msg *idle();
     void bind_bulk();
     [[gnu::noinline]] void poll_bulk();

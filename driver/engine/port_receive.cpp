@@ -139,7 +139,8 @@ const emx_msg *EnginePort::serve(PacketRing &ring, const std::byte *frame)
 bool EnginePort::introduce(fw_pkt &pkt, fw_fx &fx, int &more)
 {
     if (fx.kind == FW_FX_PEER) {
-        add_peer(pkt.src_mac, true);
+        DeviceError ignored; // the frame is repeated, and the agent may have answered by then
+        add_peer(AgentOp::add_heard, pkt.src_mac, hurry_ms, ignored);
         if (give(pkt, fx, more))
             return true;
     }

@@ -14,6 +14,9 @@ using namespace emx::api;
 
 namespace {
 
+/// For the board agent, where the caller names none.
+constexpr int longest_patience_ms = 5000;
+
 /// Runs body(endpoint, partner) for the partner an address names; false when there is none.
 template <class Body>
 bool with_partner(mx_endpoint_addr_t address, Body body)
@@ -59,6 +62,12 @@ const char *connect_text(mx_return_t code)
     case MX_FAILURE: return "mx_connect: not from inside the unexpected handler; use mx_iconnect";
     default: return "mx_connect: no answer in time";
     }
+}
+
+std::string text_of(const DeviceError &error)
+{
+    return error.text.empty() ? connect_text(static_cast<mx_return_t>(error.code))
+                              : "mx_connect: " + error.text;
 }
 
 /// Endpoint::wait, and the other endpoints of the process are served meanwhile when the user wants that.
@@ -135,16 +144,18 @@ mx_return_t mx_connect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t ke
         bool own = nic == call->board().nic_id && eid == call->number();
         if (call->inside_handler() && !own)
             return refuse(MX_FAILURE);
-        mx_return_t code = MX_SUCCESS;
-        Request *request = call->post_connect(nic, eid, key, 0, nullptr, true, code);
+        const uint64_t deadline = deadline_of(*call, timeout);
+        const int patience =
+            timeout == 0 || timeout > longest_patience_ms ? longest_patience_ms : static_cast<int>(timeout);
+        DeviceError error;
+        Request *request = call->post_connect(nic, eid, key, 0, nullptr, true, patience, error);
         if (!request)
-            return refuse(code);
+            return call.fail(static_cast<mx_return_t>(error.code), text_of(error).c_str());
         void *handle = call->requests().handle(request);
         auto answered = [&] {
             request = call->requests().find(handle);
             return !request || request->complete;
         };
-        uint64_t deadline = deadline_of(*call, timeout);
         if (!wait_for_answer(call, deadline, answered)) {
             if (request)
                 call->cancel(request, false);
@@ -166,10 +177,11 @@ mx_return_t mx_iconnect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t k
                         void *context, mx_request_t *req)
 {
     return on_endpoint("mx_iconnect", ep, [&](Call &call) {
-        mx_return_t code = MX_SUCCESS;
-        Request *request = call->post_connect(nic, eid, key, match, context, false, code);
+        DeviceError error;
+        Request *request =
+            call->post_connect(nic, eid, key, match, context, false, longest_patience_ms, error);
         if (!request)
-            return call.fail(code, connect_text(code));
+            return call.fail(static_cast<mx_return_t>(error.code), text_of(error).c_str());
         if (req)
             *req = static_cast<mx_request_t>(call->requests().handle(request));
         else

@@ -231,13 +231,14 @@ Partner *Endpoint::living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote
     return partner;
 }
 
-/// The partner that the program asks for; nullptr with the code of a failure.
-Partner *Endpoint::partner_to_ask(uint64_t nic_id, uint8_t remote_ep, mx_return_t &code)
+/// The partner that the program asks for; nullptr with error filled.
+Partner *Endpoint::partner_to_ask(uint64_t nic_id, uint8_t remote_ep, int patience_ms, DeviceError &error)
 {
     constexpr int tries_max = 8; // a flood may take the place again, before it is ours
     for (int tries = 0; tries < tries_max; tries++) {
-        const std::optional<uint32_t> peer = port_->find_peer(nic_id);
-        code = peer ? MX_NO_RESOURCES : MX_NIC_NOT_FOUND;
+        const std::optional<uint32_t> peer = port_->find_peer(nic_id, patience_ms, error);
+        if (peer)
+            error = {MX_NO_RESOURCES, {}};
         Partner *partner = peer ? living_partner(*peer, nic_id, remote_ep) : nullptr;
         if (!partner || keep_peer(partner))
             return partner;
@@ -247,27 +248,25 @@ Partner *Endpoint::partner_to_ask(uint64_t nic_id, uint8_t remote_ep, mx_return_
 }
 
 Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t key, uint64_t match,
-                                void *context, bool hidden, mx_return_t &code)
+                                void *context, bool hidden, int patience_ms, DeviceError &error)
 {
     bool own = nic_id == board_.nic_id && remote_ep == number() && !context_.conf().disable_self;
     if (!own && gone_) {
-        code = MX_NO_DEV;
+        error = {MX_NO_DEV, {}};
         return nullptr;
     }
-    if (!own && remote_ep >= EMX_ENDPOINTS_MAX && !port_->find_peer(nic_id)) {
-        code = MX_NIC_NOT_FOUND;
+    if (!own && remote_ep >= EMX_ENDPOINTS_MAX && !port_->find_peer(nic_id, patience_ms, error))
         return nullptr;
-    }
     sweep_partners();
     Partner *partner = nullptr;
     if (!own && remote_ep < EMX_ENDPOINTS_MAX) {
-        partner = partner_to_ask(nic_id, static_cast<uint8_t>(remote_ep), code);
+        partner = partner_to_ask(nic_id, static_cast<uint8_t>(remote_ep), patience_ms, error);
         if (!partner)
             return nullptr;
     }
     Request *request = requests_.allocate(RequestKind::connect);
     if (!request) {
-        code = MX_NO_RESOURCES;
+        error = {MX_NO_RESOURCES, {}};
         return nullptr;
     }
     request->match = match;

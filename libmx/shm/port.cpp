@@ -290,8 +290,10 @@ Incoming *ShmPort::find_incoming(uint32_t peer, uint8_t endpoint)
 
 void ShmPort::accept_channels()
 {
+    constexpr int patience_ms = 50; // all boards of a host stand in the table
+    DeviceError ignored;
     while (std::shared_ptr<Incoming> in = listener_.accept(self_)) {
-        const std::optional<uint32_t> peer = inner_->find_peer(in->from.mac);
+        const std::optional<uint32_t> peer = inner_->find_peer(in->from.mac, patience_ms, ignored);
         if (!peer || !inner_->peer_is_local(*peer) || in_.size() >= channels_max)
             continue;
         in->peer = *peer;

@@ -47,7 +47,10 @@ public:
     bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                     uint64_t cookie) override;
     void cancel_pull(uint64_t cookie) override;
-    std::optional<uint32_t> find_peer(uint64_t nic_id) override { return inner_->find_peer(nic_id); }
+    std::optional<uint32_t> find_peer(uint64_t nic_id, int patience_ms, DeviceError &error) override
+    {
+        return inner_->find_peer(nic_id, patience_ms, error);
+    }
     uint64_t peer_nic_id(uint32_t peer) const override { return inner_->peer_nic_id(peer); }
     bool keep_peer(uint32_t peer, uint64_t nic_id) override { return inner_->keep_peer(peer, nic_id); }
     void release_peer(uint32_t peer) override { inner_->release_peer(peer); }

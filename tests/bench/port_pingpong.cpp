@@ -117,7 +117,7 @@ private:
             throw std::runtime_error(error.text);
         meeting_.mac[number_] = device_->boards().at(0).nic_id;
         meet();
-        peer_ = port_->find_peer(meeting_.mac[1 - number_]).value();
+        peer_ = port_->find_peer(meeting_.mac[1 - number_], 5000, error).value();
         meet();
     }
 

@@ -158,7 +158,7 @@ TEST_CASE("engine__death_of_a_holder_frees_its_endpoint", "[netns][engine]")
     const auto port = near->open(0, 3, 0x11223344, error);
     REQUIRE(port);
     // A forked child that keeps every descriptor must not keep the claim.
-    const auto peer = port->find_peer(far->boards().at(0).nic_id);
+    const auto peer = peer_of(*port, far->boards().at(0).nic_id);
     REQUIRE(peer);
     // The far host learns of us by a connect; the holder never reads it.
     emx_msg connect{};
@@ -318,7 +318,7 @@ TEST_CASE("engine__a_peers_file_closes_the_table", "[netns][engine]")
     CHECK(near->nic_id_of("far:0") == mac);
     const auto port = near->open(0, 0, 1, error);
     REQUIRE(port);
-    CHECK(port->find_peer(mac));
-    CHECK(port->find_peer(near->boards().at(0).nic_id));
-    CHECK_FALSE(port->find_peer(0x0200deadbeef));
+    CHECK(peer_of(*port, mac));
+    CHECK(peer_of(*port, near->boards().at(0).nic_id));
+    CHECK_FALSE(peer_of(*port, 0x0200deadbeef));
 }

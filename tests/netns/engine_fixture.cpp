@@ -2,6 +2,8 @@
 // Two open ports that know each other.
 #include "tests/netns/engine_fixture.hpp"
 
+#include "driver/engine/agent_client.hpp"
+
 #include "driver/engine/board_file.hpp"
 #include "tests/support/becomes.hpp"
 
@@ -57,6 +59,12 @@ std::unique_ptr<Device> open_device(const TwoHosts &hosts, int host, const std::
     return device;
 }
 
+std::optional<uint32_t> peer_of(Port &port, uint64_t nic_id)
+{
+    DeviceError error;
+    return port.find_peer(nic_id, AgentConnection::usual_patience_ms, error);
+}
+
 Pair::Pair(const TwoHosts &hosts, const std::string &spec, int first_host, int second_host)
 {
     hosts.distrust(); // there are messages, but no connects
@@ -69,7 +77,7 @@ Pair::Pair(const TwoHosts &hosts, const std::string &spec, int first_host, int s
         REQUIRE(ports_[side]);
     }
     for (int side : {0, 1}) {
-        const auto peer = ports_[side]->find_peer(info(1 - side).nic_id);
+        const auto peer = peer_of(*ports_[side], info(1 - side).nic_id);
         REQUIRE(peer);
         peers_[side] = *peer;
     }

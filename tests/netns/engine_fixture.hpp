@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ std::string agent_program();
 
 /// Opens board 0 of a host; fails the test with the error's text otherwise.
 std::unique_ptr<Device> open_device(const TwoHosts &hosts, int host, const std::string &spec);
+
+/// Where that board stands in the port's table, with the patience that is usual.
+std::optional<uint32_t> peer_of(Port &port, uint64_t nic_id);
 
 class Pair {
 public:

@@ -270,7 +270,7 @@ TEST_CASE("engine__a_new_agent_waits_for_processes_that_are_held_up", "[netns][e
     const auto port = near->open(0, 3, 0x11223344, error);
     REQUIRE(port);
     const auto far = open_device(hosts, 1, "eth0:W");
-    const auto peer = port->find_peer(far->boards().at(0).nic_id);
+    const auto peer = peer_of(*port, far->boards().at(0).nic_id);
     REQUIRE(peer);
     holder.stop();
     hosts.kill_agent(1);

@@ -161,7 +161,7 @@ void use(Device &device)
     }
     device.nic_id_of("impostor:0");
     if (const auto port = device.open(0, 3, 1, error)) {
-        port->find_peer(0x020000000002);
+        peer_of(*port, 0x020000000002);
         port->peek();
     }
 }

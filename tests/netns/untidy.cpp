@@ -7,13 +7,13 @@
 //
 // HOW:
 //   usual                            with nothing odd
-//   closed                           without standard streams: no descriptor of the library is below 3
-//   signals                          under signals that come a thousand times a second, and are for the
-//   program's thread alone cancel                           on threads that are cancelled: before a call that
-//   does not wait, and in one that does limits KIND                      while descriptors, memory, threads,
-//   files, or allocations are short: then without list                             prints the numbers of the
-//   system calls that it makes refuse NUMBER ERRNO before|after that call fails from the start, or once
-//   messages have been exchanged
+//   closed                           without standard streams: no descriptor of ours is below 3
+//   signals                          under signals that come all the time, for its own thread alone
+//   cancel                           on threads that are cancelled: in calls that do not wait, and that do
+//   slow PID                         while the board agent, that process, is stopped
+//   limits KIND                      while descriptors, memory, threads, files, or allocations are short
+//   list                             prints the numbers of the system calls that it makes
+//   refuse NUMBER ERRNO before|after that call fails from the start, or once messages have been exchanged
 //
 // Prints a line for each call that fails. Ends with 0 when all went well, 1 when calls have failed, 2 when
 // something is wrong.
@@ -97,8 +97,11 @@ bool well(mx_return_t code, const char *call)
     return false;
 }
 
+char last_error[512];
+
 mx_return_t tell(char *text, mx_return_t code)
 {
+    std::snprintf(last_error, sizeof(last_error), "%s", text);
     say("# %s\n", text);
     return code;
 }
@@ -462,6 +465,32 @@ void cancel(Life &life)
     check("mx_close_endpoint, mx_finalize", [&] { life.close(); });
 }
 
+/// The caller's patience is what a stopped agent costs, and it is the agent that is named.
+void slow(Life &life, pid_t agent)
+{
+    constexpr uint32_t tries = 100, short_ms = 1;
+    if (!life.open())
+        return;
+    life.connect();
+    ::kill(agent, SIGSTOP);
+    for (uint32_t i = 0; i < tries; ++i) {
+        mx_endpoint_addr_t address;
+        const mx_return_t code = mx_connect(life.ep, 0x020000001000 + i, 0, key, short_ms, &address);
+        if (code != MX_TIMEOUT || !std::strstr(last_error, "omxd"))
+            wrong("a connect while omxd is stopped says: ", last_error);
+    }
+    life.exchange();
+    ::kill(agent, SIGCONT);
+    mx_endpoint_addr_t address;
+    for (uint32_t i = 0; std::strstr(last_error, "omxd") && i < long_ms; i += patience_ms)
+        mx_connect(life.ep, 0x020000002000, 0, key, patience_ms, &address);
+    if (std::strstr(last_error, "omxd"))
+        wrong("omxd, which goes on, is still blamed: ", last_error);
+    life.exchange();
+    life.close();
+    life.whole();
+}
+
 int open_descriptors()
 {
     int count = 0;
@@ -665,7 +694,7 @@ int main(int count, char **words)
     const std::string how = count > 1 ? words[1] : "";
     if (how == "serve" && count == 3)
         serve(static_cast<uint32_t>(std::atoi(words[2])));
-    const int options = how == "limits" ? 1 : how == "refuse" ? 3 : 0;
+    const int options = how == "limits" || how == "slow" ? 1 : how == "refuse" ? 3 : 0;
     if (count < 2 + options)
         return 2;
     static Life life(words + 2 + options);
@@ -679,6 +708,8 @@ int main(int count, char **words)
         cancel(life);
     else if (how == "limits")
         limits(life, words[2]);
+    else if (how == "slow")
+        slow(life, std::atoi(words[2]));
     else if (how == "list")
         list(life);
     else if (how == "refuse")

@@ -33,6 +33,7 @@ check "a cancelled thread ends where it waits, and nowhere else" works cancel
 for kind in descriptors memory threads files allocations; do
     check "with too few $kind an open fails, and leaves nothing" works limits $kind
 done
+check "a stopped agent costs a connect its patience, and is named" works slow "${AGENTS[1]}"
 
 # Left out: those without which neither the C library nor the test goes on (futex, exit, exit_group, rt_sigreturn), and
 # those of which it takes any answer for success, or ends the process (brk, rseq).

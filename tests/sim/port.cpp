@@ -2,6 +2,8 @@
 // A simulated endpoint: event ring, payload slots, windows, pulls, sleeping. See port.hpp.
 #include "port.hpp"
 
+#include "driver/engine/mx_codes.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -230,12 +232,14 @@ void SimPort::cancel_pull(uint64_t cookie)
     pulls_.erase(cookie);
 }
 
-std::optional<uint32_t> SimPort::find_peer(uint64_t nic_id)
+std::optional<uint32_t> SimPort::find_peer(uint64_t nic_id, int /*patience_ms*/, DeviceError &error)
 {
     fw_peers *peers = ep_->board->peers;
     int i = fw_peer_find(peers, nic_id, 0);
-    if (i < 0)
+    if (i < 0) {
+        error = {mx_nic_not_found, {}};
         return std::nullopt;
+    }
     return static_cast<uint32_t>(i);
 }
 

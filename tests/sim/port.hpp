@@ -28,7 +28,7 @@ public:
     bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                     uint64_t cookie) override;
     void cancel_pull(uint64_t cookie) override;
-    std::optional<uint32_t> find_peer(uint64_t nic_id) override;
+    std::optional<uint32_t> find_peer(uint64_t nic_id, int patience_ms, DeviceError &error) override;
     uint64_t peer_nic_id(uint32_t peer) const override;
     bool keep_peer(uint32_t peer, uint64_t nic_id) override;
     void release_peer(uint32_t peer) override;
