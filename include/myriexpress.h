@@ -122,7 +122,7 @@ enum mx_status_code {
 	MX_STATUS_BAD_KEY = 11, /* mx_iconnect with the wrong key */
 	MX_STATUS_BAD_ENDPOINT = 12, /* remote endpoint number out of range */
 	MX_STATUS_BAD_RDMAWIN = 13, /* the announced message vanished at the peer */
-	MX_STATUS_ABORTED = 14, /* the peer gave the transfer up */
+	MX_STATUS_ABORTED = 14, /* memory of the transfer cannot be read or written, here or there */
 	MX_STATUS_EVENTQ_FULL = 15, /* never reported */
 	MX_STATUS_NO_RESOURCES = 16 /* shortage here or at the peer */
 };

@@ -122,6 +122,7 @@ private:
     [[gnu::cold, gnu::noinline]] bool transmit_again(int socket, const void *frame, std::size_t bytes);
     void transmit_effect(const fw_fx &fx);
     [[gnu::noinline]] void send_replies();
+    void refuse_replies();
     void send_failed(int why);
 
     // Link state

@@ -91,7 +91,20 @@ void EnginePort::send_replies()
         replies_.drop_all();
         send_failed(why);
     }
+    if (why == EFAULT)
+        refuse_replies();
     publish();
+}
+
+/// The program took the memory of a message away that is being sent: the puller hears that there is no such
+/// window, now and whenever it asks again, and tells our library so.
+void EnginePort::refuse_replies()
+{
+    const fw_replies run = replies_.give_up();
+    endpoint_.window[run.window].used = 0;
+    fw_fx fx;
+    fw_replies_refuse(&endpoint_, &run, &fx);
+    transmit_effect(fx);
 }
 
 /// A down or vanished interface becomes an event; a full queue passes by itself.

@@ -121,13 +121,21 @@ int ReplySender::send_batch()
         return 0;
     }
     const int why = errno;
-    if (why == ENETDOWN)
-        return why; // the caller drops all, or tries again
+    if (why == ENETDOWN || why == EFAULT)
+        return why; // the caller drops all or what cannot be read, or tries again
     if (why == EAGAIN)
         emx_count(&counters_, EMX_CNT_TX_FAILED, 1);
     else
         advance(1, false);
     return why;
+}
+
+fw_replies ReplySender::give_up()
+{
+    const fw_replies run = at(0).replies;
+    first_ = (first_ + 1) % queue_max;
+    count_--;
+    return run;
 }
 
 void ReplySender::drop_all()

@@ -30,9 +30,12 @@ public:
     bool add(const fw_replies &run, int socket);
 
     bool pending() const { return count_ != 0; }
-    /// Sends one batch. Returns 0, or the errno that ended it; a full socket (EAGAIN) and a
-    /// downed interface (ENETDOWN) keep the rest, other errors lose a frame, for which the peer asks again.
+    /// Sends one batch. Returns 0, or the errno that ended it; a full socket (EAGAIN), a downed interface
+    /// (ENETDOWN) and memory that cannot be read (EFAULT) keep the rest, other errors lose a frame, for which
+    /// the peer asks again.
     int send_batch();
+    /// Takes the run that is next in the queue, unsent; there must be one.
+    fw_replies give_up();
     /// Forgets everything queued; its frames count as failed.
     void drop_all();
 

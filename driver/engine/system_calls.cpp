@@ -3,8 +3,10 @@
 #include "driver/engine/system_calls.hpp"
 
 #include <sys/auxv.h>
+#include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <ctime>
@@ -38,6 +40,31 @@ uint64_t bits_without_getrandom()
     return bits;
 }
 
+/// Copies a byte of each page elsewhere or, to write it, over itself: an error instead of a signal.
+bool is_there(const void *data, std::size_t bytes, bool write)
+{
+    constexpr std::size_t pages_each = 256;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    std::array<std::byte, pages_each> taken;
+    std::array<iovec, pages_each> from;
+    const iovec elsewhere{taken.data(), taken.size()};
+    const auto *at = static_cast<const std::byte *>(data), *const end = at + bytes;
+    while (at < end) {
+        std::size_t count = 0;
+        for (; count < pages_each && at < end; ++count) {
+            from[count] = {const_cast<std::byte *>(at), 1};
+            at += page - reinterpret_cast<uintptr_t>(at) % page;
+        }
+        const ssize_t got = ::process_vm_readv(::getpid(), write ? from.data() : &elsewhere,
+                                               write ? count : 1, from.data(), count, 0);
+        if (got < 0 && errno != EFAULT)
+            return true;
+        if (got != static_cast<ssize_t>(count))
+            return false;
+    }
+    return true;
+}
+
 } // namespace
 
 int sleep_on(pollfd *fds, nfds_t count, uint64_t deadline_ns)
@@ -52,6 +79,10 @@ int sleep_on(pollfd *fds, nfds_t count, uint64_t deadline_ns)
         sleep_ms(1); // whoever asks again would do so without end
     return ready;
 }
+
+bool can_read(const void *data, std::size_t bytes) { return is_there(data, bytes, false); }
+
+bool can_write(void *data, std::size_t bytes) { return is_there(data, bytes, true); }
 
 uint64_t random_bits()
 {

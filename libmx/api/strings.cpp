@@ -76,7 +76,7 @@ constexpr Text status_texts[] = {
     {MX_STATUS_BAD_KEY, "the remote endpoint has another connection key"},
     {MX_STATUS_BAD_ENDPOINT, "remote endpoint number out of range"},
     {MX_STATUS_BAD_RDMAWIN, "the sender no longer has the message"},
-    {MX_STATUS_ABORTED, "the peer gave the transfer up"},
+    {MX_STATUS_ABORTED, "the transfer was given up: its memory is gone, here or at the peer"},
     {MX_STATUS_EVENTQ_FULL, "event queue full"},
     {MX_STATUS_NO_RESOURCES, "out of memory or table space here or at the peer"},
 };
@@ -87,7 +87,7 @@ constexpr Text omx_texts[] = {
     {OMX_REMOTE_RDMA_WINDOW_BAD_ID, "the sender no longer has the message"},
     {OMX_REMOTE_ENDPOINT_UNREACHABLE, "the remote endpoint does not answer, or was disconnected"},
     {OMX_REMOTE_ENDPOINT_BAD_SESSION, "the remote endpoint was opened again since the connect"},
-    {OMX_MESSAGE_ABORTED, "the peer gave the transfer up"},
+    {OMX_MESSAGE_ABORTED, "the transfer was given up: its memory is gone, here or at the peer"},
     {OMX_MESSAGE_TRUNCATED, "the message was longer than the receive buffer"},
     {OMX_NOT_SUPPORTED_IN_HANDLER, "not possible inside the unexpected handler"},
     {OMX_NO_SYSTEM_RESOURCES, "out of memory or table space of the system"},

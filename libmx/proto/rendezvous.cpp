@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Rendezvous: large and synchronous messages. The sender announces (RNDV) and exposes a window, the
 // receiver pulls, and its NOTIFY ends it (wire specification, section 10).
+#include "driver/engine/system_calls.hpp"
 #include "libmx/endpoint.hpp"
+
+#include <algorithm>
 
 namespace emx {
 
@@ -15,6 +18,13 @@ constexpr uint32_t windows_max = FW_WINDOWS - 256; // so that there always is an
 // More at once would only share the frames that the receive queue can hold, and overflow it: a few keep the
 // link busy between one message and the next. Every partner may have one, so that a dead one holds up nobody.
 constexpr std::size_t pulls_max = 4;
+
+/// Whether the memory of a message is there still. Asked when a receiver has got nothing of it.
+bool is_readable(std::span<const Segment> memory)
+{
+    return std::all_of(memory.begin(), memory.end(),
+                       [](const Segment &one) { return sys::can_read(one.data, one.length); });
+}
 
 } // namespace
 
@@ -106,7 +116,10 @@ void Endpoint::on_notify(Partner *partner, const emx_msg &msg)
         msg.msg_len > tx->header.msg_len)
         return; // a leftover: acknowledged, no effect (10.1)
     bool whole = msg.msg_len == tx->header.msg_len;
-    end_rendezvous(tx, whole ? MX_STATUS_SUCCESS : MX_STATUS_TRUNCATED, msg.msg_len);
+    int code = whole ? MX_STATUS_SUCCESS : MX_STATUS_TRUNCATED;
+    if (!whole && msg.msg_len == 0 && !is_readable(tx->request->segments.view()))
+        code = MX_STATUS_ABORTED;
+    end_rendezvous(tx, code, msg.msg_len);
     if (partner->waiting)
         pump(partner);
 }

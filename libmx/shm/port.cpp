@@ -261,8 +261,8 @@ void ShmPort::step_pulls()
         event.remote_ep = pull.rndv().remote_ep;
         event.peer = pull.rndv().peer;
         event.u.pull.cookie = pull.cookie();
-        event.u.pull.length = pull.total();
-        event.u.pull.status = EMX_PULL_OK;
+        event.u.pull.length = state == Pull::State::done ? pull.total() : 0;
+        event.u.pull.status = state == Pull::State::done ? EMX_PULL_OK : EMX_PULL_ABORTED;
         queue_.push_back(event);
     }
     pulls_.pop_front();

@@ -2,6 +2,8 @@
 // Copying from the window of another process.
 #include "libmx/shm/pull.hpp"
 
+#include "driver/engine/system_calls.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -73,6 +75,13 @@ bool Pull::still_open() const
     return window.stamp.load(std::memory_order_acquire) == stamp_ && !from_->link.process_ended();
 }
 
+/// One cannot tell from the error at which end memory is gone.
+bool Pull::is_writable() const
+{
+    return std::all_of(memory_.begin(), memory_.end(),
+                       [](const Segment &one) { return sys::can_write(one.data, one.length); });
+}
+
 Pull::State Pull::step()
 {
     iovec here[pieces_per_step], there[pieces_per_step];
@@ -84,6 +93,8 @@ Pull::State Pull::step()
         pieces_there = describe(source_, uint64_t{rndv_.u.window.offset} + done_, length, there);
     const ssize_t got = ::process_vm_readv(from_->link.pid(), here, pieces_here, there, pieces_there, 0);
     if (got <= 0) {
+        if (got < 0 && errno == EFAULT && !is_writable())
+            return State::aborted;
         if (got < 0 && (errno == EPERM || errno == ENOSYS))
             from_->readable = false;
         return State::failed;

@@ -13,7 +13,7 @@ namespace emx::shm {
 
 class Pull {
 public:
-    enum class State { running, done, failed };
+    enum class State { running, done, failed, aborted };
 
     /// Finds the window that `rndv` names among those its sender publishes; false when it is not there or
     /// too short. `rndv` and `total` as in Port::start_pull.
@@ -33,6 +33,7 @@ public:
 private:
     bool read_window(SharedWindow &window, uint64_t stamp);
     bool still_open() const;
+    bool is_writable() const;
 
     std::shared_ptr<Incoming> from_;
     emx_msg rndv_{};

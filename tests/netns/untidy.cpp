@@ -10,6 +10,7 @@
 //   closed                           without standard streams: no descriptor of ours is below 3
 //   signals                          under signals that come all the time, for its own thread alone
 //   cancel                           on threads that are cancelled: in calls that do not wait, and that do
+//   gone none|cut|unmapped send|receive  memory of messages is taken away, so
 //   slow PID                         while the board agent, that process, is stopped
 //   limits KIND                      while descriptors, memory, threads, files, or allocations are short
 //   list                             prints the numbers of the system calls that it makes
@@ -26,6 +27,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -119,14 +121,14 @@ void *allocate(size_t bytes)
 
 } // namespace
 
-void *operator new(size_t bytes)
+[[gnu::noinline]] void *operator new(size_t bytes)
 {
     if (void *memory = allocate(bytes))
         return memory;
     throw std::bad_alloc();
 }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void *memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -206,6 +208,13 @@ public:
         close();
     }
 
+    void for_partners(const std::function<void(const mx_endpoint_addr_t &to)> &body) const
+    {
+        for (size_t i = 0; i + 1 < partners_.size(); ++i) // copies for oneself are the program's own
+            if (partners_[i].connected)
+                body(partners_[i].address);
+    }
+
     mx_endpoint_t ep = nullptr;
     mx_return_t code = MX_SUCCESS;
 
@@ -280,6 +289,8 @@ private:
         auto *one = static_cast<Operation *>(status.context);
         if (!result || !one)
             continue;
+        if (one->receives && status.code != MX_STATUS_SUCCESS)
+            say("receive: %s\n", mx_strstatus(status.code));
         if (!one->receives || status.code != MX_STATUS_SUCCESS) {
             receive(*one);
             continue;
@@ -463,6 +474,53 @@ void cancel(Life &life)
     life.connect();
     life.exchange();
     check("mx_close_endpoint, mx_finalize", [&] { life.close(); });
+}
+
+/// A message of which one end's memory goes away: before it is posted, both hear of it; afterwards, they may.
+void gone(Life &life, const std::string &way, bool sends)
+{
+    if (!life.open())
+        return;
+    life.connect();
+    uint64_t match = static_cast<uint64_t>(::getpid()) << 32;
+    const auto lose = [&](const mx_endpoint_addr_t &to, bool before) {
+        const int file = ::memfd_create("gone", 0);
+        void *bad = ::ftruncate(file, longest) == 0
+                        ? ::mmap(nullptr, longest, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                        : MAP_FAILED;
+        const auto take_away = [&] {
+            if (way == "none"  ? ::mprotect(bad, longest, PROT_NONE)
+                : way == "cut" ? ::ftruncate(file, 4096)
+                               : ::munmap(bad, longest))
+                wrong("cannot take memory away");
+        };
+        std::vector<unsigned char> good(longest);
+        mx_segment_t from{sends ? bad : good.data(), longest}, into{sends ? good.data() : bad, longest};
+        mx_request_t receive = nullptr, send = nullptr;
+        if (before)
+            take_away();
+        mx_irecv(life.ep, &into, 1, ++match, ~uint64_t{0}, nullptr, &receive);
+        mx_isend(life.ep, &from, 1, to, match, nullptr, &send);
+        if (!before)
+            take_away();
+        mx_status_t status{};
+        uint32_t result = 0;
+        mx_wait(life.ep, &send, long_ms, &status, &result);
+        if (sends && status.code != MX_STATUS_SUCCESS)
+            mx_cancel(life.ep, &receive, &result); // nothing comes back
+        else
+            mx_wait(life.ep, &receive, long_ms, &status, &result);
+        const bool ended = status.code == MX_STATUS_ABORTED || (!before && status.code == MX_STATUS_SUCCESS);
+        if (!result || !ended)
+            wrong(result ? mx_strstatus(status.code) : "it hangs");
+        ::close(file);
+    };
+    life.for_partners([&](const mx_endpoint_addr_t &to) {
+        lose(to, true);
+        lose(to, false);
+    });
+    life.exchange();
+    life.close();
 }
 
 /// The caller's patience is what a stopped agent costs, and it is the agent that is named.
@@ -694,7 +752,7 @@ int main(int count, char **words)
     const std::string how = count > 1 ? words[1] : "";
     if (how == "serve" && count == 3)
         serve(static_cast<uint32_t>(std::atoi(words[2])));
-    const int options = how == "limits" || how == "slow" ? 1 : how == "refuse" ? 3 : 0;
+    const int options = how == "limits" || how == "slow" ? 1 : how == "gone" ? 2 : how == "refuse" ? 3 : 0;
     if (count < 2 + options)
         return 2;
     static Life life(words + 2 + options);
@@ -708,6 +766,8 @@ int main(int count, char **words)
         cancel(life);
     else if (how == "limits")
         limits(life, words[2]);
+    else if (how == "gone")
+        gone(life, words[2], std::strcmp(words[3], "send") == 0);
     else if (how == "slow")
         slow(life, std::atoi(words[2]));
     else if (how == "list")

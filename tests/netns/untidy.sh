@@ -33,6 +33,20 @@ check "a cancelled thread ends where it waits, and nowhere else" works cancel
 for kind in descriptors memory threads files allocations; do
     check "with too few $kind an open fails, and leaves nothing" works limits $kind
 done
+# A copy of ours into memory that is not there is a signal, and the program's own.
+ends_or_faults() {
+    local status=0
+    run "$@" || status=$?
+    case $status in
+    0 | 135 | 139) works usual ;;
+    *) return 1 ;;
+    esac
+}
+for way in none cut unmapped; do
+    check "both ends hear that memory of a message that is sent is gone: $way" works gone $way send
+    check "of one that is received: $way" ends_or_faults gone $way receive
+done
+check "the receiving one, too" says 'receive: the sender no longer has the message' cat "$NETLAB_TMP/served1" "$NETLAB_TMP/served2"
 check "a stopped agent costs a connect its patience, and is named" works slow "${AGENTS[1]}"
 
 # Left out: those without which neither the C library nor the test goes on (futex, exit, exit_group, rt_sigreturn), and
