@@ -81,6 +81,7 @@ struct fw_pkt {
 	__u32 serial; /* RAW */
 	__u64 board; /* RAW: address told in the beacon */
 	__u8 exponent; /* MEDIUM of dialect W */
+	__u8 foreign; /* PULL: of the other dialect, as which it was read: it can only be refused */
 	/* HOST REPLY: the string with its NUL; else empty. What is behind it is undefined. */
 	char name[EMX_NAME_MAX];
 	/* Packets of the extension; else undefined, so that no other pays for it. */

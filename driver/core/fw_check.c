@@ -39,6 +39,8 @@ static int check_pull(const struct fw_sizes *s, const struct fw_pkt *pkt)
 {
 	__u64 first = (__u64)pkt->frame * s->reply + pkt->skip;
 
+	if (pkt->foreign)
+		return 0; /* its shape is that of the other dialect */
 	if (pkt->length == 0 || pkt->skip >= s->reply || first > 0xffffffffu)
 		return EMX_CNT_DROP_PULL_SHAPE;
 	if ((__u64)pkt->skip + pkt->length > (__u64)s->reply * s->block)
@@ -184,7 +186,8 @@ static int is_pull_n(const struct emx_w_pull_n *b)
 	__u32 skip = emx_get32(b->skip), length = emx_get32(b->length);
 
 	return length > 0 && length <= emx_get32(b->total) && length <= PULL_BLOCK_MAX &&
-	       skip < 65535 && emx_get32(b->window) < 256;
+	       skip < 65535 && emx_get32(b->window) < 256 && !b->reserved17[0] &&
+	       !b->reserved17[1] && !b->reserved17[2];
 }
 
 /*
@@ -197,8 +200,6 @@ static FW_COLD int name_dialect(const struct frame *f, int why)
 
 	if (why == EMX_CNT_DROP_FRAGMENT && (is_n ? is_medium_w(f->body) : is_medium_n(f->body)))
 		return EMX_CNT_DROP_DIALECT_MEDIUM;
-	if (why == EMX_CNT_DROP_PULL_SHAPE && (is_n ? is_pull_w(f->body) : is_pull_n(f->body)))
-		return EMX_CNT_DROP_DIALECT_PULL;
 	return why;
 }
 
@@ -397,14 +398,24 @@ static void get_pull_n(const struct emx_w_pull_n *b, struct fw_pkt *pkt)
 	pkt->frame = emx_get32(b->frame);
 }
 
+/*
+ * The frame of a PULL is as long in both dialects, and a sender of the other one repeats it for
+ * minutes where nobody answers. What makes sense in the other reading alone is read so.
+ */
 static int get_pull(const struct frame *f, struct fw_pkt *pkt)
 {
 	const struct emx_w_pull_w *b = f->body;
+	int is_n = f->sizes->dialect == FW_DIALECT_N;
 
 	get_endpoints(f, pkt);
 	pkt->msg.session = emx_get32(b->session);
 	pkt->total = emx_get32(b->total);
-	if (f->sizes->dialect == FW_DIALECT_N)
+	if (FW_UNLIKELY(is_n ? !is_pull_n(f->body) && is_pull_w(f->body)
+			     : !is_pull_w(f->body) && is_pull_n(f->body))) {
+		pkt->foreign = 1;
+		is_n = !is_n;
+	}
+	if (is_n)
 		get_pull_n(f->body, pkt);
 	else
 		get_pull_w(f->body, pkt);

@@ -75,6 +75,8 @@ void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason
 {
 	struct fw_pkt nack;
 
+	if (pkt->foreign)
+		fw_count(b->counters, EMX_CNT_DROP_DIALECT_PULL);
 	fw_clear(&nack);
 	nack.msg.type = EMX_NACK_MCP;
 	nack.msg.local_ep = pkt->msg.remote_ep;

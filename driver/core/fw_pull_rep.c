@@ -103,7 +103,7 @@ __u32 fw_replies_take(struct fw_replies *run, void *hdr, __u32 *position)
 
 void fw_pull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
-	const struct fw_window *w = fw_window_of(ep, pkt);
+	const struct fw_window *w = pkt->foreign ? FW_NULL : fw_window_of(ep, pkt);
 	const struct fw_sizes *s;
 	struct fw_sizes own;
 	__u32 position;

@@ -75,11 +75,13 @@ TEST_CASE("decode__the_wrong_dialect_is_seen")
     fw_sizes w;
     fw_sizes_w(&w);
     std::set<int> reasons;
+    bool pull = false;
     for (auto &f :
          emx::test::read_pcap(EMX_PCAP_FOLDER "/native/n1-tiny16-small100-medium20000-large1MiB.pcap")) {
         fw_pkt pkt;
         reasons.insert(fw_check(&w, 0, f.bytes.data(), static_cast<uint32_t>(f.bytes.size()), &pkt));
+        pull = pull || pkt.foreign;
     }
     REQUIRE(reasons.count(EMX_CNT_DROP_DIALECT_MEDIUM) == 1);
-    REQUIRE(reasons.count(EMX_CNT_DROP_DIALECT_PULL) == 1);
+    REQUIRE(pull);
 }

@@ -106,6 +106,32 @@ TEST_CASE("two boards that each think of the other as a stranger agree when both
     talk(b, "0");
 }
 
+TEST_CASE("a large message between dialects ends at once, at both ends")
+{
+    for (const uint32_t sender : {0, 1}) {
+        CAPTURE(sender);
+        Bench b(3, {Bench::options('W', 0), Bench::options('N', 9000)});
+        Player *players[] = {&b.start(0, 1, "0"), &b.start(1, 2, "0")};
+        Player &one = *players[sender], &two = *players[1 - sender];
+        b.pass(ms);
+        const auto there = b.connect(one, b.mac(1 - sender), 2 - sender);
+        std::vector<char> bytes(100000), room(100000);
+        mx_segment_t source{bytes.data(), 100000}, sink{room.data(), 100000};
+        mx_request_t send{}, receive{};
+        b.tell(two, [&] { mx_irecv(two.ep, &sink, 1, 2, ~0ull, nullptr, &receive); });
+        b.tell(one, [&] { mx_isend(one.ep, &source, 1, there, 2, nullptr, &send); });
+        b.pass(50 * ms);
+        mx_status_t sent{}, received{};
+        uint32_t send_ended = 0, receive_ended = 0;
+        b.tell(one, [&] { mx_test(one.ep, &send, &sent, &send_ended); });
+        b.tell(two, [&] { mx_test(two.ep, &receive, &received, &receive_ended); });
+        REQUIRE((send_ended && receive_ended));
+        CHECK(received.code == MX_STATUS_BAD_RDMAWIN);
+        CHECK(sent.code == MX_STATUS_TRUNCATED);
+        CHECK(sent.xfer_length == 0);
+    }
+}
+
 TEST_CASE("without it a stranger's longer messages are dropped, and counted as what they are")
 {
     Bench b(3, {Bench::options('W', 0), Bench::options('N', 9000)});

@@ -334,7 +334,7 @@ unsigned alter_and_encode(const fw_sizes &s, const Golden &g, const Bytes &good,
         mutate(frame.data(), &length, frame.size(), s.dialect == FW_DIALECT_W ? 'W' : 'N', &chance);
         frame.resize(length);
         fw_pkt pkt;
-        if (fw_check(&s, 0, frame.data(), static_cast<uint32_t>(length), &pkt))
+        if (fw_check(&s, 0, frame.data(), static_cast<uint32_t>(length), &pkt) || pkt.foreign)
             continue;
         accepted += pkt.msg.type == g.pkt.msg.type;
         encode_again(s, frame, pkt);

@@ -189,6 +189,36 @@ TEST_CASE("fw_demux__closed_endpoints_refuse")
     REQUIRE(b.endpoint.counters.v[EMX_CNT_RX_TINY] == 0);
 }
 
+TEST_CASE("fw_demux__pulls_of_the_other_dialect_are_refused_as_it_reads_refusals")
+{
+    for (const bool is_w : {true, false}) {
+        Bench b;
+        b.board.fw.sizes = is_w ? sizes_w() : sizes_n(9000);
+        fw_window_open(b.endpoint.fw.get(), 7, 42, b.peer, 5, 100000);
+        // The whole message, its first block, and its last.
+        for (const uint32_t frame : {0, 3, 10})
+            for (const auto &[endpoint, to, reason] :
+                 {std::tuple{2, session, 4}, {2, session + 1, 3}, {7, 1u, 2}, {255, 1u, 1}}) {
+                CAPTURE(is_w, frame, endpoint, reason);
+                fw_pkt p = b.make(EMX_PULL, static_cast<uint8_t>(endpoint));
+                p.msg.session = to;
+                p.window = 7;
+                p.msg.u.window.tag = 42;
+                p.total = 100000;
+                p.frame = frame;
+                p.length = 5000;
+                const Frame bytes = make_frame(is_w ? sizes_n(9000) : sizes_w(), p);
+                const uint64_t counted = b.board.counters.v[EMX_CNT_DROP_DIALECT_PULL];
+                REQUIRE(fw_check_for(&b.board.fw, mac_a, bytes.data(), static_cast<uint32_t>(bytes.size()),
+                                     &b.pkt) == 0);
+                REQUIRE(b.pkt.handle == p.handle);
+                REQUIRE(b.pkt.magic == p.magic);
+                REQUIRE(b.outcome() == "NACK_MCP " + std::to_string(reason));
+                REQUIRE(b.board.counters.v[EMX_CNT_DROP_DIALECT_PULL] == counted + 1);
+            }
+    }
+}
+
 TEST_CASE("fw_demux__what_any_frame_may_draw_is_bounded")
 {
     // Of whatever type, for whichever endpoint and session: what is sent in answer is an ANSWER.
