@@ -156,7 +156,7 @@ void Endpoint::forget(Request *request)
         return;
     }
     done_.remove(request);
-    if (request->code != MX_STATUS_SUCCESS)
+    if (is_failure(request->code))
         lost(request->code);
     requests_.release(request);
 }

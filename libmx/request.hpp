@@ -9,6 +9,8 @@
 #include "libmx/device.hpp"
 #include "libmx/match/indexed_fifo.hpp"
 
+#include "myriexpress.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -81,7 +83,6 @@ struct RequestState {
     bool hidden; ///< a blocking call's own: not for those who ask what has finished
     bool buffered; ///< send: the library owns a copy of the data
     bool matched; ///< receive: bound to a message; send to self: taken
-    bool cancel_notify; ///< omx_cancel_notest: completes instead of vanishing
     int code; ///< mx_status_code_t
     void *context;
     Partner *partner; ///< source or destination
@@ -117,6 +118,10 @@ struct Request : RequestState {
 
     bool live() const { return kind != RequestKind::unused; }
 };
+
+/// True if a request that ended with this mx_status_code_t failed: then the error handler hears of it. Of a
+/// request that the program cancelled it does not (API, 2.1 and 10.1).
+inline bool is_failure(int code) { return code != MX_STATUS_SUCCESS && code != MX_STATUS_CANCELLED; }
 
 /// Requests of one endpoint. Not thread-safe (the endpoint's lock). Slots are never given back to the
 /// system before the pool dies, so that a stale handle always finds a slot to compare with.

@@ -38,7 +38,7 @@ inline mx_return_t finish(Call &call, Request *request, mx_status_t *status, uin
     *result = 1;
     call->found_something();
     call->report_lost(call.lock());
-    if (code != MX_STATUS_SUCCESS)
+    if (is_failure(code)) [[unlikely]]
         call.request_failed(code);
     return MX_SUCCESS;
 }

@@ -3,7 +3,10 @@
 // (API 2.4, 2.5, 3.5, 3.6, 3.8; checklist 11 to 13, 15).
 #include "kit.hpp"
 
+#include <open-mx.h>
+
 #include <algorithm>
+#include <bit>
 
 namespace emx::conform {
 namespace {
@@ -441,6 +444,199 @@ CONFORM(truncated_self_message, 1, any)
         status = finish(r, ep, s);
         CHECK_EQ(status.code, length > 32768 ? MX_STATUS_TRUNCATED : MX_STATUS_SUCCESS);
     }
+}
+
+/// Calls of the error handlers of both layers, and the last code.
+struct Heard {
+    int calls = 0;
+    int code = 0;
+} heard;
+
+mx_return_t hear(char *, mx_return_t code)
+{
+    heard = {heard.calls + 1, static_cast<int>(code)};
+    return code;
+}
+
+omx_return_t omx_hear(const char *, omx_return_t code)
+{
+    heard = {heard.calls + 1, static_cast<int>(code)};
+    return code;
+}
+
+/// A request that ends in some way, and its status. Both layers have the same handles.
+struct Ending {
+    mx_endpoint_t ep;
+    mx_request_t q;
+    uint64_t match;
+    uint32_t result = 0;
+    mx_status_t mx{};
+    omx_status_t omx{};
+    omx_endpoint_t omx_ep = reinterpret_cast<omx_endpoint_t>(ep);
+    omx_request_t *omx_q = reinterpret_cast<omx_request_t *>(&q);
+};
+
+/// A way to reap a request. `waits`: also one that has not ended yet. `tells`: gives a status.
+struct Way {
+    const char *name;
+    bool second_layer, waits, tells;
+    int (*reap)(Ending &e);
+};
+
+const Way ways[] = {
+    {"mx_test", false, false, true, [](Ending &e) -> int { return mx_test(e.ep, &e.q, &e.mx, &e.result); }},
+    {"mx_wait", false, true, true,
+     [](Ending &e) -> int { return mx_wait(e.ep, &e.q, patience, &e.mx, &e.result); }},
+    {"mx_test_any", false, false, true,
+     [](Ending &e) -> int { return mx_test_any(e.ep, e.match, all_bits, &e.mx, &e.result); }},
+    {"mx_wait_any", false, true, true,
+     [](Ending &e) -> int { return mx_wait_any(e.ep, patience, e.match, all_bits, &e.mx, &e.result); }},
+    {"mx_ipeek", false, false, true,
+     [](Ending &e) -> int {
+         return mx_ipeek(e.ep, &e.q, &e.result) + mx_test(e.ep, &e.q, &e.mx, &e.result);
+     }},
+    {"mx_peek", false, true, true,
+     [](Ending &e) -> int {
+         return mx_peek(e.ep, patience, &e.q, &e.result) + mx_wait(e.ep, &e.q, patience, &e.mx, &e.result);
+     }},
+    {"mx_forget", false, false, false, [](Ending &e) -> int { return mx_forget(e.ep, &e.q); }},
+    {"omx_test", true, false, true,
+     [](Ending &e) -> int { return omx_test(e.omx_ep, e.omx_q, &e.omx, &e.result); }},
+    {"omx_wait", true, true, true,
+     [](Ending &e) -> int { return omx_wait(e.omx_ep, e.omx_q, &e.omx, &e.result, patience); }},
+    {"omx_wait for nothing", true, false, true,
+     [](Ending &e) -> int { return omx_wait(e.omx_ep, e.omx_q, &e.omx, &e.result, 0); }},
+    {"omx_test_any", true, false, true,
+     [](Ending &e) -> int { return omx_test_any(e.omx_ep, e.match, all_bits, &e.omx, &e.result); }},
+    {"omx_wait_any", true, true, true,
+     [](Ending &e) -> int { return omx_wait_any(e.omx_ep, e.match, all_bits, &e.omx, &e.result, patience); }},
+    {"omx_wait_any for nothing", true, false, true,
+     [](Ending &e) -> int { return omx_wait_any(e.omx_ep, e.match, all_bits, &e.omx, &e.result, 0); }},
+    {"omx_ipeek", true, false, true,
+     [](Ending &e) -> int {
+         return omx_ipeek(e.omx_ep, e.omx_q, &e.result) + omx_test(e.omx_ep, e.omx_q, &e.omx, &e.result);
+     }},
+    {"omx_peek", true, true, true,
+     [](Ending &e) -> int {
+         return omx_peek(e.omx_ep, e.omx_q, &e.result, patience) +
+                omx_wait(e.omx_ep, e.omx_q, &e.omx, &e.result, patience);
+     }},
+    {"omx_forget", true, false, false, [](Ending &e) -> int { return omx_forget(e.omx_ep, e.omx_q); }},
+};
+
+/// An end that is no success, with its codes as a status of each layer and as the handler hears it; 0: not.
+struct End {
+    const char *name;
+    int code, omx_code, handler_code;
+    std::function<mx_request_t(uint64_t match, void *context)> post;
+};
+
+/// Of rank 0, whose way to the other one is cut.
+std::vector<End> all_ends(Rank &r, Net &net)
+{
+    static char much[5] = "1234", little[2], large[100000];
+    auto cancelled = [&r, &net](mx_request_t q) {
+        uint32_t result = 0;
+        auto *both = reinterpret_cast<omx_request_t *>(&q);
+        CHECK_EQ(omx_cancel_notest(reinterpret_cast<omx_endpoint_t>(mx_endpoint_t{net.ep}), both, &result),
+                 OMX_SUCCESS);
+        CHECK_EQ(result, 1u);
+        return q;
+    };
+    auto timed_out = [&r, &net](mx_request_t q) {
+        REQUIRE_OK(mx_set_request_timeout(net.ep, q, 1));
+        return q;
+    };
+    auto connect = [&r, &net](uint64_t match, void *context) {
+        mx_request_t q = nullptr;
+        REQUIRE_OK(mx_iconnect(net.ep, net.nic[1], net.eid[1], key, match, context, &q));
+        return q;
+    };
+    /// Of a message to ourselves, whose other end is done with.
+    auto without = [&r, &net](mx_request_t q, mx_request_t peer) {
+        finish(r, net.ep, peer);
+        return q;
+    };
+    return {
+        {"cancelled receive", MX_STATUS_CANCELLED, OMX_CANCELLED, 0,
+         [=, &r, &net](uint64_t m, void *c) {
+             return cancelled(irecv(r, net.ep, little, 2, m, all_bits, c));
+         }},
+        {"cancelled connect", MX_STATUS_CANCELLED, OMX_CANCELLED, 0,
+         [=](uint64_t m, void *c) { return cancelled(connect(m, c)); }},
+        {"timed out connect", MX_STATUS_TIMEOUT, OMX_TIMEOUT, MX_TIMEOUT,
+         [=](uint64_t m, void *c) { return timed_out(connect(m, c)); }},
+        {"timed out synchronous send", MX_STATUS_TIMEOUT, OMX_TIMEOUT, MX_TIMEOUT,
+         [=, &r, &net](uint64_t m, void *c) {
+             return timed_out(issend(r, net.ep, much, 5, net.to[1], m, c));
+         }},
+        {"timed out large send", MX_STATUS_TIMEOUT, OMX_TIMEOUT, MX_TIMEOUT,
+         [=, &r, &net](uint64_t m, void *c) {
+             return timed_out(isend(r, net.ep, large, 100000, net.to[1], m, c));
+         }},
+        {"truncated receive", MX_STATUS_TRUNCATED, OMX_MESSAGE_TRUNCATED, OMX_MESSAGE_TRUNCATED,
+         [=, &r, &net](uint64_t m, void *c) {
+             mx_request_t q = irecv(r, net.ep, little, 2, m, all_bits, c);
+             return without(q, isend(r, net.ep, much, 5, net.ep.self(), m));
+         }},
+        {"truncated synchronous receive", MX_STATUS_TRUNCATED, OMX_MESSAGE_TRUNCATED, OMX_MESSAGE_TRUNCATED,
+         [=, &r, &net](uint64_t m, void *c) {
+             mx_request_t q = irecv(r, net.ep, little, 2, m, all_bits, c);
+             return without(q, issend(r, net.ep, much, 5, net.ep.self(), m));
+         }},
+        {"truncated synchronous send", MX_STATUS_TRUNCATED, OMX_MESSAGE_TRUNCATED, OMX_MESSAGE_TRUNCATED,
+         [=, &r, &net](uint64_t m, void *c) {
+             mx_request_t q = issend(r, net.ep, much, 5, net.ep.self(), m, c);
+             return without(q, irecv(r, net.ep, little, 2, m));
+         }},
+    };
+}
+
+void reap(Rank &r, mx_endpoint_t ep, const Way &way, const End &end, uint64_t match)
+{
+    auto want = [&](int got, int wanted, const char *what) {
+        if (got != wanted)
+            r.fail(__FILE__, __LINE__,
+                   std::string(way.name) + ", " + end.name + ": " + what + ": got " + show(got) + ", want " +
+                       show(wanted));
+    };
+    int mark = 0;
+    mx_set_error_handler(client_errors_return);
+    Ending e{ep, end.post(match, &mark), match};
+    mx_request_t ended = nullptr;
+    if (!way.waits)
+        REQUIRE_OK(mx_peek(ep, patience, &ended, &e.result));
+    if (way.second_layer)
+        omx_set_error_handler(nullptr, omx_hear);
+    else
+        mx_set_error_handler(hear);
+    heard = {};
+    want(way.reap(e), 0, "call");
+    want(heard.calls, end.handler_code ? 1 : 0, "calls of the handler");
+    want(heard.code, end.handler_code, "code for the handler");
+    want(e.q == nullptr || std::strstr(way.name, "any"), 1, "handle gone");
+    if (!way.tells)
+        return;
+    const mx_status_t told = way.second_layer ? std::bit_cast<mx_status_t>(e.omx) : e.mx;
+    want(static_cast<int>(e.result), 1, "result");
+    want(static_cast<int>(told.code), way.second_layer ? end.omx_code : end.code, "status");
+    want(told.match_info == match, 1, "match information");
+    want(told.context == &mark, 1, "context");
+}
+
+CONFORM(requests_that_fail_reach_the_handler_and_cancelled_ones_do_not, 2, simulated | apart)
+{
+    Net net = open_net(r);
+    if (r.id == 0) {
+        r.cut(true);
+        uint64_t match = 100;
+        for (const Way &way : ways)
+            for (const End &end : all_ends(r, net))
+                reap(r, net.ep, way, end, ++match);
+        mx_set_error_handler(client_errors_return);
+        r.cut(false);
+    }
+    r.barrier();
 }
 
 CONFORM(disabled_progression_takes_nothing_in, 2, any)
