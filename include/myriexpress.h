@@ -223,7 +223,8 @@ typedef void (*mx_matching_callback_t)(void *context, uint64_t match_value, int 
 
 /*
  * Unexpected handler, see mx_register_unexp_handler. `length` is the whole message;
- * `data_if_available` its data when it is contiguous and here, valid during the call, else NULL.
+ * `data_if_available` its data, valid during the call, of an eager message that fits one packet; else
+ * NULL, as of synchronous ones. So it is for messages to oneself and within the host, too.
  */
 typedef mx_unexp_handler_action_t (*mx_unexp_handler_t)(void *context, mx_endpoint_addr_t source,
 							uint64_t match_value, uint32_t length,

@@ -236,6 +236,7 @@ private:
     void choose_fragments(Partner *partner);
     void convert(TxMessage *tx);
     void send_rendezvous(Request *request, Partner *to);
+    Partner *way_to_self();
     void send_self(Request *request, uint64_t length, bool synchronous);
     void send_notify(Partner *to, const emx_msg &rndv, uint32_t length);
     [[gnu::hot]] void enqueue(TxMessage *tx);
@@ -309,6 +310,7 @@ private:
     void stage(Incoming *in);
     [[gnu::noinline]] void match_accepted();
     void match(Incoming *in);
+    static const std::byte *shown(const Incoming *in);
     bool ask_handler(Incoming *in);
     void bind(Incoming *in, Request *recv);
     void consume(Incoming *in);

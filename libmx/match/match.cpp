@@ -67,16 +67,22 @@ void Endpoint::match(Incoming *in)
     unexpected_.push_back(in);
 }
 
+/// The data that the handler may see: an eager message that came in one packet of the dialect, else nothing.
+/// Its way here and the time of the look make no difference.
+const std::byte *Endpoint::shown(const Incoming *in)
+{
+    static const std::byte nothing{}; // an empty one has a place, too
+    const emx_msg &msg = in->msg;
+    if (!in->complete || msg.data_len != msg.msg_len || msg.msg_len > in->partner->frag)
+        return nullptr;
+    const std::byte *whole = in->storage ? in->storage.get() : in->view;
+    return whole ? whole : &nothing;
+}
+
 /// Calls the handler with the lock released and progression held. False: the message is dealt with.
 bool Endpoint::ask_handler(Incoming *in)
 {
-    const std::byte *whole = in->storage && in->complete ? in->storage.get() : in->view;
-    if (in->self_send && in->self_send->segments.view().size() == 1)
-        whole = in->self_send->segments.view()[0].data;
-    static const std::byte nothing{};
-    if (in->complete && !whole)
-        whole = &nothing; // an empty eager message has a place, too
-    auto *data = const_cast<void *>(static_cast<const void *>(whole));
+    auto *data = const_cast<void *>(static_cast<const void *>(shown(in)));
     mx_endpoint_addr_t source = address_of(in->partner);
     const UnexpHandler handler = unexp_handler_; // may be replaced while it runs
     in->busy = true;

@@ -116,7 +116,11 @@ void Endpoint::send_eager(Request *request, std::span<const Segment> segments, u
 void Endpoint::send_detour(Request *request, std::span<const Segment> segments, uint64_t length, Partner *to,
                            bool synchronous)
 {
+    if (to->self)
+        request->partner = to = way_to_self();
     if (!to->self && !synchronous && length <= to->eager_max) {
+        if (!to->summed)
+            return send_eager(request, segments, length, to);
         const auto bytes = static_cast<uint32_t>(length);
         return send_copy(request, make_medium(segments, bytes, to), bytes, to);
     }

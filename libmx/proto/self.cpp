@@ -5,6 +5,24 @@
 
 namespace emx {
 
+/// The partner that a message to ourselves goes by: our own or, where that is disabled, the one that the
+/// device reaches by our address. For a program that has not connected to itself we do, and its messages wait
+/// for that.
+Partner *Endpoint::way_to_self()
+{
+    if (!context_.conf().disable_self || gone_) [[likely]]
+        return self();
+    mx_return_t code;
+    Partner *mirror = partner_to_ask(board_.nic_id, static_cast<uint8_t>(number()), code);
+    if (!mirror)
+        return self();
+    connect_back(mirror);
+    mirror->named = true;
+    if (!mirror->user_context) // set by our own address, which stands for the mirror from now on
+        mirror->user_context = self()->user_context;
+    return mirror;
+}
+
 void Endpoint::send_self(Request *request, uint64_t length, bool synchronous)
 {
     emx_msg msg{};
@@ -17,6 +35,7 @@ void Endpoint::send_self(Request *request, uint64_t length, bool synchronous)
         in->self_send = request;
     } else {
         in->complete = true;
+        in->msg.data_len = std::min(in->msg.msg_len, self()->frag); // as its first packet would have
         in->storage = std::make_unique<std::byte[]>(length ? length : 1);
         gather(in->storage.get(), request->segments.view(), 0, length);
         request->buffered = true;

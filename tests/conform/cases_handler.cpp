@@ -97,6 +97,49 @@ CONFORM(handler_is_shown_what_fits_one_packet, 2, any)
     r.barrier();
 }
 
+CONFORM(handler_is_shown_the_same_by_every_way, 2, bare)
+{
+    const uint32_t packet = r.fragment();
+    const struct {
+        uint32_t length;
+        bool synchronous, shown;
+    } messages[] = {{0, false, true},      {32, false, true},          {128, false, true},
+                    {packet, false, true}, {packet + 1, false, false}, {32768, false, false},
+                    {32769, false, false}, {0, true, false},           {32, true, false},
+                    {5000, true, false},   {32769, true, false}};
+    const size_t count = std::size(messages);
+    for (const char *self_off : {static_cast<const char *>(nullptr), "1"})
+        for (const char *memory_off : {static_cast<const char *>(nullptr), "1"}) {
+            r.env("OMX_DISABLE_SELF", self_off);
+            r.env("OMX_DISABLE_SHARED", memory_off);
+            Session session(r);
+            Net net = open_net(r); // nobody connects to itself
+            const std::vector<uint8_t> data = pattern(1, 32769);
+            std::vector<uint8_t> room(data.size());
+            Seen seen;
+            seen.act = [&](uint64_t match, uint32_t length, void *p) {
+                CHECK_EQ(length, messages[match % count].length);
+                CHECK_EQ(p != nullptr, messages[match % count].shown);
+                CHECK(!p || verify(static_cast<uint8_t *>(p), 1, length) == length);
+                CHECK(p != data.data()); // it is the sender's
+                return MX_RECV_CONTINUE;
+            };
+            REQUIRE_OK(mx_register_unexp_handler(net.ep, handler, &seen));
+            r.barrier();
+            std::vector<mx_request_t> sends;
+            for (size_t i = 0; i < 2 * count; i++)
+                sends.push_back((messages[i % count].synchronous ? issend : isend)(
+                    r, net.ep, data.data(), messages[i % count].length, net.to[i / count], i, nullptr));
+            progress_until(r, net.ep, [&] { return seen.calls == static_cast<int>(2 * count); });
+            REQUIRE_EQ(seen.calls, static_cast<int>(2 * count));
+            for (size_t i = 0; i < 2 * count; i++) // of ourselves and of the other rank
+                recv(r, net.ep, room.data(), 32769, static_cast<size_t>(r.id) * count + i % count);
+            for (mx_request_t &q : sends)
+                finish_ok(r, net.ep, q);
+            r.barrier();
+        }
+}
+
 CONFORM(handler_does_not_see_expected_or_earlier_messages, 2, foreign_first)
 {
     Net net = open_net(r);

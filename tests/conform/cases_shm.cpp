@@ -113,11 +113,12 @@ CONFORM(one_side_disabled_means_frames_to_it, 2, real | bare | together)
     r.barrier();
 }
 
-/// One rank's net in which it is connected to itself as to any other.
-Net open_mirror(Rank &r)
+/// One rank's net in which it is connected to itself as to any other, or only has its own address.
+Net open_mirror(Rank &r, bool connect = true)
 {
     Net net = open_net(r);
-    net.to[0] = connect_to(r, net.ep, net.nic[0], net.eid[0]);
+    if (connect)
+        net.to[0] = connect_to(r, net.ep, net.nic[0], net.eid[0]);
     return net;
 }
 
@@ -125,11 +126,13 @@ CONFORM(self_disabled_goes_by_memory, 1, real | bare | together)
 {
     r.env("MX_DISABLE_SELF", "1");
     Session session(r);
-    Net net = open_mirror(r);
-    uint64_t before = by_memory(r), pulled = pulled_by_frames(r);
-    exchange_sizes(r, net, 4);
-    CHECK(by_memory(r) - before > std::size(sizes) * 3);
-    CHECK_EQ(pulled_by_frames(r), pulled);
+    for (bool connect : {false, true}) {
+        Net net = open_mirror(r, connect);
+        uint64_t before = by_memory(r), pulled = pulled_by_frames(r);
+        exchange_sizes(r, net, 4);
+        CHECK(by_memory(r) - before > std::size(sizes) * 3);
+        CHECK_EQ(pulled_by_frames(r), pulled);
+    }
 }
 
 CONFORM(self_enabled_takes_the_short_cut, 1, real | together)
@@ -147,11 +150,13 @@ CONFORM(both_disabled_means_frames_to_oneself, 1, real | bare | together)
     r.env("MX_DISABLE_SELF", "1");
     r.env("MX_DISABLE_SHMEM", "1");
     Session session(r);
-    Net net = open_mirror(r);
-    uint64_t before = by_memory(r), pulled = pulled_by_frames(r);
-    exchange_sizes(r, net);
-    CHECK_EQ(by_memory(r), before);
-    CHECK(pulled_by_frames(r) > pulled);
+    for (bool connect : {false, true}) {
+        Net net = open_mirror(r, connect);
+        uint64_t before = by_memory(r), pulled = pulled_by_frames(r);
+        exchange_sizes(r, net);
+        CHECK_EQ(by_memory(r), before);
+        CHECK(pulled_by_frames(r) > pulled);
+    }
 }
 
 CONFORM(large_messages_without_ptrace_are_pulled, 2, real | together)
