@@ -47,6 +47,7 @@ struct mtl_mx_peer {
 enum mtl_mx_kind {
 	MTL_MX_SEND, /* completed by Open MPI's callback */
 	MTL_MX_BLOCKING_SEND, /* a thread waits for `done` */
+	MTL_MX_OWN_SEND, /* of a copy; Open MPI has been told that it is complete */
 	MTL_MX_RECEIVE,
 	MTL_MX_CLAIM /* the receive behind a matched probe */
 };

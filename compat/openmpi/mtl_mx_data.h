@@ -24,6 +24,15 @@ int mtl_mx_pieces_to_send(struct opal_convertor_t *convertor, struct mtl_mx_piec
 /* Lists where received bytes go; a bounce has to be unpacked afterwards (mtl_mx_unpack). */
 int mtl_mx_pieces_to_fill(struct opal_convertor_t *convertor, struct mtl_mx_pieces *pieces);
 
+/*
+ * mtl_mx_buffered.c: of a buffered send that may be started again, has the pieces be a copy of
+ * ours, and the convertor be as it was before pml/cm packed the data. False when it may not, or is
+ * not what we know of it: all is as it was.
+ */
+bool mtl_mx_copy_buffered(struct mca_mtl_request_t *request, struct ompi_communicator_t *comm,
+			  int dest, int tag, struct opal_convertor_t *convertor,
+			  struct mtl_mx_pieces *pieces);
+
 /* Puts packed bytes into place. */
 void mtl_mx_unpack(struct opal_convertor_t *convertor, void *bounce, size_t bytes);
 

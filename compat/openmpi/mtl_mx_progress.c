@@ -11,6 +11,10 @@ static void finish_send(struct mtl_mx_request *r, const mx_status_t *status)
 
 	free(r->bounce);
 	r->bounce = NULL;
+	if (r->kind == MTL_MX_OWN_SEND) {
+		free(r); /* of an error the user has been told */
+		return;
+	}
 	if (r->kind == MTL_MX_BLOCKING_SEND) {
 		r->error = error;
 		__atomic_store_n(&r->done, true,
@@ -26,6 +30,7 @@ void mtl_mx_finish(struct mtl_mx_request *r, const mx_status_t *status)
 	switch (r->kind) {
 	case MTL_MX_SEND:
 	case MTL_MX_BLOCKING_SEND:
+	case MTL_MX_OWN_SEND:
 		finish_send(r, status);
 		break;
 	case MTL_MX_RECEIVE:

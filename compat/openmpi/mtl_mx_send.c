@@ -5,34 +5,43 @@
 #include "mtl_mx_data.h"
 #include "mtl_mx_match.h"
 
-/* Gives the message to MX; r->kind is set. An OMPI or MPI code; after a failure nothing will be
- * reported. */
+/* Gives the pieces to MX, for r. An OMPI code; after a failure nothing will be reported. */
+static int give(struct mtl_mx_request *r, struct mtl_mx_pieces *pieces,
+		const struct mtl_mx_peer *peer, uint64_t match, mca_pml_base_send_mode_t mode)
+{
+	mx_return_t code;
+
+	r->bounce = pieces->bounce;
+	r->done = false;
+	if (mode == MCA_PML_BASE_SEND_SYNCHRONOUS)
+		code = mx_issend(ompi_mtl_mx.endpoint, pieces->list, pieces->count, peer->address,
+				 match, r, &r->mx);
+	else
+		code = mx_isend(ompi_mtl_mx.endpoint, pieces->list, pieces->count, peer->address,
+				match, r, &r->mx);
+	if (code == MX_SUCCESS)
+		return OMPI_SUCCESS;
+	free(pieces->bounce);
+	return code == MX_NO_RESOURCES ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_ERROR;
+}
+
+static uint64_t match_of(struct ompi_communicator_t *comm, int tag)
+{
+	return mtl_mx_match(mtl_mx_context_id(comm), ompi_comm_rank(comm), tag);
+}
+
+/* Lists the message and gives it to MX; r->kind is set. An OMPI or MPI code, as give(). */
 static int post(struct mtl_mx_request *r, struct ompi_communicator_t *comm, int dest, int tag,
 		struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode)
 {
 	struct mtl_mx_peer *peer = mtl_mx_peer(comm, dest);
-	uint64_t match = mtl_mx_match(mtl_mx_context_id(comm), ompi_comm_rank(comm), tag);
 	struct mtl_mx_pieces pieces;
-	mx_return_t code;
 	int rc;
 
 	if (!peer)
 		return OMPI_ERR_UNREACH;
 	rc = mtl_mx_pieces_to_send(convertor, &pieces);
-	if (rc != OMPI_SUCCESS)
-		return rc;
-	r->bounce = pieces.bounce;
-	r->done = false;
-	if (mode == MCA_PML_BASE_SEND_SYNCHRONOUS)
-		code = mx_issend(ompi_mtl_mx.endpoint, pieces.list, pieces.count, peer->address,
-				 match, r, &r->mx);
-	else
-		code = mx_isend(ompi_mtl_mx.endpoint, pieces.list, pieces.count, peer->address,
-				match, r, &r->mx);
-	if (code == MX_SUCCESS)
-		return OMPI_SUCCESS;
-	free(pieces.bounce);
-	return code == MX_NO_RESOURCES ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_ERROR;
+	return rc == OMPI_SUCCESS ? give(r, &pieces, peer, match_of(comm, tag), mode) : rc;
 }
 
 /*
@@ -66,6 +75,39 @@ int mtl_mx_send(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *c
 	return r.error;
 }
 
+/* A buffered send, in a request that may be started again. */
+static int post_buffered(struct mtl_mx_request *r, struct ompi_communicator_t *comm, int dest,
+			 int tag, struct opal_convertor_t *convertor)
+{
+	struct mtl_mx_peer *peer = mtl_mx_peer(comm, dest);
+	struct mtl_mx_pieces pieces;
+	struct mtl_mx_request *own;
+	int rc;
+
+	if (!peer)
+		return OMPI_ERR_UNREACH;
+	rc = mtl_mx_pieces_to_send(convertor, &pieces);
+	if (rc != OMPI_SUCCESS)
+		return rc;
+	own = malloc(sizeof(*own));
+	if (!own || !mtl_mx_copy_buffered(&r->super, comm, dest, tag, convertor, &pieces)) {
+		free(own);
+		rc = give(r, &pieces, peer, match_of(comm, tag), MCA_PML_BASE_SEND_BUFFERED);
+		if (rc == OMPI_SUCCESS)
+			finish_if_complete(r);
+		return rc;
+	}
+	*own = (struct mtl_mx_request){ .kind = MTL_MX_OWN_SEND };
+	rc = give(own, &pieces, peer, match_of(comm, tag), MCA_PML_BASE_SEND_BUFFERED);
+	if (rc != OMPI_SUCCESS) {
+		free(own);
+		return rc;
+	}
+	r->super.ompi_req->req_status.MPI_ERROR = MPI_SUCCESS;
+	r->super.completion_callback(&r->super);
+	return OMPI_SUCCESS;
+}
+
 int mtl_mx_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest,
 		 int tag, struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode,
 		 bool blocking, struct mca_mtl_request_t *request)
@@ -75,6 +117,8 @@ int mtl_mx_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *
 	(void)mtl;
 	(void)blocking;
 	r->kind = MTL_MX_SEND;
+	if (OPAL_UNLIKELY(mode == MCA_PML_BASE_SEND_BUFFERED))
+		return post_buffered(r, comm, dest, tag, convertor);
 	int rc = post(r, comm, dest, tag, convertor, mode);
 
 	if (rc == OMPI_SUCCESS)

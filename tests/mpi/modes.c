@@ -222,9 +222,9 @@ static void rounds_of(init_fn *init, int source, int tag, int length)
 /* Requests that are started again and again send what their memory holds then. */
 static void case_persistent(void)
 {
-    static init_fn *const modes[] = {MPI_Send_init, MPI_Ssend_init, MPI_Rsend_init};
+    static init_fn *const modes[] = {MPI_Send_init, MPI_Ssend_init, MPI_Rsend_init, MPI_Bsend_init};
     begin_buffers();
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         for (int length = 1; length < 400000; length *= 9) {
             rounds_of(modes[i], before, 6, length);
             rounds_of(modes[i], MPI_ANY_SOURCE, MPI_ANY_TAG, length);
@@ -269,6 +269,63 @@ static void case_completion_calls(void)
     }
 }
 
+enum { BYTES = 100000, WAYS = 14 };
+
+/* Receives a message from before: `way` says by which calls, and of which the status is. */
+static void receive_by(int way, void *in, MPI_Status *status)
+{
+    int there = 0, index;
+    MPI_Request receive = MPI_REQUEST_NULL;
+    MPI_Message message;
+    if (way < 5)
+        MPI_Irecv(in, BYTES, MPI_BYTE, before, 7, MPI_COMM_WORLD, &receive);
+    switch (way) {
+    case 0: MPI_Wait(&receive, status); return;
+    case 1: while (!there) MPI_Test(&receive, &there, status); return;
+    case 2: MPI_Waitany(1, &receive, &index, status); return;
+    case 3: while (!there) MPI_Testany(1, &receive, &index, &there, status); return;
+    case 4: while (!there) MPI_Request_get_status(receive, &there, status); break;
+    case 5: MPI_Recv(in, BYTES, MPI_BYTE, before, 7, MPI_COMM_WORLD, status); return;
+    case 6: MPI_Probe(before, 7, MPI_COMM_WORLD, status); break;
+    case 7: while (!there) MPI_Iprobe(before, 7, MPI_COMM_WORLD, &there, status); break;
+    case 8: MPI_Mprobe(before, 7, MPI_COMM_WORLD, &message, status); break;
+    case 9: while (!there) MPI_Improbe(before, 7, MPI_COMM_WORLD, &there, &message, status); break;
+    default: MPI_Mprobe(before, 7, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE); break;
+    }
+    if (way == 4)
+        MPI_Wait(&receive, MPI_STATUS_IGNORE);
+    else if (way < 8)
+        MPI_Recv(in, BYTES, MPI_BYTE, before, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else if (way < 11)
+        MPI_Mrecv(in, BYTES, MPI_BYTE, &message, way == 10 ? status : MPI_STATUS_IGNORE);
+    else {
+        MPI_Imrecv(in, BYTES, MPI_BYTE, &message, &receive);
+        while (way == 12 && !there)
+            MPI_Test(&receive, &there, status);
+        if (way == 13)
+            MPI_Waitany(1, &receive, &index, status);
+        else if (way == 11)
+            MPI_Wait(&receive, status);
+    }
+}
+
+/* Calls about one message fill its status, but for MPI_ERROR, which is the program's own (MPI 3.1, section 3.2.5). */
+static void case_error_of_a_status(void)
+{
+    static char out[BYTES], in[BYTES];
+    for (int way = 0; way < WAYS; way++)
+        for (int length = 1; length <= BYTES; length *= 10) {
+            MPI_Request send;
+            MPI_Status sent = {.MPI_ERROR = 4711}, status = {.MPI_ERROR = 4711};
+            MPI_Isend(out, length, MPI_BYTE, next, 7, MPI_COMM_WORLD, &send);
+            receive_by(way, in, &status);
+            MPI_Wait(&send, &sent);
+            CHECK_STATUS(&status, before, 7, length);
+            CHECK(status.MPI_ERROR == 4711, "way %d, %d bytes: %d", way, length, status.MPI_ERROR);
+            CHECK(sent.MPI_ERROR == 4711, "way %d, %d bytes, of the send: %d", way, length, sent.MPI_ERROR);
+        }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -276,6 +333,7 @@ int main(int argc, char **argv)
         {"synchronous", case_synchronous, NULL}, {"all_pairs", case_all_pairs, NULL},
         {"sendrecv", case_sendrecv, NULL},       {"persistent", case_persistent, NULL},
         {"completion_calls", case_completion_calls, NULL},
+        {"error_of_a_status", case_error_of_a_status, NULL},
     };
     return RUN_CASES(argc, argv, MPI_THREAD_SINGLE, cases);
 }

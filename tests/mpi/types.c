@@ -170,6 +170,65 @@ static void case_partial(void)
     drop(&from);
 }
 
+static MPI_Datatype absolute(char *memory, int count, int bytes, size_t step)
+{
+    MPI_Datatype type;
+    int *lengths = get((size_t)count * sizeof(int));
+    MPI_Aint *places = get((size_t)count * sizeof(MPI_Aint));
+    for (int i = 0; i < count; i++) {
+        lengths[i] = bytes;
+        MPI_Get_address(memory + (size_t)i * step, &places[i]);
+    }
+    MPI_Type_create_hindexed(count, lengths, places, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    free(lengths);
+    free(places);
+    return type;
+}
+
+typedef int init_fn(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+
+static void from_bottom(init_fn *init, int count, int bytes, size_t step)
+{
+    const size_t room = (size_t)count * step;
+    char *out = get(room), *in = get(room), *wanted = get(room);
+    MPI_Datatype to = absolute(out, count, bytes, step), from = absolute(in, count, bytes, step);
+    MPI_Request both[2];
+    init(MPI_BOTTOM, 1, to, next, 5, MPI_COMM_WORLD, &both[0]);
+    MPI_Recv_init(MPI_BOTTOM, 1, from, before, 5, MPI_COMM_WORLD, &both[1]);
+    for (unsigned round = 0; round < 3; round++) {
+        fill(out, room, (unsigned)rank * 10 + round);
+        fill(wanted, room, (unsigned)before * 10 + round);
+        for (int i = 0; i < count; i++)
+            memset(wanted + (size_t)i * step + bytes, GAP, step - (size_t)bytes);
+        memset(in, GAP, room);
+        MPI_Startall(2, both);
+        MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+        CHECK(memcmp(in, wanted, room) == 0, "%d pieces of %d bytes, %zu apart, round %u", count, bytes, step, round);
+    }
+    MPI_Request_free(&both[0]);
+    MPI_Request_free(&both[1]);
+    MPI_Type_free(&to);
+    MPI_Type_free(&from);
+    free(out);
+    free(in);
+    free(wanted);
+}
+
+/* Persistent requests whose types hold addresses: their data begin neither at the buffer nor at the type's origin. */
+static void case_bottom(void)
+{
+    static const int counts[] = {1, 4, 300}, sizes[] = {16, 1000, 8192};
+    int size = 4 * 300 * 8192;
+    void *attached = get((size_t)size);
+    MPI_Buffer_attach(attached, size);
+    for (int i = 0; i < 18; i++)
+        for (size_t gap = 0; gap <= 64; gap += 64)
+            from_bottom(i < 9 ? MPI_Send_init : MPI_Bsend_init, counts[i / 3 % 3], sizes[i % 3], (size_t)sizes[i % 3] + gap);
+    MPI_Buffer_detach(&attached, &size);
+    free(attached);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -177,6 +236,7 @@ int main(int argc, char **argv)
         {"indexed", case_indexed, NULL},
         {"nested_and_resized", case_nested_and_resized, NULL},
         {"partial", case_partial, NULL},
+        {"bottom", case_bottom, NULL},
     };
     return RUN_CASES(argc, argv, MPI_THREAD_SINGLE, cases);
 }
