@@ -6,6 +6,7 @@
 #include <tests/support/rng.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -102,6 +103,8 @@ struct Violation : std::runtime_error {
 /// packets and offers, what docs/protocol.md says. Throws Violation. Only the first bytes are as they were on
 /// the wire when `kept` says so; a checksum of more than those is not judged.
 Packet read_strictly(const Dialect &dialect, const Bytes &frame, size_t kept = SIZE_MAX);
+/// Reads a TINY or PULL as Open-MX does, with whatever it holds; none: it is another frame.
+std::optional<Packet> read_leniently(const Dialect &dialect, const Bytes &frame);
 
 /// How a frame is written.
 struct Writing {

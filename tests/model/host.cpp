@@ -141,7 +141,9 @@ bool Host::tag_is_good(const Packet &p, const Bytes &frame)
 
 void Host::arrive(const Bytes &frame)
 {
-    Packet p = read_strictly(dialect_, frame);
+    const auto lenient =
+        frame.size() > 17 && frame[17] == quirks_.spare ? read_leniently(dialect_, frame) : std::nullopt;
+    Packet p = lenient ? *lenient : read_strictly(dialect_, frame);
     remember(frame);
     if (!tag_is_good(p, frame) || !by_mac(p.src)) {
         frames_dropped++;

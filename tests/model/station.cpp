@@ -94,6 +94,8 @@ Manner read_manner(const std::string &words)
             q.window_offset = number(value, 4095);
         else if (word == "queue")
             q.queue = number(value, 1 << 20);
+        else if (word == "spare")
+            q.spare = static_cast<uint8_t>(number(value, 0xff));
         else if (word == "threshold")
             q.threshold = number(value, 32768);
         else if (!word.empty())

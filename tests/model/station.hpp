@@ -16,7 +16,7 @@ namespace emx::model {
 ///   garbage unpadded trailing windows offsets odd failing   peculiarities, as in Quirks
 ///   refusals   it may be refused: endpoints come and go in this test
 ///   helper     the library works while the application is away, too
-///   index=N    of the first board in its peer table; offset=N, queue=N, threshold=N: as in Quirks
+///   index=N    of the first board in its peer table; offset=N, queue=N, spare=N, threshold=N: as in Quirks
 struct Manner {
     Quirks quirks;
     bool may_be_refused = false, helper = false;

@@ -11,7 +11,10 @@ namespace {
 
 class Reader {
 public:
-    Reader(const Dialect &dialect, const Bytes &frame, size_t kept) : d_(dialect), f_(frame), kept_(kept) {}
+    Reader(const Dialect &dialect, const Bytes &frame, size_t kept, bool judges = true)
+        : d_(dialect), f_(frame), kept_(kept), judges_(judges)
+    {
+    }
     Packet read();
 
 private:
@@ -27,7 +30,7 @@ private:
     uint32_t u32(size_t at) const { return static_cast<uint32_t>(get(at, 4)); }
     void must(bool good, const char *rule) const
     {
-        if (!good)
+        if (!good && judges_)
             violate(rule, f_);
     }
     /// Reserved bytes [from, to) of the body.
@@ -75,6 +78,7 @@ private:
     const Dialect &d_;
     const Bytes &f_;
     const size_t kept_;
+    const bool judges_;
     Packet p_;
 };
 
@@ -505,6 +509,17 @@ void violate(const std::string &rule, const Bytes &frame)
 Packet read_strictly(const Dialect &dialect, const Bytes &frame, size_t kept)
 {
     return Reader(dialect, frame, kept).read();
+}
+
+std::optional<Packet> read_leniently(const Dialect &dialect, const Bytes &frame)
+{
+    constexpr size_t least = 60;
+    constexpr uint8_t room = 20; // of such a frame, for data
+    const bool fits = frame.size() >= least &&
+                      (frame[16] == pull || (frame[16] == tiny && frame[20] == 0 && frame[21] <= room));
+    if (!fits)
+        return {};
+    return Reader(dialect, frame, SIZE_MAX, false).read();
 }
 
 } // namespace emx::model

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/check.sh" "$@"
 . tests/support/traffic.sh
-AS=() PARTNER=''
+AS=() PARTNER='' OPEN_MX=''
 
 # checks STATUS PATTERN NAME [OPTION...]: host 1 tests the path to host 2, or to what -- is followed by. Each
 # line of PATTERN must be in the output.
@@ -130,6 +130,52 @@ losses() {
     checks 0 '^OK' "and none again"
 }
 
+# Host 3 as one of Open-MX: the model peer, which takes no frame without the index that it told, and of pull requests
+# looks at the endpoint alone.
+open_mx() { # open_mx DIALECT
+    [ -z "$OPEN_MX" ] || netlab_stop "$OPEN_MX"
+    netlab_bg 3 "$NETLAB_TMP/open_mx" env "EMX_BOARDS=eth0:$1" EMX_MODEL=index=7,helper,refusals,trailing,spare=255 \
+        python3 -c '
+import ctypes, signal, sys
+mx = ctypes.CDLL(sys.argv[1])
+endpoint = ctypes.c_void_p()
+if mx.mx__init_api(0x301) == 0 and mx.mx_open_endpoint(0, 0, 1, None, 0, ctypes.byref(endpoint)) == 0:
+    print("serving", flush=True)
+    signal.pause()' "$plain/tests/model/libmodel_mx.so"
+    OPEN_MX=$NETLAB_PID
+    tells "$NETLAB_TMP/open_mx" serving "$OPEN_MX"
+}
+
+open_mx_hosts() {
+    local here there status dialect rest mac
+    mac=$(netlab_mac 3)
+    while read -r here there status dialect rest; do
+        boards "eth0:$here" -
+        check "an Open-MX host, $there" open_mx "$there"
+        checks "$status" "answers +yes\$
+dialect +$dialect
+largest frames +arrive there
+loss +0 of 300
+reordering +0 of 300
+round trip +[0-9.]+ us
+$rest" "$here here, Open-MX with $there" -N 300 -- "$mac"
+    done <<'LIST'
+W W 0 W,.as.here ^OK, as far as tested
+N=9000 N=9000 0 N,.as.here Not tested: .*the frame size of its dialect
+N=9000 W 1 W,.but.N=9000.here ^WRONG: dialect mismatch: that host speaks W, this one N=9000
+W N=9000 1 N,.but.W.here ^WRONG: dialect mismatch: that host speaks N, .*NAME N=SIZE
+LIST
+    open_mx W
+    ip -n "$NETLAB_SWITCH" link set p3 mtu 1500
+    checks 1 '^WRONG: MTU mismatch on the way: nothing arrives above 151[48] bytes' "Open-MX behind a smaller MTU" -N 100 -- "$mac"
+    ip -n "$NETLAB_SWITCH" link set p3 mtu 9000
+    netlab_loss 3 50 || return
+    checks 1 '^WRONG: frames are lost: [1-9][0-9]* of 2000' "Open-MX, 5 % of the frames lost" -N 2000 -- "$mac"
+    netlab_loss_off 3
+    netlab_stop "$OPEN_MX"
+    OPEN_MX=''
+}
+
 nobody() {
     local wrong='^WRONG: nothing answers at 02:45:4d:58:00:0'
     boards eth0:N=9000 -
@@ -191,7 +237,7 @@ nonsense() {
 
 # shellcheck disable=SC2034 # read by netlab_make
 NETLAB_NAMES="node1 node2 node3" \
-    NETLAB_DIALECTS="W N=9000 N=1500 N=8999 N=1514" NETLAB_WATCH_OPTIONS="--spare 255"
+    NETLAB_DIALECTS="W N=9000 N=1500 N=8999 N=1514" NETLAB_WATCH_OPTIONS="--spare 255 --not $(netlab_mac 3)"
 netlab_make 3 9000 || exit 1
 good_paths
 nonsense
@@ -202,6 +248,7 @@ narrow_by_dialect
 narrow_way_back
 narrow_interface
 losses
+open_mx_hosts
 nobody
 unprivileged
 netlab_unwatch # who speaks for two boards at a time is not judged

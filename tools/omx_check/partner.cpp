@@ -66,7 +66,10 @@ SettingsMessage encode(const Settings &s)
 
 } // namespace
 
-std::string Settings::text() const { return dialect == 'W' ? "W" : "N=" + std::to_string(size); }
+std::string Settings::text() const
+{
+    return std::string(1, dialect) + (size ? "=" + std::to_string(size) : "");
+}
 
 Settings settings_of(const BoardFacts &board)
 {

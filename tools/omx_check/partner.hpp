@@ -19,10 +19,10 @@ inline constexpr uint32_t server_endpoint = 30;
 /// How a board is set, as one side tells the other.
 struct Settings {
     char dialect = 0; ///< 'W' or 'N'
-    uint32_t size = 0; ///< of dialect N
+    uint32_t size = 0; ///< of dialect N; 0: unknown
     uint32_t mtu = 0; ///< of the interface
 
-    /// "N=1500" or "W".
+    /// "N=1500" or "W"; "N" when the size is unknown.
     std::string text() const;
 };
 

@@ -42,7 +42,7 @@ private:
     void test_messages();
     void test_rates();
     void compare(const Settings &theirs);
-    uint32_t reply_size(Prober &prober, const fw_sizes &sizes) const;
+    static uint32_t reply_size(Prober &prober);
     std::string verdict() const;
 
     /// A line of the report.
@@ -135,12 +135,12 @@ bool Path::test_answers()
 }
 
 /// Bytes of data in a frame of the other side's pull replies: the least skip that it refuses.
-uint32_t Path::reply_size(Prober &prober, const fw_sizes &sizes) const
+uint32_t Path::reply_size(Prober &prober)
 {
     uint32_t taken = 0, refused = skip_max + 1;
     while (refused - taken > 1) {
         const uint32_t middle = taken + (refused - taken) / 2;
-        (prober.takes_pull(sizes, middle) ? taken : refused) = middle;
+        (prober.takes_pull(middle) ? taken : refused) = middle;
     }
     return refused;
 }
@@ -148,35 +148,33 @@ uint32_t Path::reply_size(Prober &prober, const fw_sizes &sizes) const
 /// False when the other side does not tell.
 bool Path::test_dialect(Prober &prober)
 {
-    fw_sizes w, n;
-    fw_sizes_w(&w);
-    fw_sizes_n(&n, 9000);
-    const fw_sizes &own = board_.sizes;
-    Settings theirs = own_;
-    if (prober.takes_pull(own, own.reply - 1) && !prober.takes_pull(own, own.reply)) {
-        compare(theirs);
-        return true;
-    }
-    if (prober.takes_pull(n, 0))
-        theirs = {'N', reply_size(prober, n) + FW_REPLY_HEADER, 0};
-    else if (prober.takes_pull(w, 0))
-        theirs = {'W', 0, 0};
-    else
+    Settings theirs{prober.dialect(), 0, 0};
+    if (theirs.dialect == 0)
         return false;
+    if (theirs.dialect == 'N') {
+        const uint32_t own = board_.sizes.reply;
+        if (own_.dialect == 'N' && prober.takes_pull(own - 1) && !prober.takes_pull(own))
+            theirs.size = own_.size;
+        else if (!prober.takes_pull(skip_max))
+            theirs.size = reply_size(prober) + FW_REPLY_HEADER;
+        else
+            untested("the frame size of its dialect (Open-MX does not tell)");
+    }
     compare(theirs);
     return true;
 }
 
 void Path::compare(const Settings &theirs)
 {
-    comparable_ = theirs.text() == own_.text();
+    comparable_ = theirs.dialect == own_.dialect && (theirs.size == own_.size || theirs.size == 0);
     tell("dialect", "%s, %s", theirs.text().c_str(),
          comparable_ ? "as here" : ("but " + own_.text() + " here").c_str());
     if (!comparable_)
         wrong("dialect mismatch: that host speaks " + theirs.text() + ", this one " + own_.text() +
               ". Give both the same: boards = INTERFACE:" + own_.text() + " in " + conf_file +
               ", or EMX_BOARDS, and restart EtherMX there; or have this host speak " + theirs.text() +
-              " to that one alone: omx_init_peers " + cli::mac_text(peer_) + " NAME " + theirs.text());
+              " to that one alone: omx_init_peers " + cli::mac_text(peer_) + " NAME " + theirs.text() +
+              (theirs.dialect == 'N' && theirs.size == 0 ? "=SIZE" : ""));
     if (theirs.mtu == 0 || !comparable_ || theirs.mtu >= board_.sizes.payload_min)
         return;
     wrong("that host's interface has an MTU of " + std::to_string(theirs.mtu) + ", and " + theirs.text() +
@@ -268,10 +266,12 @@ void Path::test_frames()
         untested("sizes, loss and reordering of frames (only root can: raw sockets)");
         return;
     }
+    for (const PeerView &peer : BoardView::open()->peers(options_.board))
+        if (peer.mac == peer_)
+            prober->learn_tag(peer.index);
     if (!prober->round_trip(EMX_FRAME_MIN)) {
         wrong("that host answers to a connect, but refuses no frame for an endpoint that nobody has open: it "
-              "is no "
-              "EtherMX host, or nearly every frame is lost");
+              "speaks no MXoE, or nearly every frame is lost");
         return;
     }
     if (!served_ && !test_dialect(*prober))

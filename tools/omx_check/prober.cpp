@@ -27,8 +27,19 @@ constexpr uint64_t lost_ns = 1'000'000'000;
 constexpr std::size_t in_flight = 16;
 constexpr int never_sent = -1;
 constexpr int receive_buffer = 1 << 20;
-// A pull request of dialect N with it is malformed in dialect W, whose 16 bits of skip lie there.
-constexpr uint32_t handle_of_n = 0xffff0000;
+constexpr uint32_t query_magic = 0x656d7863;
+// Where dialect N has the window's tag, and zeros, dialect W has the handle, which a refusal repeats.
+constexpr uint8_t window_tag = 'W';
+constexpr uint32_t handle_in_w = uint32_t{window_tag} << 24;
+constexpr uint32_t block_w = 32768; // bytes that one request of dialect W asks for, at most
+constexpr uint32_t any_size = 9000; // the header of a request is the same for all sizes of dialect N
+
+fw_sizes sizes_n()
+{
+    fw_sizes sizes;
+    fw_sizes_n(&sizes, any_size);
+    return sizes;
+}
 
 } // namespace
 
@@ -73,7 +84,7 @@ fw_pkt Prober::packet(uint8_t type)
     owed_[number_] = never_sent;
     pkt.src_mac = board_.mac;
     pkt.dst_mac = peer_;
-    pkt.tag = EMX_TAG_NONE;
+    pkt.tag = tag_;
     return pkt;
 }
 
@@ -106,14 +117,43 @@ std::optional<uint16_t> Prober::next_refusal(uint64_t deadline)
             continue;
         }
         if (fw_check(&board_.sizes, board_.mac, frame, static_cast<uint32_t>(got), &pkt) != 0 ||
-            pkt.src_mac != peer_ || pkt.msg.local_ep != from_)
+            pkt.src_mac != peer_)
             continue;
-        if (pkt.msg.type != EMX_NACK_LIB && pkt.msg.type != EMX_NACK_MCP)
+        if (pkt.msg.type == EMX_HOST_REPLY && pkt.magic == query_magic) {
+            tag_ = pkt.advert;
+            return {};
+        }
+        if (pkt.msg.local_ep != from_ || (pkt.msg.type != EMX_NACK_LIB && pkt.msg.type != EMX_NACK_MCP))
             continue;
-        const auto number = pkt.msg.type == EMX_NACK_LIB ? pkt.msg.seq : static_cast<uint16_t>(pkt.handle);
+        const uint16_t number = number_of(pkt);
         count_answer(number);
         return number;
     }
+}
+
+/// A refused pull request bears the number where dialect N has the handle; read as dialect W, it is the
+/// latest.
+uint16_t Prober::number_of(const fw_pkt &refusal)
+{
+    if (refusal.msg.type == EMX_NACK_LIB)
+        return refusal.msg.seq;
+    spoken_ = refusal.handle == handle_in_w ? 'W' : 'N';
+    return spoken_ == 'W' ? number_ : static_cast<uint16_t>(refusal.handle);
+}
+
+bool Prober::learn_tag(uint32_t index)
+{
+    for (unsigned i = 0; i < tries && tag_ == EMX_TAG_NONE; i++) {
+        fw_pkt pkt = packet(EMX_HOST_QUERY);
+        pkt.advert = static_cast<uint16_t>(index);
+        pkt.magic = query_magic;
+        const uint64_t until = monotonic_ns() + (answer_ns << i);
+        if (!send(board_.sizes, pkt, EMX_FRAME_MIN))
+            break;
+        while (tag_ == EMX_TAG_NONE && next_refusal(until))
+            continue;
+    }
+    return tag_ != EMX_TAG_NONE;
 }
 
 void Prober::count_answer(uint16_t number)
@@ -151,15 +191,29 @@ std::optional<uint64_t> Prober::round_trip(uint32_t bytes)
     return ask(board_.sizes, packet(EMX_TINY), bytes);
 }
 
-bool Prober::takes_pull(const fw_sizes &sizes, uint32_t skip)
+/// A request of dialect N for a message of that many bytes, all of it; but for `skip` dialect W reads one of
+/// as many bytes, too, whose handle is window_tag and zeros.
+std::optional<uint64_t> Prober::ask_pull(uint32_t skip, uint32_t bytes)
 {
     fw_pkt pkt = packet(EMX_PULL);
-    pkt.handle = handle_of_n | number_;
-    pkt.length = 1;
-    pkt.total = skip + 1;
+    pkt.msg.u.window.tag = window_tag;
+    pkt.msg.u.window.offset = static_cast<uint16_t>(skip); // begins where its window does
+    pkt.handle = number_;
     pkt.skip = skip;
-    return ask(sizes, pkt, EMX_FRAME_MIN).has_value();
+    pkt.total = pkt.length = bytes;
+    return ask(sizes_n(), pkt, EMX_FRAME_MIN);
 }
+
+char Prober::dialect()
+{
+    if (number_ >= block_w)
+        number_ = 0; // as dialect W reads it, the next number is a count of bytes
+    spoken_ = 0;
+    ask_pull(0, number_ + 1u);
+    return spoken_;
+}
+
+bool Prober::takes_pull(uint32_t skip) { return ask_pull(skip, 1).has_value(); }
 
 void Prober::take_refusals(Flight &flight, uint64_t deadline, Burst &burst)
 {

@@ -26,11 +26,17 @@ public:
     /// refusals go to it, and its library ignores them.
     static std::unique_ptr<Prober> open(const BoardFacts &board, uint64_t peer, uint8_t from);
 
+    /// Asks the other side for its index of us, which every frame from now on bears: Open-MX drops those that
+    /// do not (wire specification, 2.2). `index`: ours of it, which it learns. False: it does not answer.
+    bool learn_tag(uint32_t index);
     /// Round trip in ns of a frame of that length, tried a few times; nothing when it is never answered.
     std::optional<uint64_t> round_trip(uint32_t bytes);
-    /// Whether the other side takes a pull request of that dialect, which begins `skip` bytes into a frame:
-    /// so it does as long as its own frames carry more than that.
-    bool takes_pull(const fw_sizes &sizes, uint32_t skip);
+    /// 'W' or 'N', as which the other side reads a pull request that both dialects know; 0: it refuses none.
+    char dialect();
+    /// True if the other side, of dialect N, refuses a pull request that begins `skip` bytes into a frame for
+    /// its endpoint. EtherMX does so while its own frames carry more than that, and drops the others as
+    /// malformed; Open-MX looks at the endpoint first.
+    bool takes_pull(uint32_t skip);
     /// That many frames, of the lengths in turn, a few in flight at a time.
     Burst burst(uint32_t frames, const std::vector<uint32_t> &lengths);
     /// Answers to any frame so far beyond one for each time that it was sent: somebody else answers, too.
@@ -47,9 +53,11 @@ private:
 
     fw_pkt packet(uint8_t type);
     bool send(const fw_sizes &sizes, const fw_pkt &pkt, uint32_t bytes);
-    /// Next refusal of our frames: the low 16 bits of its number; nothing at the deadline.
+    /// Next refusal of our frames: the number of the frame; nothing at the deadline.
     std::optional<uint16_t> next_refusal(uint64_t deadline);
+    uint16_t number_of(const fw_pkt &refusal);
     std::optional<uint64_t> ask(const fw_sizes &sizes, const fw_pkt &pkt, uint32_t bytes);
+    std::optional<uint64_t> ask_pull(uint32_t skip, uint32_t bytes);
     void count_answer(uint16_t number);
     void take_refusals(Flight &flight, uint64_t deadline, Burst &burst);
 
@@ -57,6 +65,8 @@ private:
     const uint64_t peer_;
     const uint8_t from_;
     const Fd socket_;
+    uint16_t tag_ = EMX_TAG_NONE; ///< the other side's index of us
+    char spoken_ = 0; ///< by the latest refusal of a pull request
     uint16_t number_ = 0;
     uint32_t sent_ = 0;
     uint32_t surplus_ = 0;
