@@ -12,8 +12,8 @@ Partner *Endpoint::way_to_self()
 {
     if (!context_.conf().disable_self || gone_) [[likely]]
         return self();
-    mx_return_t code;
-    Partner *mirror = partner_to_ask(board_.nic_id, static_cast<uint8_t>(number()), code);
+    DeviceError error; // the board itself stands in its table
+    Partner *mirror = partner_to_ask(board_.nic_id, static_cast<uint8_t>(number()), 0, error);
     if (!mirror)
         return self();
     connect_back(mirror);
