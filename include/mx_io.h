@@ -5,6 +5,7 @@
 #ifndef MX_IO_H
 #define MX_IO_H
 
+#include <stddef.h> /* NULL: arguments of callers may be it */
 #include <stdint.h>
 
 #ifdef __cplusplus

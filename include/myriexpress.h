@@ -22,6 +22,7 @@
 #ifndef MYRIEXPRESS_H
 #define MYRIEXPRESS_H
 
+#include <stddef.h> /* NULL: arguments of callers may be it */
 #include <stdint.h>
 
 #if defined(__GNUC__)

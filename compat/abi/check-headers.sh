@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The public headers compile in every dialect that clients use, one by one and in any order, and
-# their layout is the recorded one, for LP64 and for i386.
+# The public headers compile in every dialect that clients use, one by one and in any order; each alone
+# defines all that its declarations need in use; and their layout is the recorded one, for LP64 and for i386.
 # Usage: check-headers.sh SOURCE_ROOT [INCLUDE_DIR]
 set -eu
 root=$1
@@ -33,6 +33,9 @@ $main"
         try "$h C++ $bits" "$twice" g++ $bits -xc++ -std=c++98 -Wno-long-long
         try "$h C++20 $bits" "$twice" g++ $bits -xc++ -std=c++20
     done
+    calls=$("$abi/calls.py" "$h" "$inc") || fail "$h: calls.py"
+    try "$h calls, C11" "$calls" gcc -xc -std=c11 -pedantic
+    try "$h calls, C++17" "$calls" g++ -xc++ -std=c++17
 done
 
 all="#include \"open-mx.h\"
