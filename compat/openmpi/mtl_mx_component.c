@@ -29,7 +29,7 @@ __attribute__((visibility("default"))) mca_mtl_base_component_2_0_0_t mca_mtl_mx
 	    .mca_query_component = query,
 	    .mca_register_component_params = register_parameters,
 	},
-    .mtl_data = {MCA_BASE_METADATA_PARAM_NONE},
+    .mtl_data = {.param_field = MCA_BASE_METADATA_PARAM_NONE},
     .mtl_init = init,
 };
 #ifdef MCA_BASE_COMPONENT_INIT /* after Open MPI 5.0 */

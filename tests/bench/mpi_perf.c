@@ -151,7 +151,7 @@ static const struct pattern {
     {"bcast", bcast, one, 8, 1 << 20, 1, false},
     {"allreduce", allreduce, one, 8, 1 << 20, 1, false},
     {"alltoall", alltoall, one, 8, 256 << 10, 1, false},
-    {NULL},
+    {.name = NULL},
 };
 
 /* Seconds of `count` runs at the slowest rank; the same number at every rank. */

@@ -107,7 +107,6 @@ private:
     std::vector<Peer> peers_;
     uint32_t to_send_ = 0;
     uint64_t post_order_ = 0;
-    bool draining_ = false;
 };
 
 } // namespace emx::sim

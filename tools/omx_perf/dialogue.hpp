@@ -102,8 +102,6 @@ private:
     mx_endpoint_addr_t server_;
     Plan plan_;
     bool aligned_;
-    uint32_t length_ = 0;
-    uint32_t iterations_ = 0;
     uint32_t done_ = 0;
     uint32_t altered_ = 0;
     std::unique_ptr<Traffic> traffic_;

@@ -81,7 +81,7 @@ void fail(mx_return_t code, const std::string &what)
     throw cli::Failure(what + ": " + reason);
 }
 
-Session::Session(uint32_t board, uint32_t endpoint, Waiting waiting) : board_(board), waiting_(waiting)
+Session::Session(uint32_t board, uint32_t endpoint, Waiting waiting) : waiting_(waiting)
 {
     mx_set_error_handler(remember_error);
     check(mx_init(), "cannot use MX");

@@ -59,7 +59,6 @@ private:
     void ask_peer();
 
     mx_endpoint_t endpoint_ = nullptr;
-    uint32_t board_;
     Waiting waiting_;
     std::optional<mx_endpoint_addr_t> peer_;
 };
