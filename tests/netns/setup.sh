@@ -118,11 +118,36 @@ commands() {
     checks "another command" 255 '"go": give start, stop, restart, status or check' "$init" go
     checks "-w" 255 '"soon" is not a number from 0 to 3600' "$init" -w soon check
     if [ -e /sys/module/ethermx ]; then
-        skip "the module is loaded here" 2
+        skip "the module is loaded here" 3
         return
     fi
     checks "status without the module" 3 '^not running: the kernel module is not loaded' "$init" status
+    printf 'boards = eth0:N=1500\n' >"$conf"
+    checks "start without the module" 255 'modprobe ethermx failed.*: systemctl enable --now omxd, or omxd$' \
+        setpriv --bounding-set -sys_module "$init" -c "$conf" start
     checks "stop without the module" 0 '^not running: the kernel module is not loaded' "$init" stop
+}
+
+# How the user YOU gets a board, in step 2 of docs/open-mpi.md: its lines in an /etc of their own; systemctl starts what the
+# unit of the build says, and tells nothing but that it serves.
+documented() {
+    local user=$NETLAB_TMP/user log=$NETLAB_TMP/served
+    chmod 711 "$NETLAB_TMP" && mkdir -p "$user/etc" && install -m 755 "$tools/omx_info" "$user" || return
+    cp /etc/passwd /etc/group /etc/login.defs "$user/etc" && echo "YOU:x:12345:12345::/:/bin/sh" >>"$user/etc/passwd" &&
+        echo "YOU:x:12345:" >>"$user/etc/group" || return
+    cat >"$user/steps" <<-END
+	systemctl() {
+	    [ "\$1 \$2" = "enable --now" ] || return
+	    eval "setsid \$(sed -n 's|^ExecStart=.*/omxd|$EMX_OMXD|p' "$plain/tools/setup/\$3.service") 2>'$log' &"
+	    timeout $hung tail -n +1 -F "$log" 2>/dev/null | grep -qm 1 ' serving '
+	}
+	omx_info() { setpriv --reuid YOU --regid YOU --init-groups env -u EMX_OMXD "$user/omx_info"; }
+	set -e
+	mount --bind "$user/etc" /etc
+	$(sed -n '/^2\. /,/^3\. /s/^       //p' docs/open-mpi.md | sed 's/eth1/eth0/')
+	END
+    says 'board #0 name eth0
+dialect N=1500' netlab_in 1 timeout $hung unshare -m sh "$user/steps"
 }
 
 # shellcheck disable=SC2034 # read by netlab_make
@@ -134,4 +159,10 @@ wrong_peers
 right_lines
 late_interface
 system_files
+if setpriv --reuid 12345 true 2>/dev/null; then
+    check "a member of the group has the board, as docs/open-mpi.md tells" documented
+    stop_agents 1
+else
+    skip "needs users: run as root"
+fi
 finish

@@ -58,9 +58,11 @@ void load_module()
     if (status == 127)
         throw cli::Failure("no modprobe: apt-get install kmod");
     if (status != 0)
-        throw cli::Failure("modprobe ethermx failed. Built for this kernel, " + kernel_release() +
-                           ", it is by: dkms install ethermx/" EMX_VERSION
-                           " (dkms status shows what there is); dmesg tells if it does not suit");
+        throw cli::Failure(
+            "modprobe ethermx failed. Built for this kernel, " + kernel_release() +
+            ", it is by: dkms install ethermx/" EMX_VERSION
+            " (dkms status shows what there is); dmesg tells if it does not suit. Without the "
+            "module, the agent serves the same configuration: systemctl enable --now omxd, or omxd");
 }
 
 bool unload_module() { return modprobe({"-q", "-r", "ethermx"}) == 0; }
