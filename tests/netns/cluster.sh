@@ -31,6 +31,10 @@ prints() { # prints TEXT WORD...
     netlab 0 "$@" && grep -qE -- "$text" "$out"
 }
 
+silent() { # silent WORD...: no word of netlab's own
+    netlab 0 "$@" && ! grep '^netlab: ' "$out"
+}
+
 spread() { # spread COUNT EACH WORD...: that many hosts print their names, each so many times
     local count=$1 each=$2
     shift 2
@@ -86,6 +90,12 @@ check "an option without its value" declines 'wants a value' 2 --mtu
 check "a dialect that is none" declines 'W or N=SIZE' 2 -d X
 check "a dialect too big for the MTU" declines 'give --mtu 4144' 2 -m 1500 -d W
 check "a transport that is none" declines 'mx or tcp' 2 -t udp -b "$plain"
+mkdir "$work/bare" && ln -s "$plain"/{tools,libmx} "$work/bare"
+no_component="no $work/bare/compat/openmpi/mca_mtl_mx.so: install libopenmpi-dev and build there"
+check "no component, but EtherMX asked for" declines "^$no_component" 2 -b "$work/bare" -- mpirun --mca pml cm --mca mtl mx -n 2 hostname
+check "and by the environment" env OMPI_MCA_mtl=mx bash -c 'tools/netlab 1 -b "$1" -- hostname 2>&1 | grep -x "$2.*"' - "$work/bare" "$no_component"
+check "no component, nothing asked for" prints "^netlab: $no_component.*: MPI uses tcp$" 1 -b "$work/bare" -- hostname
+check "no word of it where tcp was asked for" silent 1 -t tcp -b "$work/bare" -- hostname
 check "a build that is none" declines 'no build in' 2 -b "$work"
 check "-h" prints '^usage: tools/netlab N' -h
 check "MPI over TCP when asked for" prints '^ob1 self,vader,tcp$' 2 -t tcp -b "$plain" -- \

@@ -8,6 +8,7 @@
 #                                      hosts, its agent and interfaces; EtherMX with boards, names and programs
 #   mpilab_hosts HOSTSxRANKS...        prints how many hosts these shapes of jobs need
 #   mpilab_transport mx|tcp BUILD      what MPI shall use
+#   mpilab_component BUILD             has it the component of Open MPI? or says what to do
 #   mpilab_run COMMAND...              runs it (mpirun ...) in host 1, without input
 #   mpilab_end                         removes the hosts; mpilab_make may make others
 #   mpilab_left NAME                   prints processes of that name that still live in the hosts
@@ -81,13 +82,16 @@ mpilab_launch() {
     mpilab_default osc pt2pt # Debian turns it off; nothing else makes windows across hosts
 }
 
+mpilab_component() {
+    local component=$1/compat/openmpi/mca_mtl_mx.so
+    [ -f "$component" ] || mpilab_fail "no $component: install libopenmpi-dev and build there, or use transport tcp"
+}
+
 mpilab_transport() {
-    local components=$2/compat/openmpi
     case $1 in
     mx)
-        [ -f "$components/mca_mtl_mx.so" ] ||
-            mpilab_fail "no $components/mca_mtl_mx.so: install libopenmpi-dev and build there, or use transport tcp" || return
-        export OMPI_MCA_mca_base_component_path=$components:SYSTEM_DEFAULT
+        mpilab_component "$2" || return
+        export OMPI_MCA_mca_base_component_path=$2/compat/openmpi:SYSTEM_DEFAULT
         mpilab_default pml cm
         mpilab_default mtl mx
         ;;
