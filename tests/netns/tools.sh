@@ -80,6 +80,22 @@ print(len(rows), "rows agree")
 END
 }
 
+# Open-MX's dialogue; tests/interop/perf_dialogue.cpp compares it with a capture.
+open_mx() {
+    local ask=("$tools/omx_perf" -d "$(netlab_mac 2)" -y -P 0) status=0
+    server 2 --open-mx -k || return
+    says "dialogue Open-MX's
+length *65536: " netlab_in 1 timeout $hung "${ask[@]}" --open-mx -N 20 -E 100000 &&
+        says "message and its empty answer.*dialogue Open-MX's
+length *65536: " netlab_in 1 timeout $hung "${ask[@]}" -N 5 -E 100000 -U -Y -a &&
+        ends 255 'knows no -x, -G, -O, -V, -s and -T' netlab_in 1 timeout $hung "${ask[@]}" -V || status=1
+    netlab_stop "$SERVER"
+    server 2 && ends 255 'another key: neither omx_perf .* is there with --open-mx' netlab_in 1 timeout $hung "${ask[@]}" --open-mx || status=1
+    netlab_stop "$SERVER"
+    cat "$NETLAB_TMP/server"
+    return $status
+}
+
 # The client must not wait for ever, nor call it a success.
 server_killed() {
     server 2 || return
@@ -159,6 +175,7 @@ check "json of both kinds" results json end-to-end,transmission -G
 check "csv of a ping-pong" results csv end-to-end
 check "csv of both kinds" results csv end-to-end,transmission -G
 check "work while messages come, checked" overlap
+check "Open-MX's dialogue, asked for and found out" open_mx
 check "1 % loss either way, checked" with_loss
 check "omx_counters counts" says 'tiny messages sent' tool 1 omx_counters
 check "mx_counters has the native shape" says '^ +tiny messages sent: [0-9]+ \(0x[0-9a-f]+\)$' netlab_in 1 "$NETLAB_TMP/mx_counters"

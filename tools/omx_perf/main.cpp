@@ -2,6 +2,7 @@
 // omx_perf: latency and throughput of MX messages between two hosts.
 #include "../cli.hpp"
 #include "dialogue.hpp"
+#include "open_mx.hpp"
 #include "overlap_mx.hpp"
 
 #include "driver/engine/printable.hpp"
@@ -21,12 +22,13 @@ Waiting waiting_of(const Options &o)
 
 void serve_clients(const Options &o)
 {
-    Session session(o.board, o.endpoint, waiting_of(o));
-    std::printf("omx_perf: opened %s; waiting for a client\n", session.describe().c_str());
+    Session session(o.board, o.endpoint, waiting_of(o), o.open_mx ? open_mx_key : Session::usual_key);
+    std::printf("omx_perf: opened %s; waiting for a client%s\n", session.describe().c_str(),
+                o.open_mx ? " of Open-MX" : " (--open-mx: for one of Open-MX)");
     std::fflush(stdout);
     try {
         do
-            serve(session, o.plan, o.aligned);
+            o.open_mx ? serve_open_mx(session) : serve(session, o.plan, o.aligned);
         while (o.keep);
     } catch (const cli::Failure &failure) {
         if (!o.keep)
@@ -56,6 +58,14 @@ Report::Settings settings_of(const Options &o, const Session &session)
     return settings;
 }
 
+void measure_length(OpenMxSender &sender, const Plan &plan, uint64_t length, Report &report,
+                    Progress &progress)
+{
+    Row row = measure(sender, length, plan.effort);
+    progress.clear();
+    report.row(std::move(row));
+}
+
 /// One row, or two when the stream is wanted beside the ping-pong.
 void measure_length(Client &client, const Plan &plan, uint64_t length, Report &report, Progress &progress)
 {
@@ -70,12 +80,13 @@ void measure_length(Client &client, const Plan &plan, uint64_t length, Report &r
     }
 }
 
-void measure_all(Client &client, const Plan &plan, Report &report)
+template <typename Side>
+void measure_all(Side &side, const Plan &plan, Report &report)
 {
     Progress progress(plan.lengths.count());
     for (uint64_t length = plan.lengths.from; length < plan.lengths.to; length = plan.lengths.next(length)) {
         progress.step(length);
-        measure_length(client, plan, length, report, progress);
+        measure_length(side, plan, length, report, progress);
         usleep(plan.pause_ms * 1000);
     }
 }
@@ -108,6 +119,22 @@ uint32_t run_overlap(Session &session, mx_endpoint_addr_t server, const Options 
     return altered;
 }
 
+/// With Open-MX's omx_perf, or ours with --open-mx.
+void run_open_mx(const Options &o)
+{
+    const OpenMxTerms terms = open_mx_terms(o);
+    Session session(o.board, o.any_endpoint ? MX_ANY_ENDPOINT : o.endpoint, waiting_of(o), open_mx_key);
+    const uint64_t nic_id = session.resolve(o.peer, o.patience_s);
+    OpenMxSender sender(session, session.connect(nic_id, o.remote_endpoint, o.patience_s), terms);
+    Report report(o.format, o.distribution);
+    Report::Settings settings = settings_of(o, session);
+    settings.emplace_back("dialogue", "Open-MX's");
+    report.begin(terms.one_way() ? "time of a message and its empty answer" : quantity_of(terms.plan),
+                 settings);
+    measure_all(sender, terms.plan, report);
+    report.end();
+}
+
 int run_client(Options o)
 {
     Session session(o.board, o.any_endpoint ? MX_ANY_ENDPOINT : o.endpoint, waiting_of(o));
@@ -127,7 +154,22 @@ int run_client(Options o)
 int body(int argc, char **argv)
 {
     const Options o = read_options(argc, argv);
-    return o.peer.empty() ? run_server(o) : run_client(o);
+    if (o.peer.empty())
+        return run_server(o);
+    if (!o.open_mx) {
+        try {
+            return run_client(o);
+        } catch (const WrongKey &) { // Open-MX's omx_perf has another one
+        }
+    }
+    try {
+        run_open_mx(o);
+    } catch (const WrongKey &failure) {
+        throw cli::Failure(std::string(failure.what()) +
+                           ": neither omx_perf of EtherMX nor of Open-MX is there" +
+                           (o.open_mx ? " with --open-mx" : ""));
+    }
+    return 0;
 }
 
 } // namespace

@@ -27,6 +27,8 @@ void add_where(cli::Parser &parser, Options &o)
     parser.number('r', "remote", "the server's endpoint (0)", o.remote_endpoint, 255);
     parser.flag('s', "slave", "take the peer's parameters over", o.slave);
     parser.flag('k', "keep", "server: stay for further clients", o.keep);
+    parser.flag(0, "open-mx", "speak the dialogue of Open-MX's omx_perf (client: found out by itself)",
+                o.open_mx);
     parser.number(0, "patience", "seconds to wait for the server (10)", o.patience_s, 86400);
 }
 
@@ -65,7 +67,7 @@ Options read_options(int argc, char **argv)
     Options o;
     o.any_endpoint = true;
     PatternFlags flags;
-    bool count_given = false, budget_given = false;
+    bool count_given = false;
     uint32_t count = 0;
     cli::Parser parser(
         "[-d HOST] [options]",
@@ -81,7 +83,7 @@ Options read_options(int argc, char **argv)
     parser.option(
         'T', "time", "MS", "time per length: iterations adapt to it (1000)", [&](std::string_view text) {
             o.plan.effort.budget_ms = static_cast<uint32_t>(cli::parse_number("--time", text, 3600000));
-            budget_given = true;
+            o.time_given = true;
         });
     add_how(parser, o, flags);
     parser.option('F', "format", "FORMAT", "table, csv or json (table)",
@@ -100,9 +102,9 @@ Options read_options(int argc, char **argv)
                                      : Pattern::pingpong;
     if (count_given) {
         o.plan.effort.iterations = count ? count : 1;
-        if (!budget_given)
+        if (!o.time_given)
             o.plan.effort.budget_ms = 0; // exactly as many as asked for
-    } else if (budget_given) {
+    } else if (o.time_given) {
         o.plan.effort.iterations = 1000000;
     }
     if (o.peer.empty() && o.any_endpoint)

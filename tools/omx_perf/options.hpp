@@ -31,6 +31,8 @@ struct Options {
     uint32_t remote_endpoint = 0;
     bool slave = false;
     bool keep = false; ///< server: stay for further clients
+    bool open_mx = false; ///< the dialogue of Open-MX's omx_perf
+    bool time_given = false;
     bool aligned = false;
     bool blocking = false;
     bool yield = false;

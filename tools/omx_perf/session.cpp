@@ -81,7 +81,8 @@ void fail(mx_return_t code, const std::string &what)
     throw cli::Failure(what + ": " + reason);
 }
 
-Session::Session(uint32_t board, uint32_t endpoint, Waiting waiting) : waiting_(waiting)
+Session::Session(uint32_t board, uint32_t endpoint, Waiting waiting, uint32_t key)
+    : waiting_(waiting), key_(key)
 {
     mx_set_error_handler(remember_error);
     check(mx_init(), "cannot use MX");
@@ -120,15 +121,18 @@ mx_endpoint_addr_t Session::connect(uint64_t nic_id, uint32_t remote_endpoint, u
     const uint64_t deadline = deadline_after(patience_s);
     for (;;) {
         mx_endpoint_addr_t address;
-        const mx_return_t code = mx_connect(endpoint_, nic_id, remote_endpoint, key, 1000, &address);
+        const mx_return_t code = mx_connect(endpoint_, nic_id, remote_endpoint, key_, 1000, &address);
         if (code == MX_SUCCESS) {
             take_error();
             return peer_.emplace(address);
         }
+        const std::string what =
+            "cannot connect to endpoint " + std::to_string(remote_endpoint) + " of " + cli::mac_text(nic_id);
+        if (code == MX_BAD_CONNECTION_KEY)
+            throw WrongKey(what + ": " + take_error());
         const bool may_come = code == MX_CONNECTION_FAILED || code == MX_TIMEOUT || code == MX_NIC_NOT_FOUND;
         if (!may_come || now_ns() > deadline)
-            fail(code, "cannot connect to endpoint " + std::to_string(remote_endpoint) + " of " +
-                           cli::mac_text(nic_id));
+            fail(code, what);
         usleep(retry_us);
     }
 }
@@ -143,11 +147,11 @@ mx_request_t Session::send(mx_endpoint_addr_t to, void *data, uint32_t length, u
     return request;
 }
 
-mx_request_t Session::receive(void *data, uint32_t length, uint64_t match)
+mx_request_t Session::receive(void *data, uint32_t length, uint64_t match, uint64_t mask)
 {
     mx_segment_t segment{data, length};
     mx_request_t request = nullptr;
-    check(mx_irecv(endpoint_, &segment, 1, match, MX_MATCH_MASK_NONE, nullptr, &request), "cannot receive");
+    check(mx_irecv(endpoint_, &segment, 1, match, mask, nullptr, &request), "cannot receive");
     return request;
 }
 
@@ -169,7 +173,7 @@ mx_status_t Session::wait(mx_request_t &request, uint32_t limit_s)
     const uint32_t stride = looks_per_check(waiting_);
     uint64_t deadline = 0, ask_ns = 0;
     for (uint32_t looks = 1; !poll(request, status); looks++) {
-        if (error_seen.load(std::memory_order_relaxed))
+        if (error_seen.load(std::memory_order_relaxed) && limit_s)
             throw cli::Failure("the peer is gone: " + take_error());
         if (looks % stride != 0)
             continue;
@@ -186,6 +190,8 @@ mx_status_t Session::wait(mx_request_t &request, uint32_t limit_s)
     }
     if (status.code != MX_STATUS_SUCCESS)
         throw cli::Failure(std::string("a message failed: ") + mx_strstatus(status.code));
+    if (!limit_s)
+        take_error();
     return status;
 }
 
@@ -196,7 +202,7 @@ void Session::ask_peer()
     mx_endpoint_addr_t address;
     mx_decompose_endpoint_addr(*peer_, &nic_id, &number);
     asking.store(true);
-    const mx_return_t code = mx_connect(endpoint_, nic_id, number, key, answer_ms, &address);
+    const mx_return_t code = mx_connect(endpoint_, nic_id, number, key_, answer_ms, &address);
     asking.store(false);
     if (code == MX_CONNECTION_FAILED || code == MX_BAD_CONNECTION_KEY)
         fail(code, "the peer is gone");
