@@ -261,6 +261,7 @@ private:
     void zombie_gone(TxMessage *tx);
     void on_notify(Partner *partner, const emx_msg &msg);
     void on_nack(const emx_msg &msg);
+    bool believes_refusals(Partner *partner);
     void stray_nack(Partner *partner);
     void serve_resends(Partner *partner, uint64_t time);
     void serve_connects(Partner *partner, uint64_t time);

@@ -98,7 +98,6 @@ struct PendingConnect {
     uint64_t first_ns = 0;
     /// A frame that anyone may have sent says that this life of the partner is over: the answer decides.
     bool inquiry = false;
-    uint8_t guesses = 0; ///< refusals since its newest copy that name another number
     uint16_t nonce = 0; ///< number that a refusal of its newest copy names; 0: none is believed
     int code = 0; ///< of what fails if that life is over
     emx_msg asked{}; ///< request, still unanswered, of what may be the next life; type 0: none
@@ -160,6 +159,8 @@ struct Partner {
     Incoming *partial = nullptr; ///< the MEDIUM that lacks fragments; what follows it waits in early
     std::unique_ptr<EarlyPackets> early;
     PendingConnect *connects = nullptr;
+    uint8_t strays = 0; ///< refusals of nothing that we sent, until they have ceased for a while
+    uint64_t stray_ns = 0; ///< the latest
     fw_bucket inquiries{}; ///< of which any forged frame may want one
 
     static constexpr uint8_t heard_frame = 1, heard_message = 2;

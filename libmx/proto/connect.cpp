@@ -367,7 +367,6 @@ void Endpoint::send_connect(Partner *partner, PendingConnect &connect)
     msg.match = own_offer(partner);
     if (connect.inquiry) { // a refusal copies the number: who has not seen it cannot forge one
         connect.nonce = static_cast<uint16_t>(context_.device().random() % 0xffff + 1);
-        connect.guesses = 0;
         msg.seq = connect.nonce;
     }
     connect.sent_ns = now();

@@ -138,7 +138,7 @@ void Endpoint::on_nack(const emx_msg &msg)
     // A refusal has no session: anyone may have sent it. That of an inquiry alone is proof.
     for (PendingConnect *connect = partner->connects; connect; connect = connect->next)
         if (connect->nonce != 0 && connect->nonce == msg.seq && code != MX_STATUS_BAD_SESSION)
-            return fail_partner(partner, code, false);
+            return believes_refusals(partner) ? fail_partner(partner, code, false) : stray_nack(partner);
     for (TxMessage *tx = partner->unacked; tx; tx = tx->next)
         if (tx->header.seq == msg.seq)
             return static_cast<void>(inquire(partner, code));
@@ -155,13 +155,22 @@ void Endpoint::on_nack(const emx_msg &msg)
         complete_connect(partner, connect, code);
 }
 
-/// Refusals of nothing that we sent may be guesses at the number of an inquiry.
-void Endpoint::stray_nack(Partner *partner)
+/// Refusals of nothing that we sent may be guesses at the number of an inquiry: after some, none is believed
+/// until they have ceased for a second. Numbers of later copies are no harder to guess.
+bool Endpoint::believes_refusals(Partner *partner)
 {
     constexpr uint8_t guesses_max = 8;
-    for (PendingConnect *connect = partner->connects; connect; connect = connect->next)
-        if (connect->nonce != 0 && ++connect->guesses == guesses_max)
-            connect->nonce = 0; // until it is sent again
+    constexpr uint64_t ceased_ns = 1000000000;
+    if (now() - partner->stray_ns > ceased_ns)
+        partner->strays = 0;
+    return partner->strays < guesses_max;
+}
+
+void Endpoint::stray_nack(Partner *partner)
+{
+    if (believes_refusals(partner))
+        ++partner->strays;
+    partner->stray_ns = now();
     count(EMX_CNT_DROP_NACK);
 }
 

@@ -69,6 +69,29 @@ TEST_CASE("forged connects and refusals end nothing")
         }
 }
 
+TEST_CASE("no number of an inquiry is guessed by a flood of refusals")
+{
+    constexpr uint64_t seeds = 12; // eight guesses at each copy of an inquiry would hit in every third
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        CAPTURE(seed);
+        Partners p("0", {}, {}, seed);
+        uint32_t i = 0;
+        const std::function<void()> next = [&] {
+            refusals(p, 0, 1, 2, i);
+            refusals(p, 1, 2, 1, i);
+            if (++i < 1 << 15)
+                p.bench.world.after(3 * us, next);
+        };
+        next();
+        while (i < 1 << 15) {
+            p.bench.exchange(p.one, p.to_two, p.two);
+            p.bench.exchange(p.two, p.to_one, p.one);
+        }
+        CHECK(p.one.partner(p.to_two)->state == PartnerState::connected);
+        CHECK(p.two.partner(p.to_one)->state == PartnerState::connected);
+    }
+}
+
 TEST_CASE("forged refusals end nothing while the partner computes")
 {
     for (const auto &a : attacks)

@@ -107,8 +107,8 @@ private:
 /// Endpoint 1 of host 0 and endpoint 2 of host 1, connected both ways.
 struct Partners {
     explicit Partners(const char *extension, const std::map<std::string, std::string> &environment = {},
-                      const std::vector<mx_param_t> &params = {})
-        : one(bench.start(0, 1, extension)), two(bench.start(1, 2, extension)), forger(bench)
+                      const std::vector<mx_param_t> &params = {}, uint64_t seed = 1)
+        : bench(seed), one(bench.start(0, 1, extension)), two(bench.start(1, 2, extension)), forger(bench)
     {
         for (Player *player : {&one, &two}) {
             player->process->environment.emplace("EMX_HELPER_MS", "0");
