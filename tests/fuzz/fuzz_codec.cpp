@@ -97,6 +97,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, std::size_t size)
     std::memcpy(frame.get(), data + 1, linear);
     if (fw_check(&s, self, frame.get(), len, &p))
         return 0;
+    if (p.foreign)
+        return 0; // a request of the other dialect, to be refused: not ours to encode
     judge(s, p, len);
 
     uint8_t again[EMX_HEADER_MAX + EMX_NAME_MAX] = {};
