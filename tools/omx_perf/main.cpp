@@ -23,6 +23,7 @@ Waiting waiting_of(const Options &o)
 void serve_clients(const Options &o)
 {
     Session session(o.board, o.endpoint, waiting_of(o), o.open_mx ? open_mx_key : Session::usual_key);
+    session.set_patience(o.patience_s);
     std::printf("omx_perf: opened %s; waiting for a client%s\n", session.describe().c_str(),
                 o.open_mx ? " of Open-MX" : " (--open-mx: for one of Open-MX)");
     std::fflush(stdout);
@@ -124,6 +125,7 @@ void run_open_mx(const Options &o)
 {
     const OpenMxTerms terms = open_mx_terms(o);
     Session session(o.board, o.any_endpoint ? MX_ANY_ENDPOINT : o.endpoint, waiting_of(o), open_mx_key);
+    session.set_patience(o.patience_s);
     const uint64_t nic_id = session.resolve(o.peer, o.patience_s);
     OpenMxSender sender(session, session.connect(nic_id, o.remote_endpoint, o.patience_s), terms);
     Report report(o.format, o.distribution);
@@ -138,6 +140,7 @@ void run_open_mx(const Options &o)
 int run_client(Options o)
 {
     Session session(o.board, o.any_endpoint ? MX_ANY_ENDPOINT : o.endpoint, waiting_of(o));
+    session.set_patience(o.patience_s);
     const uint64_t nic_id = session.resolve(o.peer, o.patience_s);
     const mx_endpoint_addr_t server = session.connect(nic_id, o.remote_endpoint, o.patience_s);
     tell(session, server, Word::hello, encode(o.plan));

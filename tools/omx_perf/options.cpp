@@ -29,7 +29,8 @@ void add_where(cli::Parser &parser, Options &o)
     parser.flag('k', "keep", "server: stay for further clients", o.keep);
     parser.flag(0, "open-mx", "speak the dialogue of Open-MX's omx_perf (client: found out by itself)",
                 o.open_mx);
-    parser.number(0, "patience", "seconds to wait for the server (10)", o.patience_s, 86400);
+    parser.number(0, "patience", "seconds to wait for the server (10), and for a message (60 at least)",
+                  o.patience_s, 86400);
 }
 
 void add_series(cli::Parser &parser, Plan &p)

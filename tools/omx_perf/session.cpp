@@ -9,6 +9,7 @@
 
 #include <mx_extensions.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <sched.h>
@@ -169,6 +170,8 @@ bool Session::poll(mx_request_t &request, mx_status_t &status)
 
 mx_status_t Session::wait(mx_request_t &request, uint32_t limit_s)
 {
+    if (limit_s)
+        limit_s = std::max(limit_s, patience_s_);
     mx_status_t status;
     const uint32_t stride = looks_per_check(waiting_);
     uint64_t deadline = 0, ask_ns = 0;

@@ -47,15 +47,17 @@ public:
     /// Connects, trying again while the server may be starting; wait() then asks after that peer. WrongKey
     /// when it has another key, else Failure.
     mx_endpoint_addr_t connect(uint64_t nic_id, uint32_t remote_endpoint, uint32_t patience_s);
+    /// wait() has that much at least, where its limit is no less than a minute.
+    void set_patience(uint32_t seconds) { patience_s_ = seconds; }
     /// The peer that connected to us and that wait() asks after.
     void set_peer(mx_endpoint_addr_t peer) { peer_ = peer; }
 
     mx_request_t send(mx_endpoint_addr_t to, void *data, uint32_t length, uint64_t match, bool synchronous);
     mx_request_t receive(void *data, uint32_t length, uint64_t match, uint64_t mask = MX_MATCH_MASK_NONE);
     /// Status of the request once it is complete; Failure when it failed, when the peer is gone, or
-    /// when nothing happened for a minute (0 = for ever, nobody is asked, and that an earlier peer is gone is
-    /// no failure). The peer is asked each second whether it lives: MX tells nobody of the end of a process
-    /// to which nothing is under way.
+    /// when nothing happened for a minute, or set_patience() (0 = for ever, nobody is asked, and that an
+    /// earlier peer is gone is no failure). The peer is asked each second whether it lives: MX tells nobody
+    /// of the end of a process to which nothing is under way.
     mx_status_t wait(mx_request_t &request, uint32_t limit_s = 60);
 
     /// One look: whether the request was complete, which then is gone; Failure when it failed.
@@ -71,6 +73,7 @@ private:
     mx_endpoint_t endpoint_ = nullptr;
     Waiting waiting_;
     uint32_t key_;
+    uint32_t patience_s_ = 0;
     std::optional<mx_endpoint_addr_t> peer_;
 };
 

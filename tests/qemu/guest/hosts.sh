@@ -62,7 +62,7 @@ perf_between() {
 	shift 4
 	# shellcheck disable=SC2086 # words
 	/bin/ip netns exec "$server_host" env EMX_DEVICE="$server_device" timeout $HUNG \
-		$as /emx/tools/omx_perf $waiting >/tmp/server 2>&1 &
+		$as /emx/tools/omx_perf $waiting --patience $HUNG >/tmp/server 2>&1 &
 	server=$!
 	# shellcheck disable=SC2086 # words
 	/bin/ip netns exec "$client_host" env EMX_DEVICE="$client_device" timeout $HUNG \
