@@ -112,7 +112,10 @@ def shell(tree):
 def commands_of_files(tree):
     """A folder with compile_commands.json in which each file stands for itself, whatever the build joins."""
     folder = tree.build / 'single-files'
-    if not (folder / 'compile_commands.json').exists():
+    made = folder / 'compile_commands.json'
+    if not made.exists() or any((tree.root / name).stat().st_mtime > made.stat().st_mtime
+                                for name in tree.files if pathlib.Path(name).name == 'meson.build'):
+        shutil.rmtree(folder, ignore_errors=True)
         result = run('meson', 'setup', '-Dunity=off', folder, cwd=tree.root)
         if result.returncode:
             raise Missing(f'meson setup {folder}: ' + result.stdout.strip()[-300:])
