@@ -25,7 +25,7 @@ std::optional<DriverFile> DriverFile::open(DeviceError &error)
                  std::string("no access to " EMX_DEV_PATH ": have the administrator allow it to you "
                              "(chmod 666 " EMX_DEV_PATH "), or set EMX_DEVICE=engine")};
     else if (errno != ENOENT && errno != ENXIO && errno != ENODEV)
-        error = system_error("opening " EMX_DEV_PATH);
+        error = system_error("opening " EMX_DEV_PATH, mx_no_driver);
     return std::nullopt;
 }
 

@@ -25,13 +25,6 @@ constexpr char lost_text[] =
 constexpr char slow_text[] = "omxd, the board agent, does not answer in time: is its process stopped (by a "
                              "debugger, a freezer, SIGSTOP)?";
 
-/// Limits, and filters of system calls, of this process: the agent is not to blame, nor another one to be
-/// asked.
-bool is_own_shortage(int why)
-{
-    return why == EMFILE || why == ENFILE || why == ENOMEM || why == EPERM || why == ENOSYS;
-}
-
 bool closed_on_us() { return errno == EPIPE || errno == ECONNRESET; }
 
 bool receive_reply(int fd, AgentReply &reply, std::vector<Fd> &fds)
@@ -51,7 +44,7 @@ bool AgentConnection::request(const AgentRequest &request, AgentReply &reply, st
 {
     const std::lock_guard lock(mutex_);
     const uint64_t until = monotonic_ns() + static_cast<uint64_t>(patience_ms) * ns_of_ms;
-    errno = ETIMEDOUT;
+    errno = ENOTCONN;
     if (owed_ >= owed_max && !await_reply(reply, fds, until))
         return failed(error);
     // An agent that refuses a client says so and closes at once: its reply may wait although sending fails.

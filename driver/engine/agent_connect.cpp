@@ -75,7 +75,7 @@ std::optional<AgentConnection> AgentConnection::connect(DeviceError &error)
             if (errno == EAGAIN)
                 error = {mx_no_driver, busy_text};
             else if (!by_path && errno != ECONNREFUSED && errno != ENOENT)
-                error = system_error("connecting to omxd, the board agent");
+                error = system_error("connecting to omxd, the board agent", mx_no_driver);
             continue;
         }
         const auto user = peer_of(fd.get());

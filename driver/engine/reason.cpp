@@ -2,8 +2,6 @@
 // Sentences for system calls that fail. See reason.hpp.
 #include "driver/engine/reason.hpp"
 
-#include "driver/engine/mx_codes.hpp"
-
 #include <cerrno>
 #include <cstring>
 
@@ -32,9 +30,14 @@ std::string system_reason(int error)
     return std::string(std::strerror(error)) + (more ? std::string(": ") + more : std::string{});
 }
 
-DeviceError system_error(const std::string &what)
+bool is_own_shortage(int error)
 {
-    return {mx_no_resources, what + ": " + system_reason(errno)};
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EPERM || error == ENOSYS;
+}
+
+DeviceError system_error(const std::string &what, int otherwise)
+{
+    return {is_own_shortage(errno) ? int{mx_no_resources} : otherwise, what + ": " + system_reason(errno)};
 }
 
 } // namespace emx

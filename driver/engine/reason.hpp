@@ -2,6 +2,7 @@
 // Sentences for system calls that fail.
 #pragma once
 
+#include "driver/engine/mx_codes.hpp"
 #include "libmx/device.hpp"
 
 #include <string>
@@ -12,7 +13,11 @@ namespace emx {
 /// cause, which one to raise. Any thread.
 std::string system_reason(int error);
 
-/// `what` failed with `errno`: MX_NO_RESOURCES and "WHAT: system_reason(errno)". Any thread.
-DeviceError system_error(const std::string &what);
+/// Limits, and filters of system calls, of this process: nobody else is to blame.
+bool is_own_shortage(int error);
+
+/// `what` failed with `errno`: "WHAT: system_reason(errno)", and MX_NO_RESOURCES where that
+/// is_own_shortage(), else `otherwise`. Any thread.
+DeviceError system_error(const std::string &what, int otherwise = mx_no_resources);
 
 } // namespace emx
