@@ -11,7 +11,6 @@
 #include "driver/engine/system_calls.hpp"
 
 #include <sched.h>
-#include <sys/random.h>
 
 #include <cerrno>
 #include <cstring>

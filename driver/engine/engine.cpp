@@ -10,7 +10,6 @@
 #include "driver/engine/system_calls.hpp"
 
 #include <sched.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
