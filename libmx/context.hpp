@@ -64,6 +64,14 @@ public:
             teller_(text, board, endpoint);
     }
 
+    /// The same of what users should hear of in any case, once each.
+    void set_warner(Teller warner) { warner_ = std::move(warner); }
+    void warn(const std::string &text, const BoardInfo *board, uint32_t endpoint) const
+    {
+        if (warner_)
+            warner_(text, board, endpoint);
+    }
+
     /// Opens an endpoint; returns its handle or nullptr with `error`. `handler` may be nullptr (global one).
     struct OpenArgs {
         uint32_t board, number, key;
@@ -118,7 +126,7 @@ private:
     std::unique_ptr<Device> device_;
     Conf conf_;
     HandlerSource error_handler_;
-    Teller teller_;
+    Teller teller_, warner_;
     std::unique_ptr<std::array<EndpointSlot, endpoint_slots>> slots_storage_;
     EndpointSlot *slots_;
     std::mutex open_mutex_;

@@ -215,7 +215,7 @@ private:
     bool describe_early(const Partner *partner, emx_w_x_state &state) const;
     void repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_state &state, uint64_t asked_ns);
     void repeat_lost(TxMessage *tx, uint32_t here);
-    uint64_t own_offer(const Partner *to, uint64_t theirs = 0) const;
+    uint64_t own_offer() const;
     void agree(Partner *partner, uint64_t offer);
     void take_session(Partner *partner, uint32_t session, uint16_t start, bool is_reply);
     void complete_connect(Partner *partner, PendingConnect *connect, int code);
@@ -236,6 +236,13 @@ private:
     void choose_fragments(Partner *partner);
     void convert(TxMessage *tx);
     void send_rendezvous(Request *request, Partner *to);
+    void ask_dialect(Partner *partner, uint8_t for_type);
+    void on_answer(const emx_msg &msg);
+    void take_other_dialect(Partner *partner, char theirs);
+    void warn_of_dialect(const Partner *partner) const;
+    void send_by_extension(Partner *partner);
+    void refuse_pulls(const Partner *partner);
+    char dialect_to(const Partner *partner) const;
     Partner *way_to_self();
     void send_self(Request *request, uint64_t length, bool synchronous);
     void send_notify(Partner *to, const emx_msg &rndv, uint32_t length);

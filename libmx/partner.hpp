@@ -135,6 +135,10 @@ struct Partner {
     bool named = false; ///< the program may have its address in other ways than from a message
     bool first_life = false; ///< nothing of that endpoint was known before
     bool retired = false, needed = false; ///< Endpoint::sweep_partners
+    bool dialect_known = false; ///< it speaks as we do to it, or not: see other_dialect
+    char other_dialect = 0; ///< 'W' or 'N', of a stranger that is spoken to in the other one
+    uint64_t dialect_asked_ns = 0;
+    uint64_t dialect_question = 0; ///< emx_question(), asked and not answered yet
     bool cut_short = false; ///< it waited to hear how messages of its end when it was given up
     int dead_code = 0; ///< status of sends to a dead partner
     /// Of the old life, while it is not known whether the peer has taken all of it: its session, else

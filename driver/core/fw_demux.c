@@ -105,6 +105,31 @@ static int is_command(const struct fw_endpoint *ep, const struct emx_msg *msg)
 	}
 }
 
+/* emx_question(): as dialect N writes it, in such a way that dialect W reads a request as well. */
+static FW_COLD __u32 send_question(const struct fw_endpoint *ep, const struct emx_msg *msg,
+				   void *hdr)
+{
+	const __u32 handle = (__u32)(msg->match >> 48);
+	struct fw_sizes n;
+	struct fw_pkt pkt;
+
+	if (handle == 0 || handle > 0x7fff || !(__u8)(msg->match >> 32) || msg->data_len ||
+	    (__u32)msg->match > 1023)
+		return 0;
+	fw_sizes_n(&n, 9000); /* the header is the same for any size */
+	fw_clear(&pkt);
+	pkt.msg.type = EMX_PULL;
+	pkt.msg.local_ep = EMX_QUESTION_ENDPOINT;
+	pkt.msg.remote_ep = ep->number;
+	pkt.msg.session = msg->session;
+	pkt.msg.u.window.tag = (__u8)(msg->match >> 32);
+	pkt.msg.u.window.offset = (__u32)msg->match;
+	pkt.skip = pkt.msg.u.window.offset; /* the message begins where its window does */
+	pkt.handle = pkt.total = pkt.length = handle;
+	address(ep->board, &pkt, msg->peer);
+	return fw_encode(&n, &pkt, hdr);
+}
+
 static int is_eager(__u8 type)
 {
 	return type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM;
@@ -118,6 +143,8 @@ static FW_NOINLINE __u32 send_command(const struct fw_endpoint *ep, const struct
 	struct fw_pkt pkt;
 	__u32 len;
 
+	if (msg->type == EMX_PULL)
+		return send_question(ep, msg, hdr);
 	if (!is_command(ep, msg))
 		return 0;
 	fw_clear(&pkt);

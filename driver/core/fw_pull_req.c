@@ -246,12 +246,27 @@ void fw_pull_reply(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct
 		fw_pull_list(ep, p);
 }
 
+/* What no pull is refused by may answer a question: the library knows those that it has asked. */
+static FW_COLD void answer_question(struct fw_pkt *pkt, struct fw_fx *fx)
+{
+	const int is_n = pkt->magic == 0 && pkt->handle > 0 && pkt->handle <= 0x7fff;
+	const int is_w = pkt->handle >> 24 && !(pkt->handle & 0xffffff);
+
+	if (!is_n && !is_w) {
+		fw_drop(fx, EMX_CNT_DROP_NACK);
+		return;
+	}
+	pkt->msg.match = (__u64)pkt->handle << 32 | pkt->magic;
+	fx->kind = FW_FX_EVENT;
+	fx->u.msg = pkt->msg;
+}
+
 void fw_pull_refused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
 	struct fw_pull *p = fw_pull_of(ep, pkt);
 
 	if (!p) {
-		fw_drop(fx, EMX_CNT_DROP_NACK);
+		answer_question(pkt, fx);
 		return;
 	}
 	end(ep, p, pkt->msg.u.nack.reason);

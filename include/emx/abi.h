@@ -94,7 +94,7 @@ struct emx_msg {
 		} report; /* X REPORT; .seq: the number used next; payload: struct emx_w_x_state */
 		struct {
 			__u8 reason;
-		} nack;
+		} nack; /* NACK MCP, the answer to a question: .match, emx_question() */
 		struct {
 			__u64 cookie;
 			__u32 length;
@@ -105,6 +105,30 @@ struct emx_msg {
 		} link;
 	} u;
 };
+
+/*
+ * A question of the library's, and what it is answered by: a command of type PULL with this in .match,
+ * .peer, and .session of the partner, is a request that makes sense in both dialects, for an endpoint
+ * that no host has. Its refusal repeats bytes that lie elsewhere in each: an event of type NACK MCP with
+ * handle << 32 | magic in .match. handle: 1 to 32767, to which dialect N answers; tag: not 0, and
+ * offset: 0 to 1023, to which dialect W does.
+ */
+#define EMX_QUESTION_ENDPOINT 255
+static inline __u64 emx_question(__u16 handle, __u8 tag, __u16 offset)
+{
+	return (__u64)(handle & 0x7fff) << 48 | (__u64)tag << 32 | (offset & 1023);
+}
+
+/* What a host of dialect N, and one of dialect W, answers to it. */
+static inline __u64 emx_answer_n(__u64 question)
+{
+	return question >> 48 << 32;
+}
+
+static inline __u64 emx_answer_w(__u64 question)
+{
+	return (question >> 32 & 0xff) << 56 | (question & 0xffffffff);
+}
 
 /*
  * The offer of the EtherMX extension that a CONNECT carries, in one number: its fields as they

@@ -91,6 +91,7 @@ mx_return_t initialise()
     if (!device)
         return refuse(static_cast<mx_return_t>(error.code), "mx_init: " + error.text);
     p.context = std::make_unique<Context>(std::move(device), conf, global_handler);
+    p.context->set_warner(teller(conf.verbose_prefix));
     if (conf.verbose) {
         p.context->set_teller(teller(conf.verbose_prefix));
         p.context->tell("initialised, " + std::to_string(p.context->device().boards().size()) + " boards");

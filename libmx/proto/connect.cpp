@@ -364,7 +364,7 @@ void Endpoint::send_connect(Partner *partner, PendingConnect &connect)
     msg.u.connect.key = connect.key;
     msg.u.connect.start = partner->rx_match;
     msg.u.connect.number = connect.number;
-    msg.match = own_offer(partner);
+    msg.match = own_offer();
     if (connect.inquiry) { // a refusal copies the number: who has not seen it cannot forge one
         connect.nonce = static_cast<uint16_t>(context_.device().random() % 0xffff + 1);
         msg.seq = connect.nonce;
@@ -404,24 +404,21 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
     partner->state = partner->kept ? PartnerState::connected : PartnerState::half_open;
 }
 
-/// What we offer it, 0 when the extension is turned off; `theirs`: what we answer. Fragments are offered
-/// where they make frames longer, and to carry checksums.
-uint64_t Endpoint::own_offer(const Partner *to, uint64_t theirs) const
+/// What we offer, 0 when the extension is turned off. Who sends fragments chooses those that pay.
+uint64_t Endpoint::own_offer() const
 {
     if (!context_.conf().extension)
         return 0;
     const uint32_t medium = EMX_OUTER_LEN + sizeof(emx_w_medium) + board_.frag;
     const uint32_t reply = EMX_OUTER_LEN + sizeof(emx_w_pull_reply) + board_.reply;
     const uint32_t longest = board_.x_frame ? board_.x_frame : std::max(medium, reply);
-    const bool summed = context_.conf().checksum || emx_offer_features(theirs) & EMX_X_SUMS;
     uint16_t features = EMX_X_REPORTS;
     if (board_.x_frame)
         features |= EMX_X_PULLS;
     // A link that took shorter frames when the port was opened is offered none: partners would send longer
     // ones.
     if (const uint32_t fragment = port_->x_fragment(); fragment && fragment >= fw_x_frag_max(longest)) {
-        if (summed || fragments_pay(to, fragment))
-            features |= EMX_X_FRAGMENTS;
+        features |= EMX_X_FRAGMENTS;
         if (context_.conf().checksum)
             features |= EMX_X_SUMS;
     }
@@ -432,7 +429,7 @@ uint64_t Endpoint::own_offer(const Partner *to, uint64_t theirs) const
 /// The session that answered our request made that offer: it has seen ours.
 void Endpoint::agree(Partner *partner, uint64_t offer)
 {
-    if (partner->offer || !agreed_version(own_offer(partner), offer))
+    if (partner->offer || !agreed_version(own_offer(), offer))
         return;
     partner->offer = offer;
     if (context_.conf().checksum)
@@ -488,8 +485,7 @@ void Endpoint::answer_request(Partner *partner, const emx_msg &msg)
     reply.u.connect.is_reply = 1;
     reply.u.connect.number = msg.u.connect.number;
     // Who made no offer gets none: it is a stranger, or older.
-    reply.match =
-        partner && agreed_version(own_offer(partner), msg.match) ? own_offer(partner, msg.match) : 0;
+    reply.match = partner && agreed_version(own_offer(), msg.match) ? own_offer() : 0;
     reply.u.connect.status = key_fits ? EMX_CONNECT_OK : EMX_CONNECT_BAD_KEY;
     port_->send(reply, nullptr);
     if (!partner || !key_fits)

@@ -50,10 +50,11 @@ void gather_frames(TxMessage *tx, std::span<const Segment> segments)
     }
 }
 
-/// Whether a message that is no TINY or SMALL goes as X MEDIUM: when that saves frames, or for its checksum.
+/// Whether a message that is no TINY or SMALL goes as X MEDIUM: when that saves frames, for its checksum, or
+/// between dialects.
 bool by_extension(uint32_t bytes, const Partner *to)
 {
-    return to->summed || (to->fragment != 0 && bytes > to->frag);
+    return to->summed || (to->other_dialect && to->fragment) || (to->fragment != 0 && bytes > to->frag);
 }
 
 } // namespace
@@ -118,6 +119,8 @@ void Endpoint::send_detour(Request *request, std::span<const Segment> segments, 
 {
     if (to->self)
         request->partner = to = way_to_self();
+    if (to->other_dialect && !to->offer && length > (synchronous ? 0 : EMX_SMALL_MAX))
+        return complete(request, MX_STATUS_ENDPOINT_UNREACHABLE);
     if (!to->self && !synchronous && length <= to->eager_max) {
         if (!to->summed)
             return send_eager(request, segments, length, to);
@@ -149,7 +152,7 @@ void Endpoint::choose_fragments(Partner *partner)
         return;
     const uint32_t fragment = std::min(port_->x_fragment(), fw_x_frag_max(emx_offer_frame(partner->offer)));
     const bool summed = emx_offer_features(partner->offer) & EMX_X_SUMS;
-    if (fragment == 0 || (!summed && !fragments_pay(partner, fragment)))
+    if (fragment == 0 || (!summed && !partner->other_dialect && !fragments_pay(partner, fragment)))
         return;
     partner->fragment = fragment;
     partner->eager_max = std::min(partner->eager_max, fragment * EMX_FRAGS_MAX);
@@ -158,7 +161,7 @@ void Endpoint::choose_fragments(Partner *partner)
         convert(tx);
 }
 
-/// Makes an X MEDIUM of an eager message that has not been sent.
+/// Makes an X MEDIUM of an eager message of which the peer has taken nothing.
 void Endpoint::convert(TxMessage *tx)
 {
     const Partner *to = tx->partner;

@@ -117,7 +117,9 @@ void Endpoint::on_notify(Partner *partner, const emx_msg &msg)
         return; // a leftover: acknowledged, no effect (10.1)
     bool whole = msg.msg_len == tx->header.msg_len;
     int code = whole ? MX_STATUS_SUCCESS : MX_STATUS_TRUNCATED;
-    if (!whole && msg.msg_len == 0 && !is_readable(tx->request->segments.view()))
+    if (!whole && msg.msg_len == 0 && partner->other_dialect)
+        code = MX_STATUS_ENDPOINT_UNREACHABLE; // to its pulls, as to our longer messages
+    else if (!whole && msg.msg_len == 0 && !is_readable(tx->request->segments.view()))
         code = MX_STATUS_ABORTED;
     end_rendezvous(tx, code, msg.msg_len);
     if (partner->waiting)
@@ -156,6 +158,8 @@ void Endpoint::start_pull(Incoming *in)
     uint32_t total = static_cast<uint32_t>(std::min<uint64_t>(in->msg.msg_len, recv->room));
     in->msg.session = in->partner->session;
     in->msg.data = in->partner->offer;
+    if (!in->partner->dialect_known || in->partner->other_dialect) [[unlikely]]
+        ask_dialect(in->partner, EMX_RNDV);
     bool turn = pulls_.size() < pulls_max || in->partner->pulls == 0;
     if (turn && port_->start_pull(in->msg, total, recv->segments.view(), next_pull_)) {
         ++in->partner->pulls;

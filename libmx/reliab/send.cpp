@@ -102,6 +102,8 @@ void Endpoint::pump(Partner *partner)
 /// What is no TINY or SMALL.
 void Endpoint::transmit_other(TxMessage *tx)
 {
+    if (!tx->partner->dialect_known) [[unlikely]]
+        ask_dialect(tx->partner, tx->header.type);
     if (is_medium(tx->header.type)) [[likely]]
         transmit_fragments(tx);
     else

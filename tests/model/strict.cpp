@@ -168,6 +168,8 @@ void Reader::read_rndv()
     ends(32, 0);
 }
 
+constexpr uint8_t nobody = 255;
+
 void Reader::read_pull()
 {
     ends_of();
@@ -194,7 +196,8 @@ void Reader::read_pull()
         p_.block_length = u16(26);
         p_.frame_index = u32(28);
         p_.unit = u16(24);
-        ends(32, 0);
+        // A question of ours which dialect a host speaks bears a request of either, for nobody's endpoint.
+        ends(p_.to == nobody ? 44 : 32, 0);
     }
     judge_pull();
 }

@@ -35,9 +35,17 @@ differing() {
     return $status
 }
 
-# Boards of different dialects, that the extension lets exchange large messages.
+# Boards of different dialects, that the extension lets exchange messages of every length.
 joined() {
-    agents eth0:W eth0:N=9000 && messages 1 2 -V -S 1000000 -E 1000001 -N 5 && silent 1 dialect && silent 2 dialect
+    agents "$1" "$2" && messages 1 2 -V -S 0 -E 1000001 -M 4 -N 5
+}
+
+# A program hears that a stranger speaks another dialect, and its message fails.
+told() {
+    agents "$1" "$2" && begun 1000 && tells "$NETLAB_TMP/client" "$3" "$CLIENT" && until_ok $hung lab_ended "$CLIENT"
+    local status=$?
+    over
+    return $status
 }
 
 narrow_bridge() {
@@ -116,7 +124,11 @@ check "fragments of N=1500 at N=9000" differing eth0:N=1500 eth0:N=9000 4000 2 "
 check "fragments of N=9000 at N=1500" differing eth0:N=9000 eth0:N=1500 4000 2 "$sizes N=1500"
 EMX_EXTENSION=0 check "a large message of N=1500 to N=9000" differing eth0:N=1500 eth0:N=9000 1000000 1 "$sizes N=1500"
 EMX_EXTENSION=0 check "a large message of N=9000 to N=1500" differing eth0:N=9000 eth0:N=1500 1000000 2 "$sizes N=1500"
-check "a large message from W to N by the extension" joined
+check "messages from W to N by the extension" joined eth0:W eth0:N=9000
+check "messages from N to W by the extension" joined eth0:N=1500 eth0:W
+dialect='messages longer than 128 bytes fail. Give both the same dialect .*omx_init_peers'
+EMX_EXTENSION=0 check "a program at W is told of N" told eth0:W eth0:N=9000 "speaks dialect N, and this one speaks W to it: $dialect [0-9a-f]+ NAME N=SIZE"
+EMX_EXTENSION=0 check "a program at N is told of W" told eth0:N=9000 eth0:W "speaks dialect W, and this one speaks N to it: $dialect [0-9a-f]+ NAME W"
 check "a bridge of a smaller MTU" narrow_bridge
 check "lost frames are no mismatch" losses
 check "a peer table that lacks a board" closed_table

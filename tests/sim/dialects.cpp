@@ -47,7 +47,7 @@ struct Ear {
 int tail(uint64_t mac) { return static_cast<int>(mac & 0xffff); }
 
 /// Messages between host 0 and each other one, both ways.
-void talk(Bench &b, const char *extension)
+void talk(Bench &b, const char *extension, bool first_are_dropped = false)
 {
     std::vector<Player *> players;
     for (uint32_t i = 0; i < b.hosts.size(); i++)
@@ -64,6 +64,8 @@ void talk(Bench &b, const char *extension)
     for (Player *p : players)
         p->leave = true;
     b.pass(100 * ms);
+    if (first_are_dropped) // until the answer to a question comes
+        return;
     for (const auto &host : b.hosts)
         for (int drop : {EMX_CNT_DROP_FRAGMENT, EMX_CNT_DROP_PULL_SHAPE, EMX_CNT_DROP_REPLY_SHAPE,
                          EMX_CNT_DROP_DIALECT_MEDIUM, EMX_CNT_DROP_DIALECT_PULL, EMX_CNT_DROP_LENGTH})
@@ -127,7 +129,7 @@ TEST_CASE("a large message between dialects ends at once, at both ends")
         b.tell(two, [&] { mx_test(two.ep, &receive, &received, &receive_ended); });
         REQUIRE((send_ended && receive_ended));
         CHECK(received.code == MX_STATUS_BAD_RDMAWIN);
-        CHECK(sent.code == MX_STATUS_TRUNCATED);
+        CHECK(sent.code == MX_STATUS_ENDPOINT_UNREACHABLE);
         CHECK(sent.xfer_length == 0);
     }
 }
@@ -149,6 +151,51 @@ TEST_CASE("without it a stranger's longer messages are dropped, and counted as w
     CHECK(b.hosts[1]->boards[0]->counters.v[EMX_CNT_DROP_DIALECT_MEDIUM] +
               two.process->device()->counters(0).v[EMX_CNT_DROP_DIALECT_MEDIUM] >
           0);
+}
+
+TEST_CASE("a stranger of another dialect takes short messages, and longer ones fail at once")
+{
+    for (const uint32_t sender : {0, 1}) {
+        CAPTURE(sender);
+        Bench b(3, {Bench::options('W', 0), Bench::options('N', 9000)});
+        Player *players[] = {&b.start(0, 1, "0"), &b.start(1, 2, "0")};
+        Player &one = *players[sender], &two = *players[1 - sender];
+        b.pass(ms);
+        auto there = b.connect(one, b.mac(1 - sender), 2 - sender);
+        std::vector<char> bytes(100000);
+        const auto end_of = [&](uint32_t length, bool synchronous) {
+            mx_segment_t source{bytes.data(), length};
+            mx_request_t send{};
+            mx_status_t status{};
+            uint32_t ended = 0;
+            b.tell(one, [&] {
+                (synchronous ? mx_issend : mx_isend)(one.ep, &source, 1, there, 1, nullptr, &send);
+            });
+            b.pass(50 * ms);
+            b.tell(one, [&] { mx_test(one.ep, &send, &status, &ended); });
+            REQUIRE(ended);
+            return status.code;
+        };
+        CHECK(end_of(20000, false) == MX_STATUS_SUCCESS); // a copy of it, on its way when the answer comes
+        REQUIRE(one.partner(there)->other_dialect == (sender ? 'W' : 'N'));
+        CHECK(end_of(8, false) == MX_STATUS_ENDPOINT_UNREACHABLE); // that one held it up
+        there = b.connect(one, b.mac(1 - sender), 2 - sender);
+        CHECK(end_of(100000, false) == MX_STATUS_ENDPOINT_UNREACHABLE);
+        for (const uint32_t length : {129, 20000, 100000})
+            CHECK(end_of(length, false) == MX_STATUS_ENDPOINT_UNREACHABLE);
+        CHECK(end_of(1, true) == MX_STATUS_ENDPOINT_UNREACHABLE);
+        b.exchange(one, there, two, {0, 8, 100, 128});
+        CHECK(b.network.violation() == "");
+    }
+}
+
+TEST_CASE("between dialects ours exchange messages of every length by the extension")
+{
+    for (const Kind other : {Kind{'N', 9000}, Kind{'N', 1500}}) {
+        CAPTURE(other.size);
+        Bench b(5, {Bench::options('W', 0), Bench::options(other.dialect, other.size)});
+        talk(b, "1", true);
+    }
 }
 
 } // namespace emx::sim

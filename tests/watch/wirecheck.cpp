@@ -84,6 +84,18 @@ std::string judge_pull_n(const fw_sizes &s, const Bytes &f)
     return why.empty() ? ends(f, sizeof p, 0) : why;
 }
 
+/// A request that makes sense in both dialects, of all that its message has.
+std::string judge_question(const Bytes &f)
+{
+    fw_sizes w, n;
+    fw_sizes_w(&w);
+    fw_sizes_n(&n, 9000);
+    auto &p = body<emx_w_pull_w>(f);
+    const std::string why = judge_pull(w, emx_get32(p.total), emx_get16(p.window_offset), emx_get16(p.skip),
+                                       emx_get16(p.length), emx_get32(p.frame));
+    return why.empty() ? judge_pull_n(n, f) : why;
+}
+
 std::string judge_connect(const Bytes &f)
 {
     auto &c = body<emx_w_connect>(f);
@@ -146,6 +158,8 @@ std::string WireChecker::judge(const fw_sizes &s, const Bytes &f)
     case EMX_MEDIUM:
     case EMX_RNDV: return judge_eager(s, f);
     case EMX_PULL:
+        if (f[16 + 1] == EMX_QUESTION_ENDPOINT)
+            return judge_question(f);
         if (f[16 + 3] || emx_get32(body<emx_w_pull_w>(f).session) == EMX_SESSION_NONE)
             return "pull generation or session";
         return s.dialect == FW_DIALECT_W ? judge_pull_w(s, f) : judge_pull_n(s, f);
