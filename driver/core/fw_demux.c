@@ -113,8 +113,8 @@ static FW_COLD __u32 send_question(const struct fw_endpoint *ep, const struct em
 	struct fw_sizes n;
 	struct fw_pkt pkt;
 
-	if (handle == 0 || handle > 0x7fff || !(__u8)(msg->match >> 32) || msg->data_len ||
-	    (__u32)msg->match > 1023)
+	if (handle == 0 || handle > 0xfff || !(__u8)(msg->match >> 32) || msg->data_len ||
+	    (__u32)msg->match > 127)
 		return 0;
 	fw_sizes_n(&n, 9000); /* the header is the same for any size */
 	fw_clear(&pkt);

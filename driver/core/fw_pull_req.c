@@ -249,7 +249,7 @@ void fw_pull_reply(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct
 /* What no pull is refused by may answer a question: the library knows those that it has asked. */
 static FW_COLD void answer_question(struct fw_pkt *pkt, struct fw_fx *fx)
 {
-	const int is_n = pkt->magic == 0 && pkt->handle > 0 && pkt->handle <= 0x7fff;
+	const int is_n = pkt->magic == 0 && pkt->handle > 0 && pkt->handle <= 0xfff;
 	const int is_w = pkt->handle >> 24 && !(pkt->handle & 0xffffff);
 
 	if (!is_n && !is_w) {

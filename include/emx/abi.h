@@ -110,13 +110,13 @@ struct emx_msg {
  * A question of the library's, and what it is answered by: a command of type PULL with this in .match,
  * .peer, and .session of the partner, is a request that makes sense in both dialects, for an endpoint
  * that no host has. Its refusal repeats bytes that lie elsewhere in each: an event of type NACK MCP with
- * handle << 32 | magic in .match. handle: 1 to 32767, to which dialect N answers; tag: not 0, and
- * offset: 0 to 1023, to which dialect W does.
+ * handle << 32 | magic in .match. handle: 1 to 4095, to which dialect N answers; tag: not 0, and
+ * offset: 0 to 127, to which dialect W does.
  */
 #define EMX_QUESTION_ENDPOINT 255
 static inline __u64 emx_question(__u16 handle, __u8 tag, __u16 offset)
 {
-	return (__u64)(handle & 0x7fff) << 48 | (__u64)tag << 32 | (offset & 1023);
+	return (__u64)(handle & 0xfff) << 48 | (__u64)tag << 32 | (offset & 127);
 }
 
 /* What a host of dialect N, and one of dialect W, answers to it. */

@@ -53,6 +53,8 @@ constexpr DesignRow design_table[] = {
     {Design::offer, "an offer of the EtherMX extension behind our CONNECT requests",
      "16 bytes behind the stated length, which receivers skip (2.3); an answer to a host that makes none has "
      "none (docs/protocol.md)"},
+    {Design::question, "a PULL for endpoint 255, which asks for the peer's dialect",
+     "sent once something depends on it; every host refuses it (docs/protocol.md)"},
 };
 
 uint64_t mac_at(const Frame &f, size_t at)
@@ -255,6 +257,10 @@ void Replay::on_sent(const Frame &frame)
 {
     if (frame[EMX_OUTER_LEN] == EMX_RAW)
         return compare_beacon(frame);
+    if (frame[EMX_OUTER_LEN] == EMX_PULL && frame[EMX_OUTER_LEN + 1] == EMX_QUESTION_ENDPOINT) {
+        designs_.insert(Design::question); // the captured peer says nothing to it
+        return;
+    }
     if (auto ack = ack_of(frame))
         last_ack_ = std::max<uint64_t>(last_ack_, *ack);
     size_t limit = entries_.size();

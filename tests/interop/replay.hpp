@@ -32,6 +32,7 @@ enum class Design {
     beacons,
     strangers,
     offer,
+    question,
 };
 /// The row of the table, for messages.
 std::string design_text(Design d);
