@@ -449,18 +449,19 @@ void Actor::drain()
         if (all && troupe_.faults_over)
             return;
         // Selective receives may wait for ever, and matched ones hang on a dead peer: some that take
-        // anything are always there.
-        if (++idle % 100 == 0 || std::count_if(ops_.begin(), ops_.end(), [](auto &op) {
+        // anything are always there, and another for each message that waited for one.
+        const bool hungry = ++idle >= 100;
+        if (hungry || std::count_if(ops_.begin(), ops_.end(), [](auto &op) {
                                      return op->kind == Kind::receive && !op->mask;
                                  }) < 3)
             post_receive(true);
         mx_status_t s{};
         uint32_t done = 0;
         expect(mx_wait_any(ep_, 20, 0, 0, &s, &done), "mx_wait_any");
-        if (done) {
+        if (done)
             completed(static_cast<Op *>(s.context), s);
+        if (hungry != (done != 0))
             idle = 0;
-        }
     }
     for (auto &op : ops_)
         if (op->kind != Kind::receive)
