@@ -138,7 +138,8 @@ void Endpoint::on_nack(const emx_msg &msg)
     // A refusal has no session: anyone may have sent it. That of an inquiry alone is proof.
     for (PendingConnect *connect = partner->connects; connect; connect = connect->next)
         if (connect->nonce != 0 && connect->nonce == msg.seq && code != MX_STATUS_BAD_SESSION)
-            return believes_refusals(partner) ? fail_partner(partner, code, false) : stray_nack(partner);
+            // No stray, even when it is not believed: the refusals of later copies would go on for ever.
+            return believes_refusals(partner) ? fail_partner(partner, code, false) : count(EMX_CNT_DROP_NACK);
     for (TxMessage *tx = partner->unacked; tx; tx = tx->next)
         if (tx->header.seq == msg.seq)
             return static_cast<void>(inquire(partner, code));

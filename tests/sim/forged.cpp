@@ -130,6 +130,19 @@ TEST_CASE("a peer that went away is noticed at once: it refuses what is sent to 
     }
 }
 
+TEST_CASE("a peer that went away is noticed when a flood of refusals has ceased")
+{
+    Partners p("1");
+    p.close(p.two);
+    mx_request_t request{};
+    p.post(p.one, p.to_two, request, true);
+    for (uint32_t i = 0; i < 64; i++)
+        refusals(p, 1, 2, 1, i);
+    const uint64_t start = p.bench.world.now();
+    CHECK(p.end_of(p.one, request) == MX_STATUS_ENDPOINT_CLOSED);
+    CHECK(p.bench.world.now() - start < 3 * sec);
+}
+
 TEST_CASE("a peer that starts again is noticed at once: it connects, with whatever key")
 {
     for (const uint32_t with : {key, key + 1}) {
