@@ -111,7 +111,7 @@ explained() {
 # shellcheck disable=SC2034 # read by netlab_make
 NETLAB_NAMES="node1 node2 node3" NETLAB_DIALECTS="W N=9000 N=1500"
 netlab_make 3 9000 || exit 1
-dialect='dialect mismatch: [0-9]+ frames of dialect'
+dialect='dialect mismatch: [0-9]+ frames? of dialect'
 agents eth0:N=9000 eth0:N=9000
 check "a good network: no diagnosis" all_well
 check "fragments of N at W" differing eth0:N=9000 eth0:W 1000 2 "$dialect N came here, where this board speaks W; .*EMX_BOARDS=eth0:W"
