@@ -125,7 +125,9 @@ static FW_COLD __u32 send_question(const struct fw_endpoint *ep, const struct em
 	pkt.msg.u.window.tag = (__u8)(msg->match >> 32);
 	pkt.msg.u.window.offset = (__u32)msg->match;
 	pkt.skip = pkt.msg.u.window.offset; /* the message begins where its window does */
-	pkt.handle = pkt.total = pkt.length = handle;
+	pkt.handle = handle;
+	pkt.total = handle;
+	pkt.length = handle;
 	address(ep->board, &pkt, msg->peer);
 	return fw_encode(&n, &pkt, hdr);
 }
