@@ -11,7 +11,9 @@
 
 /* Payloads up to that many bytes are copied: less work than to hold their pages. */
 #define COPY_BREAK 256
-/* Payloads up to that many bytes are in one piece with their header. */
+/* Frames with payloads up to that many bytes are memory of their own. */
+#define SLAB_MAX 1024
+/* Payloads up to that many bytes are in one piece with their header, whatever memory costs. */
 #define LINEAR_MAX 3072
 /* Frames that wait for a board of this host, at most. */
 #define LOOP_MAX 4096
@@ -25,13 +27,36 @@ static void address(struct sk_buff *skb)
 	skb->protocol = htons(EMX_ETHERTYPE);
 }
 
+/*
+ * Memory of the length needed, cut from a large piece: the allocator gives powers of two, and the
+ * kernel clears all of what it gives. NULL when there is none.
+ */
+static struct sk_buff *alloc_cut(u32 bytes)
+{
+	u32 room = SKB_DATA_ALIGN(bytes) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
+	struct sk_buff *skb;
+	void *memory;
+
+	memory = netdev_alloc_frag(room);
+	if (!memory)
+		return NULL;
+	skb = build_skb(memory, room);
+	if (!skb)
+		skb_free_frag(memory);
+	return skb;
+}
+
 /* A frame with room for that many bytes in one piece, and its header in place. */
 static struct sk_buff *begin(const struct emx_board *board, const void *header, u32 length,
 			     u32 bytes, gfp_t gfp)
 {
-	u32 room = max_t(u32, length + bytes, EMX_FRAME_MIN);
-	struct sk_buff *skb = alloc_skb(board->headroom + room + board->tailroom, gfp);
+	u32 room = board->headroom + max_t(u32, length + bytes, EMX_FRAME_MIN) + board->tailroom;
+	struct sk_buff *skb = NULL;
 
+	if (bytes > SLAB_MAX)
+		skb = alloc_cut(room);
+	if (!skb && (bytes <= LINEAR_MAX || !READ_ONCE(board->gather)))
+		skb = alloc_skb(room, gfp);
 	if (!skb)
 		return NULL;
 	skb_reserve(skb, board->headroom);
@@ -75,19 +100,19 @@ static struct sk_buff *begin_in_pages(const struct emx_board *board, const void 
 }
 
 /*
- * A frame whose payload is still to be filled in. Long ones need no large piece of memory, unless
- * the interface wants one: then the network stack would get it, and copy once more.
+ * A frame whose payload is still to be filled in. Where memory is scarce long ones need no large
+ * piece of it, unless the interface wants one: then the network stack would get it, and copy once
+ * more.
  */
 static struct sk_buff *begin_empty(const struct emx_board *board, const void *header, u32 length,
 				   u32 bytes, gfp_t gfp)
 {
-	struct sk_buff *skb;
+	struct sk_buff *skb = begin(board, header, length, bytes, gfp);
 
-	if (bytes > LINEAR_MAX && READ_ONCE(board->gather))
-		return begin_in_pages(board, header, length, bytes, gfp);
-	skb = begin(board, header, length, bytes, gfp);
 	if (skb)
 		skb_put(skb, bytes);
+	else if (bytes > LINEAR_MAX)
+		skb = begin_in_pages(board, header, length, bytes, gfp);
 	return skb;
 }
 
