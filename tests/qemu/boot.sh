@@ -13,6 +13,7 @@
 #                   for what is measured, where the machine's own speed is not to matter
 # EMX_QEMU_CPU      model and features of the emulated processor (max)
 # EMX_QEMU_MEMORY   MiB of the guest (1024; 2048 with the files of this machine)
+# EMX_QEMU_PLUGIN   a plugin of QEMU and its arguments, FILE,NAME=VALUE
 # EMX_GUEST_ENV     variables of all tests, NAME=VALUE, separated by blanks
 
 # What no test may leave in the kernel log, whatever its own verdict.
@@ -130,6 +131,7 @@ start_qemu() {
 		-append "console=ttyS0 loglevel=7 panic=-1 oops=panic $slow_processor$parameters ${EMX_GUEST_ENV:-} $(words_of "$tests")" \
 		-chardev "file,id=console,path=$logs/console.log" -serial chardev:console \
 		-chardev "file,id=result,path=$logs/result.log" -serial chardev:result \
+		${EMX_QEMU_PLUGIN:+-plugin "$EMX_QEMU_PLUGIN"} \
 		"$@" </dev/null >"$logs/qemu.log" 2>&1
 }
 
