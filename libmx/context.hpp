@@ -5,6 +5,7 @@
 // simulated process.
 #pragma once
 
+#include "libmx/condition.hpp"
 #include "libmx/conf/conf.hpp"
 #include "libmx/device.hpp"
 #include "libmx/error_handler.hpp"
@@ -35,7 +36,7 @@ static_assert(endpoint_slots == 1u << handle_slot_bits);
 /// Place of an endpoint in a process. Outlives the endpoint, so that calls on a closed handle find a lock.
 struct EndpointSlot {
     Lock mutex;
-    std::condition_variable_any changed; ///< a waiter left, a handler returned, a request completed
+    Changed changed; ///< a waiter left, a handler returned, a request completed
     uint32_t generation = 0;
     uint32_t users = 0; ///< threads inside a blocking call or a handler
     std::unique_ptr<Endpoint> endpoint;

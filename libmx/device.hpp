@@ -126,8 +126,9 @@ public:
 
     /// Time of the firmware's next own timer (pull repeats), ~0 when none. peek() serves it.
     virtual uint64_t deadline_ns() const = 0;
-    /// Sleeps until a frame arrives, wake() is called, or the absolute time comes.
-    virtual void wait(uint64_t deadline_ns) = 0;
+    /// Sleeps until a frame arrives, wake() is called, or the absolute time comes; earlier, perhaps. True:
+    /// the descriptor of watch() is readable, or perhaps so.
+    virtual bool wait(uint64_t deadline_ns) = 0;
     /// True once after a wait() that a signal handler ended. False always: a device that cannot tell.
     virtual bool interrupted() { return false; }
     /// From now on wait() also ends while that descriptor is readable (-1: no longer). It must stay open

@@ -84,8 +84,9 @@ public:
     uint64_t frames_served() const;
     /// Grows with every question to a partner that was silent; its answer comes soon.
     uint64_t questions() const { return questions_; }
-    /// Now and then a pass for a program that posts many receives: each would be late for the send behind it.
-    [[gnu::hot]] void posted_receive();
+    /// Now and then a pass for a program that posts much and asks little: a pass each time would be late for
+    /// what comes behind. The weights of what was posted since add up to 16.
+    [[gnu::hot]] void posted(unsigned weight);
     /// True while events must wait: progression disabled, or the handler runs.
     bool gated() const { return progression_disabled_ || in_handler_; }
     bool inside_handler() const
@@ -95,7 +96,7 @@ public:
         return handler_thread_ == std::this_thread::get_id();
     }
     /// Runs progress until done() or the deadline (device time), mx_wakeup or close; true iff done().
-    bool wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const std::function<bool()> &done);
+    bool wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, Condition done);
     void wakeup();
     /// Grows with each wakeup().
     uint32_t wake_epoch() const { return wake_epoch_; }
@@ -346,7 +347,7 @@ private:
     [[gnu::hot]] bool poll_device(unsigned spins);
     [[gnu::noinline]] void serve_timers(uint64_t time);
     uint64_t next_deadline(uint64_t time);
-    bool sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const std::function<bool()> &done);
+    bool sleep_once(std::unique_lock<Lock> &lock, uint64_t time, uint64_t deadline_ns, Condition done);
     [[gnu::cold, gnu::noinline]] void tell_sleeper();
 
     Context &context_;
@@ -390,7 +391,7 @@ private:
     bool staging_ = false; ///< the helper drives: no matching now
     bool closing_ = false;
     bool lingering_ = false;
-    const std::function<bool()> *sleeper_wants_ = nullptr; ///< of the thread that waits on the device
+    const Condition *sleeper_wants_ = nullptr; ///< of the thread that waits on the device
     bool sleeper_told_ = false; ///< it was woken, and is not back yet
     uint64_t told_ = 0; ///< completions_ + arrivals_ when the other waiting threads were woken last
     uint64_t arrivals_ = 0; ///< messages that nobody had posted a receive for

@@ -514,6 +514,12 @@ static inline int fw_may_answer(struct fw_bucket *answers, __u64 now)
  */
 struct fw_endpoint *fw_demux(struct fw_board *b, struct fw_pkt *pkt, struct fw_fx *fx);
 
+/* Whether fw_rx looks at the time for that packet. */
+static inline int fw_needs_time(const struct fw_pkt *pkt)
+{
+	return pkt->msg.type >= EMX_PULL;
+}
+
 /*
  * Session check and state functions for a frame of that endpoint; fills *fx with one effect.
  * Nonzero: then call fw_next until it returns 0. What is dropped or sent is for the host to count.

@@ -38,6 +38,11 @@ bool DriverFile::ask(unsigned long request, void *argument) const
     return status >= 0;
 }
 
+int DriverFile::ask_number(unsigned long request, const void *argument) const
+{
+    return ::ioctl(fd_.get(), request, argument);
+}
+
 bool DriverFile::fits(DeviceError &error) const
 {
     emx_dev_version version{};

@@ -28,6 +28,8 @@ public:
     bool fits(DeviceError &error) const;
     /// Any ioctl; false with errno.
     bool ask(unsigned long request, void *argument) const;
+    /// One that tells a number; -1 with errno, also when a signal ends it.
+    int ask_number(unsigned long request, const void *argument) const;
     /// The boards of the caller's network namespace, by number. Works across versions.
     std::vector<emx_dev_board> boards() const;
     /// An entry of a board's peer table; its board, `by` and what that names are to be filled in.

@@ -9,6 +9,7 @@
 #include "driver/engine/system_calls.hpp"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -37,8 +38,11 @@ bool KernelPort::map(const emx_dev_claim &claim, DeviceError &error)
     const int fd = file_.fd();
     if (ring_.map(fd, EMX_DEV_MAP_RING, claim.ring_bytes) &&
         slots_.map(fd, EMX_DEV_MAP_SLOTS, claim.slots_bytes) &&
-        counters_.map(fd, EMX_DEV_MAP_COUNTERS, claim.counters_bytes) && wake_.open())
-        return true;
+        counters_.map(fd, EMX_DEV_MAP_COUNTERS, claim.counters_bytes)) {
+        driver_sleeps_ = file_.ask(EMX_IOC_WAKE, nullptr);
+        if (driver_sleeps_ || wake_.open())
+            return true;
+    }
     error = system_error("mapping the endpoint of " EMX_DEV_PATH);
     return false;
 }
@@ -122,9 +126,43 @@ BusyPoll KernelPort::busy_poll(unsigned us)
     return us > 0 ? BusyPoll::nothing : BusyPoll::none;
 }
 
-void KernelPort::wait(uint64_t deadline)
+bool KernelPort::wait(uint64_t deadline)
 {
     const Wake::Seat seat(wake_);
+    return driver_sleeps_ ? sleep_in_driver(seat.number(), deadline) : sleep_on_descriptors(seat, deadline);
+}
+
+void KernelPort::wake()
+{
+    if (driver_sleeps_)
+        file_.ask(EMX_IOC_WAKE, nullptr);
+    else
+        wake_.wake();
+}
+
+/// An ioctl is no cancellation point, but the signal of a cancellation ends it, and the driver half a
+/// second.
+bool KernelPort::sleep_in_driver(unsigned seat, uint64_t deadline)
+{
+    emx_dev_wait wait{};
+    wait.deadline_ns = deadline;
+    wait.watched = watched_.load(std::memory_order_relaxed);
+    wait.wakes = wakes_[seat].load(std::memory_order_relaxed);
+    ::pthread_testcancel();
+    const int got = file_.ask_number(EMX_IOC_WAIT, &wait);
+    if (got < 0 && errno == EINTR) {
+        interrupted_.store(true, std::memory_order_relaxed);
+        ::pthread_testcancel();
+    } else if (got < 0) {
+        sys::sleep_ms(1); // whoever asks again would do so without end
+    } else {
+        wakes_[seat].store(static_cast<uint32_t>(got) >> EMX_WAIT_SHIFT, std::memory_order_relaxed);
+    }
+    return got < 0 || (got & EMX_WAIT_WATCHED) != 0;
+}
+
+bool KernelPort::sleep_on_descriptors(const Wake::Seat &seat, uint64_t deadline)
+{
     pollfd fds[] = {{file_.fd(), POLLIN, 0},
                     {seat.fd(), POLLIN, 0},
                     {watched_.load(std::memory_order_relaxed), POLLIN, 0}};
@@ -133,6 +171,7 @@ void KernelPort::wait(uint64_t deadline)
         interrupted_.store(true, std::memory_order_relaxed);
     if (got > 0 && fds[1].revents)
         seat.clear();
+    return got > 0 && fds[2].revents;
 }
 
 // ---- commands

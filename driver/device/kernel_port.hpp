@@ -12,6 +12,7 @@ extern "C" {
 #include "driver/core/fw.h"
 }
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -63,14 +64,14 @@ public:
     uint32_t x_fragment() const override { return x_fragment_; }
     emx_counters &counters() override { return *reinterpret_cast<emx_counters *>(counters_.data()); }
     uint64_t deadline_ns() const override { return ready() ? 0 : ~uint64_t{0}; }
-    void wait(uint64_t deadline_ns) override;
+    bool wait(uint64_t deadline_ns) override;
     bool interrupted() override { return interrupted_.exchange(false, std::memory_order_relaxed); }
     bool watch(int fd) override
     {
         watched_.store(fd, std::memory_order_relaxed);
         return true;
     }
-    void wake() override { wake_.wake(); }
+    void wake() override;
 
 private:
     KernelPort(DriverFile file, CommandWay way, const emx_dev_claim &claim)
@@ -81,6 +82,8 @@ private:
     fw_ring *ring() const { return reinterpret_cast<fw_ring *>(ring_.data()); }
     bool ready() const;
     bool in_ring() const { return fw_ring_peek(ring(), tail_) != nullptr; }
+    bool sleep_in_driver(unsigned seat, uint64_t deadline_ns);
+    bool sleep_on_descriptors(const Wake::Seat &seat, uint64_t deadline_ns);
     const std::vector<emx_dev_segment> &describe(std::span<const Segment> memory);
 
     emx_msg event_{}; ///< copy of the ring's entry, with the payload's address
@@ -96,7 +99,9 @@ private:
     mutable std::vector<uint8_t> local_; ///< by peer: 0 not asked yet, 1 elsewhere, 2 on this host
     int poll_worth_ = 0; ///< falls with each event that came although a busy poll found nothing
     unsigned poll_skip_ = 0; ///< busy polls to leave out
-    Wake wake_;
+    bool driver_sleeps_ = false; ///< it knows EMX_IOC_WAIT
+    std::array<std::atomic<uint32_t>, 2> wakes_{}; ///< by seat: how many it has seen
+    Wake wake_; ///< seats; its descriptors only where the driver does not sleep
     std::atomic<bool> interrupted_{false}; ///< a signal ended a wait()
     std::atomic<int> watched_{-1}; ///< the library's, in wait()
 };

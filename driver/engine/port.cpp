@@ -230,7 +230,7 @@ uint64_t EnginePort::deadline_ns() const
     return endpoint_.pulls_active ? fw_deadline(&endpoint_) : ~uint64_t{0};
 }
 
-void EnginePort::wait(uint64_t deadline)
+bool EnginePort::wait(uint64_t deadline)
 {
     const Wake::Seat seat(wake_);
     pollfd fds[5] = {{ring_.fd(), POLLIN, 0},
@@ -245,7 +245,7 @@ void EnginePort::wait(uint64_t deadline)
     if (ready < 0 && errno == EINTR)
         interrupted_.store(true, std::memory_order_relaxed);
     if (ready <= 0)
-        return;
+        return false;
     if (fds[2].revents)
         seat.clear();
     // A socket whose interface went away stays in error until it is asked why.
@@ -258,6 +258,7 @@ void EnginePort::wait(uint64_t deadline)
                 socket_error_.store(true, std::memory_order_relaxed);
         }
     }
+    return fds[3].revents != 0;
 }
 
 // What is gone stays gone for this port: a new interface, or the next holder of the number, is not its own.

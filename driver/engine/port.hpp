@@ -65,7 +65,7 @@ public:
     emx_counters &counters() override { return counters_; }
     uint32_t x_fragment() const override { return endpoint_.x_frag; }
     uint64_t deadline_ns() const override;
-    void wait(uint64_t deadline_ns) override;
+    bool wait(uint64_t deadline_ns) override;
     bool interrupted() override { return interrupted_.exchange(false, std::memory_order_relaxed); }
     bool watch(int fd) override
     {

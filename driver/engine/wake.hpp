@@ -48,6 +48,7 @@ public:
         Seat(const Seat &) = delete;
         Seat &operator=(const Seat &) = delete;
 
+        unsigned number() const { return second_ ? 1 : 0; }
         int fd() const { return wake_.fds_[second_ ? 1 : 0].get(); }
         void clear() const
         {

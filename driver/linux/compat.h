@@ -17,6 +17,13 @@
 #include <linux/io_uring/cmd.h>
 #endif
 
+/* A variable on the stack that is filled at once, which kernels of Debian's would clear before. */
+#if __has_attribute(uninitialized)
+#define EMX_NO_INIT __attribute__((uninitialized))
+#else
+#define EMX_NO_INIT
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void emx_vma_set_flags(struct vm_area_struct *vma, vm_flags_t flags)
 {

@@ -82,7 +82,7 @@ out:
 static int command_from(struct file *file, const void __user *from, bool may_wait)
 {
 	struct emx_endpoint *ep = commanded(file);
-	struct emx_dev_command command;
+	struct emx_dev_command command EMX_NO_INIT;
 
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
@@ -143,6 +143,28 @@ static long ioctl_poll(struct file *file, void __user *arg)
 	if (err)
 		return err;
 	return copy_to_user(arg, &poll, sizeof(poll)) ? -EFAULT : 0;
+}
+
+static long ioctl_wait(struct file *file, void __user *arg)
+{
+	struct emx_endpoint *ep = commanded(file);
+	struct emx_dev_wait wait EMX_NO_INIT;
+
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	if (copy_from_user(&wait, arg, sizeof(wait)))
+		return -EFAULT;
+	return emx_wait(ep, &wait);
+}
+
+static long ioctl_wake(struct file *file)
+{
+	struct emx_endpoint *ep = commanded(file);
+
+	if (IS_ERR(ep))
+		return PTR_ERR(ep);
+	emx_wake(ep);
+	return 0;
 }
 
 /* ---- questions ---- */
@@ -257,11 +279,16 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long valu
 {
 	void __user *arg = (void __user *)value;
 
-	switch (cmd) {
-	case EMX_IOC_COMMAND:
+	/* Those of each message; the compiler would make a search of the list below. */
+	if (likely(cmd == EMX_IOC_COMMAND))
 		return command_from(file, arg, true);
+	if (cmd == EMX_IOC_WAIT)
+		return ioctl_wait(file, arg);
+	switch (cmd) {
 	case EMX_IOC_SUBMIT:
 		return ioctl_submit(file, arg);
+	case EMX_IOC_WAKE:
+		return ioctl_wake(file);
 	case EMX_IOC_POLL:
 		return ioctl_poll(file, arg);
 	case EMX_IOC_VERSION:

@@ -117,6 +117,7 @@ static void free_work(struct work_struct *work)
 
 void emx_endpoint_free(struct emx_endpoint *ep)
 {
+	emx_wait_exit(ep);
 	INIT_RCU_WORK(&ep->free, free_work);
 	queue_rcu_work(emx_workqueue, &ep->free);
 }
@@ -187,7 +188,7 @@ static struct emx_endpoint *alloc_endpoint(struct emx_board *board, u32 x_wanted
 	}
 	ep->board = board;
 	spin_lock_init(&ep->lock);
-	init_waitqueue_head(&ep->wait);
+	emx_wait_init(ep);
 	init_waitqueue_head(&ep->ended);
 	INIT_LIST_HEAD(&ep->dead);
 	INIT_LIST_HEAD(&ep->offered);

@@ -136,6 +136,11 @@ struct emx_endpoint {
 	u32 head; /* lock; ours: the mapped one is for the program */
 	u32 reserved; /* lock; entries kept free for events of running pulls */
 	wait_queue_head_t wait;
+	atomic_t wakes; /* EMX_IOC_WAKE */
+	struct hrtimer wait_timer; /* ends all sleeps */
+	spinlock_t wait_lock;
+	u32 wait_ends; /* wait_lock; how often it has ended */
+	u64 wait_ns; /* wait_lock; when it ends, if it runs */
 	/* Longer payloads have places behind the slots, used in turn. */
 	u32 long_slots; /* how many; 0: no payload is longer */
 	u32 long_bytes; /* of each */
@@ -327,6 +332,16 @@ bool emx_event_room(const struct emx_endpoint *ep);
 void emx_poll_note(struct emx_endpoint *ep, const struct sk_buff *skb);
 /* EMX_IOC_POLL. Sleeps. */
 int emx_poll(struct emx_endpoint *ep, struct emx_dev_poll *poll);
+
+/* wait.c */
+
+void emx_wait_init(struct emx_endpoint *ep);
+/* Nobody sleeps, nor will. Sleeps. */
+void emx_wait_exit(struct emx_endpoint *ep);
+/* EMX_IOC_WAIT. Sleeps. Returns what that does. */
+long emx_wait(struct emx_endpoint *ep, const struct emx_dev_wait *wait);
+/* EMX_IOC_WAKE. */
+void emx_wake(struct emx_endpoint *ep);
 
 /* command.c */
 

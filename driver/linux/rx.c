@@ -116,7 +116,7 @@ static void give(struct emx_endpoint *ep, struct sk_buff *skb, struct fw_pkt *pk
 			emx_count(&ep->counters, EMX_CNT_DROP_TABLE_FULL, 1);
 	}
 	if (to)
-		more = fw_rx(to, pkt, ktime_get_ns(), &fx);
+		more = fw_rx(to, pkt, fw_needs_time(pkt) ? ktime_get_ns() : 0, &fx);
 	emx_effects(ep, &fx, more, skb, out);
 	if (pkt->msg.type >= EMX_PULL)
 		emx_counters_show(ep);
@@ -232,7 +232,7 @@ static void to_board(struct emx_board *board, struct fw_pkt *pkt)
 /* skb->data is the first byte of the frame. self: as in fw_check. Caller: RCU. */
 static void handle(struct emx_board *board, struct sk_buff *skb, u64 self)
 {
-	struct fw_pkt pkt;
+	struct fw_pkt pkt EMX_NO_INIT; /* the core clears it */
 	int drop;
 
 	if (!pskb_may_pull(skb, min_t(u32, skb->len, LOOK_MAX)))

@@ -269,7 +269,28 @@ struct emx_dev_detach {
 #define EMX_IOC_ENDPOINT _IOWR(EMX_IOC_MAGIC, 8, struct emx_dev_endpoint)
 #define EMX_IOC_ATTACH _IOWR(EMX_IOC_MAGIC, 9, struct emx_dev_attach)
 #define EMX_IOC_DETACH _IOW(EMX_IOC_MAGIC, 10, struct emx_dev_detach)
+/*
+ * EMX_IOC_WAIT: sleeps until the event ring holds an event, the endpoint is closed, `watched` is readable,
+ * EMX_IOC_WAKE was asked more often than `wakes` says, or the time has come. Returns EMX_WAIT_* and, from bit
+ * EMX_WAIT_SHIFT on, EMX_WAIT_BITS of the number of wakes until now; none of EMX_WAIT_* when the time has
+ * come or, earlier, another sleep's of the endpoint, or half a second is over. EINTR: a signal handler ran. `watched` must be a file with one wait queue, such as of epoll
+ * (EINVAL: it has several; EBADF). EMX_IOC_WAKE: ends such sleeps, also the next.
+ */
+struct emx_dev_wait {
+	__u64 deadline_ns; /* CLOCK_MONOTONIC */
+	__s32 watched; /* a descriptor, or -1 */
+	__u32 wakes; /* as the last EMX_IOC_WAIT has told; 0 at first */
+};
+#define EMX_WAIT_EVENT 1
+#define EMX_WAIT_WATCHED 2
+#define EMX_WAIT_WOKEN 4
+#define EMX_WAIT_CLOSED 8
+#define EMX_WAIT_SHIFT 4
+#define EMX_WAIT_BITS 27
+
 #define EMX_IOC_POLL _IOWR(EMX_IOC_MAGIC, 11, struct emx_dev_poll) /* older drivers: ENOTTY */
 #define EMX_IOC_PEERS _IOWR(EMX_IOC_MAGIC, 12, struct emx_dev_peers) /* the same */
+#define EMX_IOC_WAIT _IOW(EMX_IOC_MAGIC, 13, struct emx_dev_wait) /* the same */
+#define EMX_IOC_WAKE _IO(EMX_IOC_MAGIC, 14) /* the same */
 
 #endif

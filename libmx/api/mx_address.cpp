@@ -71,7 +71,7 @@ std::string text_of(const DeviceError &error)
 }
 
 /// Endpoint::wait, and the other endpoints of the process are served meanwhile when the user wants that.
-bool wait_for_answer(Call &call, uint64_t deadline, const std::function<bool()> &answered)
+bool wait_for_answer(Call &call, uint64_t deadline, Condition answered)
 {
     Context &context = call->context();
     if (!context.conf().connect_pollall)

@@ -11,12 +11,10 @@ namespace {
 
 constexpr uint32_t poll_only = 0; ///< the non-blocking twins look once
 
-/// Runs until found() or the timeout; non-blocking for poll_only. True iff found.
+/// Runs until found(), which is false now, or the timeout; non-blocking for poll_only. True iff found.
 template <class Found>
-bool search(Call &call, uint32_t timeout_ms, bool blocking, Found found)
+bool search_on(Call &call, uint32_t timeout_ms, bool blocking, Found found)
 {
-    if (found())
-        return true;
     if (!blocking || call->inside_handler()) {
         if (!call->inside_handler() && call->progress(Driver::application) && found()) {
             call->found_something();
@@ -28,6 +26,12 @@ bool search(Call &call, uint32_t timeout_ms, bool blocking, Found found)
         return false;
     }
     return call->wait(call.lock(), deadline_of(*call, timeout_ms), found);
+}
+
+template <class Found>
+bool search(Call &call, uint32_t timeout_ms, bool blocking, Found found)
+{
+    return found() || search_on(call, timeout_ms, blocking, found);
 }
 
 inline mx_return_t finish(Call &call, Request *request, mx_status_t *status, uint32_t *result)
@@ -58,7 +62,7 @@ inline mx_return_t finish(Call &call, Request *request, mx_status_t *status, uin
             request = call->requests().find(*req);
             return !request || request->complete;
         };
-        if (!request->complete && !search(call, timeout, blocking, found))
+        if (!request->complete && !search_on(call, timeout, blocking, found))
             return call.done();
         if (!request) [[unlikely]]
             return call.fail(MX_BAD_REQUEST, "the request was finished by another thread");

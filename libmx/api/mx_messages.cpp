@@ -10,6 +10,8 @@ using namespace emx::api;
 
 namespace {
 
+constexpr unsigned send_weight = 2, receive_weight = 1; ///< Endpoint::posted
+
 const char *segment_text(mx_return_t code)
 {
     switch (code) {
@@ -39,8 +41,7 @@ const char *segment_text(mx_return_t code)
             *req = static_cast<mx_request_t>(call->requests().handle(request));
         else
             call->forget(request);
-        if (!call->inside_handler())
-            call->progress(Driver::posting);
+        call->posted(send_weight);
         return call.done();
     });
 }
@@ -78,7 +79,7 @@ mx_return_t mx_issend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_en
             *req = static_cast<mx_request_t>(call->requests().handle(request));
         else
             call->forget(request);
-        call->posted_receive();
+        call->posted(receive_weight);
         return call.done();
     });
 }

@@ -108,11 +108,14 @@ bool Endpoint::busy_poll()
     return result == BusyPoll::found;
 }
 
-void Endpoint::posted_receive()
+void Endpoint::posted(unsigned weight)
 {
-    constexpr uint32_t posts_per_pass = 8;
-    if (++posts_ % posts_per_pass == 0 && !inside_handler())
-        progress(Driver::posting);
+    constexpr uint32_t weight_per_pass = 16;
+    posts_ += weight;
+    if (posts_ < weight_per_pass || inside_handler())
+        return;
+    posts_ = 0;
+    progress(Driver::posting);
 }
 
 uint64_t Endpoint::frames_served() const

@@ -37,16 +37,16 @@ struct Unlocked {
 
 } // namespace
 
-bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const std::function<bool()> &done)
+bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, Condition done)
 {
-    if (inside_handler() || done()) // a blocking call in the handler would wait for itself
+    if (inside_handler()) // a blocking call in the handler would wait for itself
         return done();
     User user(slot_);
     const uint64_t spin_ns =
         context_.conf().wait_spin ? forever_ns : uint64_t(context_.conf().spin_us) * 1000;
     empty_calls_ = spin_ns > 0 ? std::max(empty_calls_, waiting_calls) : 0;
     uint32_t epoch = wake_epoch_;
-    uint64_t spin_end = now() + spin_ns;
+    uint64_t spin_end = spin_ns > 0 ? now() + spin_ns : 0;
     uint64_t served = frames_seen_; // old, perhaps: then it spins once more
     for (;;) {
         uint64_t before = completions_;
@@ -61,12 +61,13 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, const st
         uint64_t time = now();
         if (time >= deadline_ns)
             return false;
-        if (!found && time >= spin_end) // a long message moves without events
+        // A long message moves without events.
+        if (!found && time >= spin_end && (windows_used_ > 0 || !pulls_.empty()))
             found = std::exchange(served, frames_served()) != frames_served();
         if (found) {
             spin_end = time + spin_ns;
         } else if (time >= spin_end) {
-            if (!sleep_once(lock, deadline_ns, done))
+            if (!sleep_once(lock, time, deadline_ns, done))
                 continue;
             progress(Driver::application);
             return done();
@@ -90,15 +91,13 @@ void Endpoint::give_core_away(std::unique_lock<Lock> &lock)
 }
 
 /// True when a signal ended it, and shall end the call.
-bool Endpoint::sleep_once(std::unique_lock<Lock> &lock, uint64_t deadline_ns,
-                          const std::function<bool()> &done)
+bool Endpoint::sleep_once(std::unique_lock<Lock> &lock, uint64_t time, uint64_t deadline_ns, Condition done)
 {
     if (gated()) {
         // Another thread runs the handler, or progression is disabled: only its end can help.
         give_core_away(lock);
         return false;
     }
-    uint64_t time = now();
     if (sleeper_wants_) {
         constexpr uint64_t slice_ns = 100000000;
         auto left = std::chrono::nanoseconds(std::min(deadline_ns - time, slice_ns));

@@ -43,8 +43,7 @@ bool ShmPort::begin()
     epoll_event event{EPOLLIN, {}};
     event.data.u64 = 0;
     return epoll_ && listener_.open(self_) &&
-           ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.fd(), &event) == 0 &&
-           inner_->watch(epoll_.get());
+           ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.fd(), &event) == 0;
 }
 
 ShmPort::~ShmPort()
@@ -73,10 +72,17 @@ void ShmPort::remove_link(const Link &link)
 
 bool ShmPort::ask_local(uint32_t peer)
 {
-    if (inner_->peer_is_local(peer))
-        return true;
-    remote_peer_ = peer;
-    return false;
+    if (!inner_->peer_is_local(peer)) {
+        remote_peer_ = peer;
+        return false;
+    }
+    // A channel comes after frames only, and each sleep would pay for the descriptors.
+    if (!watching_.load(std::memory_order_relaxed)) {
+        watching_.store(true, std::memory_order_relaxed);
+        inner_->watch(epoll_.get());
+        inner_->wake(); // of who sleeps without them
+    }
+    return true;
 }
 
 // ---- events
@@ -335,12 +341,15 @@ uint64_t ShmPort::deadline_ns() const
     return inner_->deadline_ns();
 }
 
-void ShmPort::wait(uint64_t deadline)
+bool ShmPort::wait(uint64_t deadline)
 {
+    if (!watching_.load(std::memory_order_relaxed)) [[likely]]
+        return inner_->wait(deadline);
     struct Sleeper { // its thread may be cancelled meanwhile
         ShmPort &port;
-        ~Sleeper() { port.wake_up(); }
-    } const sleeper{*this};
+        bool news = true;
+        ~Sleeper() { port.wake_up(news); }
+    } sleeper{*this};
     {
         const std::lock_guard lock(waiting_mutex_);
         sleepers_++;
@@ -352,13 +361,14 @@ void ShmPort::wait(uint64_t deadline)
                 in->memory().tail.load(std::memory_order_relaxed))
                 deadline = 0;
     }
-    if (deadline != 0)
-        inner_->wait(deadline);
+    sleeper.news = deadline != 0 && inner_->wait(deadline);
+    return sleeper.news;
 }
 
-void ShmPort::wake_up()
+void ShmPort::wake_up(bool news)
 {
-    look_.store(true, std::memory_order_relaxed);
+    if (news)
+        look_.store(true, std::memory_order_relaxed);
     const std::lock_guard lock(waiting_mutex_);
     if (--sleepers_ > 0)
         return;

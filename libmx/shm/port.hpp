@@ -59,7 +59,7 @@ public:
     emx_counters &counters() override { return inner_->counters(); }
     uint32_t x_fragment() const override { return inner_->x_fragment(); }
     uint64_t deadline_ns() const override;
-    void wait(uint64_t deadline_ns) override;
+    bool wait(uint64_t deadline_ns) override;
     bool interrupted() override { return inner_->interrupted(); }
     bool watch(int) override { return false; } // taken by ourselves
     void wake() override { inner_->wake(); }
@@ -103,7 +103,7 @@ private:
     void step_pulls();
 
     // Descriptors (port.cpp)
-    void wake_up();
+    void wake_up(bool news);
     void service();
     void service(uint64_t id);
     bool add_link(const Link &link, uint32_t id);
@@ -134,6 +134,7 @@ private:
 
     Listener listener_;
     Fd epoll_;
+    std::atomic<bool> watching_{false}; ///< the device watches epoll_ in its sleeps
     std::atomic<bool> look_{false}; ///< a wait ended: some descriptor may have news
     std::mutex waiting_mutex_; ///< wait() runs without the endpoint's lock
     uint32_t sleepers_ = 0;

@@ -53,7 +53,7 @@ public:
     emx_counters &counters() override { return inner_->counters(); }
     uint32_t x_fragment() const override { return inner_->x_fragment(); }
     uint64_t deadline_ns() const override { return inner_->deadline_ns(); }
-    void wait(uint64_t deadline_ns) override { inner_->wait(deadline_ns); }
+    bool wait(uint64_t deadline_ns) override { return inner_->wait(deadline_ns); }
     bool interrupted() override { return inner_->interrupted(); }
     bool watch(int fd) override { return inner_->watch(fd); }
     void wake() override { inner_->wake(); }

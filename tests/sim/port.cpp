@@ -312,7 +312,7 @@ void SimPort::wake()
     signal();
 }
 
-void SimPort::wait(uint64_t deadline_ns)
+bool SimPort::wait(uint64_t deadline_ns)
 {
     World &world = device_.host().world();
     Task *task = world.current();
@@ -324,6 +324,7 @@ void SimPort::wait(uint64_t deadline_ns)
         waiter_ = nullptr;
     }
     woken_ = false;
+    return false;
 }
 
 } // namespace emx::sim

@@ -37,7 +37,7 @@ public:
     emx_counters &counters() override { return counters_; }
     uint32_t x_fragment() const override { return ep_->x_frag; }
     uint64_t deadline_ns() const override;
-    void wait(uint64_t deadline_ns) override;
+    bool wait(uint64_t deadline_ns) override;
     void wake() override;
 
     // What the board calls.

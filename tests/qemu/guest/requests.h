@@ -386,6 +386,7 @@ union content {
 	struct emx_dev_attach attach;
 	struct emx_dev_detach detach;
 	struct emx_dev_poll poll;
+	struct emx_dev_wait wait;
 	uint8_t bytes[512];
 };
 
@@ -515,6 +516,14 @@ static inline void fill_poll(union content *c)
 	c->poll.microseconds = chance(4) ? draw() : below(50);
 }
 
+static inline void fill_wait(union content *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->wait.deadline_ns = chance(8) ? draw() : 0;
+	c->wait.watched = chance(2) ? -1 : (int)below(32);
+	c->wait.wakes = below(4);
+}
+
 /* All that there are; how often each is drawn. Those that wait for others cost much time. */
 static const struct request {
 	const char *name;
@@ -536,6 +545,8 @@ static const struct request {
 	{ "attach", EMX_IOC_ATTACH, fill_attach, 4, false },
 	{ "detach", EMX_IOC_DETACH, fill_detach, 2, false },
 	{ "poll", EMX_IOC_POLL, fill_poll, 4, true },
+	{ "wait", EMX_IOC_WAIT, fill_wait, 4, false },
+	{ "wake", EMX_IOC_WAKE, fill_nothing, 4, false },
 };
 #define REQUESTS COUNT_OF(requests)
 _Static_assert(REQUESTS <= COUNT_OF(tallies->request), "a tally of each request");
@@ -553,14 +564,14 @@ static inline void ask(int fd, size_t i)
 		scramble(&c, sizeof(c));
 		break;
 	case 1:
-		scramble(c.bytes + below(_IOC_SIZE(r->number)), 1 + below(8));
+		scramble(c.bytes + below(_IOC_SIZE(r->number) ?: 1), 1 + below(8));
 		break;
 	case 2:
 		if (chance(2))
 			argument = (void *)(uintptr_t)address();
 		break;
 	}
-	note(&tallies->request[i], ioctl(fd, r->number, argument) == 0);
+	note(&tallies->request[i], ioctl(fd, r->number, argument) >= 0);
 }
 
 static inline void ask_any(int fd)
@@ -670,7 +681,8 @@ static inline void replace_interface(void)
 
 	snprintf(
 		text, sizeof(text),
-		"{ /bin/ip link del %s; /bin/ip link add %s mtu 9000 type dummy && /bin/ip link set %s up; } 2>/dev/null",
+		"{ /bin/ip link del %s; /bin/ip link add %s mtu 9000 type dummy && /bin/ip link set %s up; } "
+		"2>/dev/null",
 		name, name, name);
 	if (system(text) < 0)
 		perror(text);

@@ -29,6 +29,7 @@ check "no more pinned than the limit" /trespass pin emx1
 check "no memory outside of the own" /trespass memory emx1
 check "no more by user namespaces than others have" /namespaces
 check "nothing that root decides" /trespass rights emx1
+check "nobody sleeps in endpoints of others" /sleeps emx1
 check "no frames from an endpoint of others, by io_uring" /trespass send emx1 uring
 check "no more pinned than the limit, by io_uring" /trespass pin emx1 uring
 check "no memory outside of the own, by io_uring" /trespass memory emx1 uring
