@@ -26,9 +26,9 @@
 
 namespace emx {
 
-/// Who drives a progress pass: a call that waits for something, a posted receive (which looks at the device
-/// but leaves the clock alone), or the helper thread.
-enum class Driver : uint8_t { application, posting, helper };
+/// Who drives a progress pass: a call that waits for something, one that sleeps rather than look again, a
+/// request just posted (which leaves the clock alone), or the helper thread.
+enum class Driver : uint8_t { application, sleeper, posting, helper };
 
 class Endpoint {
 public:

@@ -103,8 +103,8 @@ static void give(struct emx_endpoint *ep, struct sk_buff *skb, struct fw_pkt *pk
 		 struct sk_buff_head *out)
 {
 	struct fw_board *fw = &ep->board->fw;
+	struct fw_fx fx EMX_NO_INIT; /* read as far as the core fills it */
 	struct fw_endpoint *to;
-	struct fw_fx fx;
 	int more = 0;
 
 	to = fw_demux(fw, pkt, &fx);

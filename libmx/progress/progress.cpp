@@ -36,7 +36,7 @@ bool Endpoint::progress(Driver driver)
     if (!staging_ && accepted_)
         match_accepted();
     // Who was given something may ask whether there is more before he acts upon it: that is to be quick.
-    const bool more = driver == Driver::application && std::exchange(just_found_, false);
+    const bool more = driver <= Driver::sleeper && std::exchange(just_found_, false);
     bool found = poll_device(driver == Driver::application && !more ? spins_per_pass : 0);
     staging_ = false;
     if (more && !found && due_acks_.empty())
@@ -177,6 +177,8 @@ uint64_t Endpoint::next_deadline(uint64_t time)
 {
     if (unstamped_)
         stamp_acks(time);
+    if (timer_ns_ <= time)
+        passes_ = passes_per_clock; // the next pass serves it
     return std::min(timer_ns_, port_->deadline_ns());
 }
 

@@ -50,7 +50,7 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, Conditio
     uint64_t served = frames_seen_; // old, perhaps: then it spins once more
     for (;;) {
         uint64_t before = completions_;
-        bool found = progress(Driver::application);
+        bool found = progress(spin_ns > 0 ? Driver::application : Driver::sleeper);
         if (before != completions_)
             slot_.changed.notify_all();
         tell_sleepers();
