@@ -139,12 +139,17 @@ struct Partner {
     char other_dialect = 0; ///< 'W' or 'N', of a stranger that is spoken to in the other one
     uint64_t dialect_asked_ns = 0;
     uint64_t dialect_question = 0; ///< emx_question(), asked and not answered yet
-    bool cut_short = false; ///< it waited to hear how messages of its end when it was given up
+    bool cut_short =
+        false; ///< when it was given up it waited for an end of its messages, or the rest of ours
     int dead_code = 0; ///< status of sends to a dead partner
     /// Of the old life, while it is not known whether the peer has taken all of it: its session, else
     /// EMX_SESSION_NONE, and the number behind its last.
     uint32_t doubt_session = EMX_SESSION_NONE;
     uint16_t doubt_next = 0;
+    /// Of a stranger that was told to count with other session bits, else EMX_SESSION_NONE. Until it gives
+    /// up, too, it drops all that bears them.
+    uint32_t deaf_session = EMX_SESSION_NONE;
+    uint16_t tx_first = 1; ///< of the numbers that this life has used
 
     uint16_t tx_next = 1, tx_oldest = 1;
     uint16_t ack_seen = 1; ///< latest ack a message carried; tx_oldest follows it, Endpoint::take_acks

@@ -74,6 +74,15 @@ bool leaves_doubt(const Partner *partner, uint32_t session, uint16_t start)
     return same_life && start != partner->doubt_next;
 }
 
+/// Whether the stranger has taken nothing since it was told to count with other session bits, nor sent what
+/// bears them: it has not given up. There are but four: those after them would come round to its own.
+bool is_deaf(const Partner *partner)
+{
+    const bool same_life = partner->session == EMX_SESSION_NONE || partner->session == partner->deaf_session;
+    return partner->deaf_session != EMX_SESSION_NONE && same_life &&
+           !(partner->heard & Partner::heard_message) && partner->tx_oldest == partner->tx_first;
+}
+
 } // namespace
 
 Partner *Endpoint::renew_partner(Partner *old)
@@ -85,9 +94,14 @@ Partner *Endpoint::renew_partner(Partner *old)
     // counts with, unless it waits for the end of messages that we threw away, which only other bits tell it
     // of, or may hold messages of the old life, whose numbers new ones would get: see leaves_doubt().
     const bool given_up = old->dead_code == MX_STATUS_ENDPOINT_UNREACHABLE;
+    const bool deaf = given_up && is_deaf(old);
     const bool goes_on = !old->offer && !old->cut_short;
-    count_from(partner, given_up && !goes_on ? seq::next_session(old->rx_match) : old->rx_match);
-    if (given_up && goes_on) {
+    if (deaf)
+        partner->deaf_session = old->deaf_session;
+    else if (given_up && !goes_on && !old->offer)
+        partner->deaf_session = old->session;
+    count_from(partner, given_up && !goes_on && !deaf ? seq::next_session(old->rx_match) : old->rx_match);
+    if (given_up && goes_on && !deaf) {
         const bool unknown = old->tx_oldest != old->tx_next;
         partner->doubt_session = unknown ? old->session : old->doubt_session;
         partner->doubt_next = unknown ? old->tx_next : old->doubt_next;
@@ -136,6 +150,7 @@ Partner *Endpoint::replace_partner(Partner *old, int code)
     fail_partner(old, code, false);
     Partner *partner = renew_partner(old);
     partner->kept = kept;
+    partner->deaf_session = EMX_SESSION_NONE;
     // They named these numbers, which the new life takes for its own.
     count_from(partner, old->rx_match);
     partner->connects = connects;
@@ -324,13 +339,13 @@ int code_of_end(const Partner *partner)
 }
 
 /// The sender of that request took another session, or counts anew: all that went to the life we know is
-/// lost. What merely comes late is no such thing (take_session).
+/// lost; or what merely comes late says so.
 bool tells_of_another_life(const Partner *partner, const emx_msg &request)
 {
     if (partner->session == EMX_SESSION_NONE)
         return false;
-    const unsigned ahead = ((request.u.connect.start >> 14) - (partner->tx_next >> 14)) & 3;
-    return partner->session != request.u.connect.session || ahead == 1 || ahead == 2;
+    return partner->session != request.u.connect.session ||
+           !seq::same_session(request.u.connect.start, partner->tx_next);
 }
 
 } // namespace
@@ -384,18 +399,20 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
 {
     // What a request of the peer says may be older than its reply to ours, which resets it (7.3, 7.6).
     bool fresh = partner->session != session;
-    unsigned ahead = ((start >> 14) - (partner->tx_next >> 14)) & 3;
-    if (!fresh && ahead == 3)
-        return; // late: said before the peer gave up and we connected anew
-    bool reset = !fresh && ahead != 0;
+    bool reset = !fresh && !seq::same_session(start, partner->tx_next);
     if (reset) { // the peer gave up on us without restarting (8.6): it counts anew
+        // What it says of requests before may be older, and does not count.
+        for (PendingConnect *connect = partner->connects; connect; connect = connect->next)
+            connect->number = partner->connect_number++;
         take_acks();
         fail_sends(partner, MX_STATUS_ENDPOINT_UNREACHABLE);
         fail_incoming(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
         drop_early(partner);
+        partner->ack_counter_rx = 0;
+        partner->deaf_session = EMX_SESSION_NONE;
     }
     if (fresh || reset || (!partner->sent_any && (is_reply || !partner->answered))) {
-        partner->tx_next = partner->tx_oldest = partner->ack_seen = start;
+        partner->tx_next = partner->tx_oldest = partner->ack_seen = partner->tx_first = start;
         partner->sent_any = false;
     }
     set_session(partner, session);
@@ -546,6 +563,11 @@ void Endpoint::on_connect_reply(const emx_msg &msg)
     const bool doubt = leaves_doubt(partner, msg.u.connect.session, msg.u.connect.start);
     partner->doubt_session = EMX_SESSION_NONE;
     if (doubt) {
+        fail_incoming(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false); // it repeats nothing that we take
+        drop_early(partner);
+        partner->deaf_session = msg.u.connect.session;
+        partner->named |= partner->is_known();
+        partner->heard = Partner::heard_frame;
         count_from(partner, seq::next_session(partner->rx_match));
         connect->number = partner->connect_number++; // answers to what was asked before do not count
         return send_connect(partner, *connect);

@@ -8,6 +8,23 @@
 
 namespace emx {
 
+namespace {
+
+/// Whether what is thrown away would leave a stranger waiting that counts on: for fragments of a message that
+/// it has begun, or for the end of one of its own.
+bool cuts_sends_short(const Partner *partner)
+{
+    for (const TxMessage *tx = partner->unacked; tx; tx = tx->next)
+        if (tx->frames > 1)
+            return true;
+    for (const TxMessage *tx = partner->waiting; tx; tx = tx->next)
+        if (tx->header.type == EMX_NOTIFY)
+            return true;
+    return false;
+}
+
+} // namespace
+
 void Endpoint::fail_partner(Partner *partner, int code, bool drop_messages)
 {
     if (partner->state == PartnerState::dead)
@@ -17,9 +34,10 @@ void Endpoint::fail_partner(Partner *partner, int code, bool drop_messages)
     partner->dead_code = code;
     tell_death(partner);
     partner->ack_owed = partner->ack_now = partner->answer_owed = false;
+    partner->cut_short = cuts_sends_short(partner);
     fail_sends(partner, code);
     fail_connects(partner, code);
-    partner->cut_short = fail_incoming(partner, code, drop_messages);
+    partner->cut_short |= fail_incoming(partner, code, drop_messages);
     drop_early(partner);
     release_peer(partner);
     if (partner->is_blank())
