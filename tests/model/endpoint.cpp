@@ -12,7 +12,6 @@ namespace emx::model {
 namespace {
 
 constexpr uint64_t repeat_interval = 500 * ms;
-constexpr uint32_t transmissions_max = 1001;
 constexpr uint16_t unacked_max = 8191;
 
 } // namespace
@@ -262,6 +261,7 @@ void Endpoint::reset(Address whom, Partner &partner, End why)
 void Endpoint::give_up(Address whom, Partner &partner)
 {
     uint16_t bits = static_cast<uint16_t>((partner.rx_match & session_bits) + 0x4000);
+    times_given_up_++;
     reset(whom, partner, End::failed);
     partner.rx_match = static_cast<uint16_t>(bits | (1 ^ 0x30f0));
     partner.rx_done = static_cast<uint16_t>(bits | (1 ^ 0x0f0f));
@@ -274,14 +274,14 @@ void Endpoint::tick(Address to, Partner &partner)
     for (Connecting &c : partner.connects) {
         if (now < c.last + repeat_interval)
             continue;
-        if (c.times >= transmissions_max)
+        if (c.times >= host_.quirks().transmissions)
             return give_up(to, partner);
         request(to, partner, c);
     }
     for (Sending &s : partner.unacked) {
         if (now < s.last + repeat_interval)
             continue;
-        if (s.times >= transmissions_max)
+        if (s.times >= host_.quirks().transmissions)
             return give_up(to, partner);
         transmit(to, partner, s);
     }

@@ -73,6 +73,9 @@ public:
     uint32_t session_of(Address whom) const;
     /// Large messages that are sent and not done.
     size_t large_under_way() const { return large_.size(); }
+    /// Section 8.6, as after the last repeat.
+    void give_up(Address whom) { give_up(whom, partners_[whom]); }
+    uint32_t times_given_up() const { return times_given_up_; }
     /// One stay inside the library.
     void progress();
     /// When the next one would have something to do.
@@ -179,6 +182,7 @@ private:
     std::map<uint8_t, Large> large_; ///< by window id
     uint8_t next_window_ = 0;
     uint32_t windows_opened_ = 0;
+    uint32_t times_given_up_ = 0;
     std::deque<Receive> receives_;
     std::deque<IncomingPtr> unexpected_;
     std::map<uint32_t, IncomingPtr> pulls_; ///< by handle

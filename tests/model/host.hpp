@@ -33,6 +33,7 @@ struct Quirks {
     bool notify_acks = true; ///< dialect W: NOTIFY is acknowledged at once (8.2)
     uint32_t threshold = 32768; ///< above it messages are large
     uint32_t queue = 1024; ///< frames that wait for the library
+    uint32_t transmissions = 1001; ///< of a message or connect, before its peer is given up (8.4)
     std::optional<uint8_t> spare; ///< endpoint that nobody has: frames to it are refused, not judged
 };
 

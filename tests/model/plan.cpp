@@ -50,6 +50,7 @@ Plan::Plan(uint64_t s) : seed(s)
     draw_faults(rng);
     draw_failures(rng);
     draw_pin(rng);
+    draw_partings(rng);
 }
 
 void Plan::draw_pin(test::Rng &rng)
@@ -60,6 +61,19 @@ void Plan::draw_pin(test::Rng &rng)
     auto &ours_speaks = dialects[(seed + 1 + rng.below(2)) % 3];
     host.dialect = ours_speaks.letter;
     host.dialect_mtu = ours_speaks.size;
+}
+
+void Plan::draw_partings(test::Rng &rng)
+{
+    if (ours + theirs > 2 || restarts() || rng.coin())
+        return;
+    partings = static_cast<uint32_t>(rng.range(1, 4));
+    // One side sees the end of a cut that the other does not.
+    const bool we_tire = rng.coin();
+    environment["MX_MAX_RETRIES"] = we_tire ? "20" : "200";
+    environment["MX_ZOMBIE_SEND"] = "0"; // a send that succeeds has arrived
+    quirks.transmissions = we_tire ? 61 : 21;
+    faults.reorder_delay = std::min<uint64_t>(faults.reorder_delay, 500 * us);
 }
 
 void Plan::draw_quirks(test::Rng &rng)
@@ -141,8 +155,8 @@ std::string Plan::describe() const
                     n(faults.loss) + " dup " + n(faults.duplicate) + " reorder " + n(faults.reorder) + " (" +
                     n(faults.reorder_delay / us) + " us); connects " + n(static_cast<uint64_t>(style)) +
                     " away " + n(away_permille) + " (" + n(away_max / ms) + " ms) restarts " +
-                    n(restarts_ours) + " + " + n(restarts_theirs) + " reloads " + n(reloads) + " index " +
-                    n(index) + ";";
+                    n(restarts_ours) + " + " + n(restarts_theirs) + " reloads " + n(reloads) + " partings " +
+                    n(partings) + " index " + n(index) + ";";
     const Quirks &q = quirks;
     s += std::string(q.garbage ? " garbage" : "") + (q.unpadded ? " unpadded" : "") +
          (q.trailing ? " trailing" : "") + (q.windows_unchecked ? " windows-unchecked" : "") +
@@ -155,6 +169,35 @@ std::string Plan::describe() const
     return s;
 }
 
+bool Cast::part()
+{
+    constexpr size_t ids_max = 32; // of the book
+    if (!may_part || entries.size() + 2 > ids_max)
+        return false;
+    may_part = !std::exchange(quiet, false);
+    for (size_t id = 0, last = entries.size(); id < last; id++) {
+        const Entry e = entries[id];
+        if (e.gone)
+            continue;
+        leave(static_cast<uint32_t>(id));
+        entries[enter(e.ours, e.number)].open = true;
+    }
+    return true;
+}
+
+uint32_t Cast::present(uint32_t id) const
+{
+    const Entry &e = entries[id];
+    while (entries[id].gone || entries[id].ours != e.ours || entries[id].number != e.number)
+        id++;
+    return id;
+}
+
+uint32_t Cast::addressee(uint32_t id, uint32_t to) const
+{
+    return plan.partings && to < entries.size() && present(to) == present(id) ? to : id;
+}
+
 std::vector<uint32_t> Cast::others(bool ours) const
 {
     std::vector<uint32_t> ids;
@@ -164,12 +207,12 @@ std::vector<uint32_t> Cast::others(bool ours) const
     return ids;
 }
 
-bool Cast::over() const
+bool Cast::calm() const
 {
     for (uint32_t id = 0; id < entries.size(); id++)
         if (!entries[id].gone && (!entries[id].sent || !book.all_arrived(id)))
             return false;
-    return restarts_left == 0;
+    return true;
 }
 
 bool Cast::all_settled() const

@@ -43,6 +43,7 @@ struct Plan {
     uint32_t reloads = 0; ///< of the model's peer table
     uint16_t index; ///< of our board in the model's table
     bool named = true; ///< the model knows our name from the start
+    uint32_t partings = 0; ///< one side alone disconnects or gives up, and both go on
     bool pinned = false; ///< our board speaks another dialect than the model, but not to that
     std::map<std::string, std::string> environment;
 
@@ -56,6 +57,7 @@ private:
     void draw_faults(test::Rng &rng);
     void draw_failures(test::Rng &rng);
     void draw_pin(test::Rng &rng);
+    void draw_partings(test::Rng &rng);
     uint32_t drawn_ = 0;
 };
 
@@ -73,7 +75,10 @@ struct Cast {
     Plan plan;
     sim::Book book;
     std::vector<Entry> entries;
-    uint32_t restarts_left = 0;
+    uint32_t restarts_left = 0; ///< and partings
+    uint32_t disconnects = 0; ///< that our endpoint still has to make
+    bool may_part = false; ///< something was cut off, for which either side may give up
+    bool quiet = false; ///< ... but for the next parting nothing is: after it no side may
     uint64_t our_mac = 0, their_mac = 0;
 
     uint32_t enter(bool ours, uint8_t number)
@@ -86,10 +91,18 @@ struct Cast {
         entries[id].gone = true;
         book.break_flows(id);
     }
+    /// One side gave up on the other, or disconnected. What was under way is forgiven, and both begin anew,
+    /// under other ids. False: there is no reason for it.
+    bool part();
+    /// What the endpoint was called when that was sent to it.
+    uint32_t addressee(uint32_t id, uint32_t to) const;
+    /// The present id of the endpoint that had this one.
+    uint32_t present(uint32_t id) const;
     /// Endpoints of the other side that are not gone.
     std::vector<uint32_t> others(bool ours) const;
     /// Nothing is missing anywhere.
-    bool over() const;
+    bool calm() const;
+    bool over() const { return restarts_left == 0 && calm(); }
     bool all_settled() const;
     uint64_t mac_of(uint32_t id) const { return entries[id].ours ? our_mac : their_mac; }
 };

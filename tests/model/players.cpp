@@ -43,8 +43,25 @@ void Ours::run()
     expect(mx_finalize(), "mx_finalize");
 }
 
+void Ours::disconnect()
+{
+    for (uint32_t to : cast_.others(true)) {
+        if (!contacts_[to].connected)
+            continue;
+        expect(mx_disconnect(ep_, contacts_[to].address), "mx_disconnect");
+        cast_.may_part = true;
+        cast_.part();
+        cast_.disconnects--;
+        cast_.restarts_left--;
+    }
+}
+
 void Ours::step()
 {
+    id_ = cast_.present(id_);
+    if (cast_.disconnects)
+        disconnect();
+    id_ = cast_.present(id_);
     while (count(Kind::receive) < cast_.plan.receives)
         post_receive();
     start_sends();
@@ -136,14 +153,14 @@ void Ours::completed(Op &op, const mx_status_t &s)
     c.connecting = false;
     c.connected = s.code == MX_STATUS_SUCCESS;
     c.address = s.source;
-    if (!c.connected && !cast_.plan.restarts())
+    if (!c.connected && !cast_.plan.restarts() && !cast_.entries[op.to].gone && !cast_.part())
         complain("a connect ended with status " + std::to_string(s.code));
 }
 
 void Ours::send_completed(const Op &op, const mx_status_t &s)
 {
     bool failed = s.code != MX_STATUS_SUCCESS && s.code != MX_STATUS_TRUNCATED;
-    if (failed && !cast_.book.flow(id_, op.to).broken)
+    if (failed && !cast_.book.flow(op.name.from, op.to).broken && !cast_.part())
         complain("a send of " + std::to_string(op.length) + " bytes ended with status " +
                  std::to_string(s.code));
     cast_.book.send_ended(op.name, failed);
@@ -153,14 +170,15 @@ void Ours::receive_completed(const Op &op, const mx_status_t &s)
 {
     sim::Name n = sim::Name::of(s.match_info);
     if (s.code != MX_STATUS_SUCCESS && s.code != MX_STATUS_TRUNCATED) {
-        if (!cast_.book.flow(n.from, n.to).broken)
+        if (!cast_.book.flow(n.from, n.to).broken && !cast_.part())
             complain("a receive ended with status " + std::to_string(s.code));
         return;
     }
     if (s.xfer_length != std::min(op.length, s.msg_length))
         complain("wrong lengths in the status of a receive");
-    cast_.book.took(id_, s.match_info, op.order, op.info, op.mask);
-    cast_.book.arrived(id_, s.match_info, op.memory.get(), s.xfer_length, s.msg_length);
+    const uint32_t at = cast_.addressee(id_, n.to);
+    cast_.book.took(at, s.match_info, op.order, op.info, op.mask);
+    cast_.book.arrived(at, s.match_info, op.memory.get(), s.xfer_length, s.msg_length);
     if (Contact &c = contacts_[n.from]; cast_.plan.style == Style::theirs && !cast_.entries[n.from].gone) {
         c.connected = true; // the address of whoever wrote is good for an answer
         c.address = s.source;
@@ -208,8 +226,26 @@ Theirs::Theirs(Cast &cast, Host &host, uint32_t id, test::Rng rng)
     cast_.entries[id].open = true;
 }
 
+/// Its application hears of it from requests that fail, and of some from none.
+void Theirs::notice_parting()
+{
+    const uint32_t times = host_.endpoint(cast_.entries[id_].number)->times_given_up();
+    if (std::exchange(given_up_, times) != times && !cast_.part())
+        cast_.book.complain("the model gives up");
+    if (const uint32_t id = cast_.present(id_); std::exchange(id_, id) != id)
+        sending_ = 0; // it does not wait for the old ones
+}
+
+void Theirs::give_up()
+{
+    const uint32_t whom = cast_.others(false).front();
+    host_.endpoint(cast_.entries[id_].number)->give_up({cast_.our_mac, cast_.entries[whom].number});
+    notice_parting();
+}
+
 void Theirs::step()
 {
+    notice_parting();
     while (receiving_ < cast_.plan.receives)
         post_receive();
     start_sends();
@@ -234,7 +270,8 @@ void Theirs::start_sends()
                     return;
                 contacts_[to].connecting = false;
                 contacts_[to].connected = end == End::good;
-                if (end != End::good && !cast_.plan.restarts())
+                notice_parting();
+                if (end != End::good && !cast_.plan.restarts() && !cast_.entries[to].gone)
                     cast_.book.complain("a connect of the model fails");
             });
         }
@@ -261,7 +298,8 @@ void Theirs::start_send(uint32_t to)
            [this, alive = std::weak_ptr(alive_), name, length](End end, uint32_t taken) {
                if (alive.expired())
                    return;
-               sending_--;
+               notice_parting();
+               sending_ -= name.from == id_;
                cast_.book.send_ended(name, end != End::good);
                if (end == End::good && taken != length && !cast_.plan.cut_permille &&
                    !cast_.book.flow(name.from, name.to).broken)
@@ -297,6 +335,7 @@ void Theirs::received(const Received &r, uint64_t order, uint64_t info, uint64_t
     wild_ -= !mask;
     sim::Name n = sim::Name::of(r.match);
     if (!r.good) {
+        notice_parting();
         sim::Flow &flow = cast_.book.flow(n.from, n.to);
         if (!flow.broken && !cast_.plan.quirks.failing_pulls)
             cast_.book.complain("a receive of the model fails");
@@ -304,8 +343,9 @@ void Theirs::received(const Received &r, uint64_t order, uint64_t info, uint64_t
             flow.messages[n.number].delivered++;
         return;
     }
-    cast_.book.took(id_, r.match, order, info, mask);
-    cast_.book.arrived(id_, r.match, reinterpret_cast<const std::byte *>(r.data.data()),
+    const uint32_t at = cast_.addressee(id_, n.to);
+    cast_.book.took(at, r.match, order, info, mask);
+    cast_.book.arrived(at, r.match, reinterpret_cast<const std::byte *>(r.data.data()),
                        static_cast<uint32_t>(r.data.size()), r.length);
 }
 

@@ -37,6 +37,7 @@ private:
         uint64_t order = 0, info = 0, mask = 0;
     };
     void step();
+    void disconnect();
     void start_sends();
     void start_send(uint32_t to, Contact &contact);
     void start_connect(uint32_t to, Contact &contact);
@@ -65,10 +66,13 @@ public:
     Theirs(Cast &cast, Host &host, uint32_t id, test::Rng rng);
     /// One stay in the library.
     void step();
+    /// On the only endpoint of ours.
+    void give_up();
     uint32_t id() const { return id_; }
     bool has_work() const { return !cast_.entries[id_].sent; }
 
 private:
+    void notice_parting();
     void start_sends();
     void start_send(uint32_t to);
     void post_receive();
@@ -79,7 +83,7 @@ private:
     uint32_t id_;
     test::Rng rng_;
     std::map<uint32_t, Contact> contacts_;
-    uint32_t sending_ = 0, receiving_ = 0, wild_ = 0;
+    uint32_t sending_ = 0, receiving_ = 0, wild_ = 0, given_up_ = 0;
     uint64_t order_ = 0;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -22,7 +22,7 @@ public:
                  [this] { schedule(world_.now() + us); }})
     {
         network.attach(*this);
-        host_.may_be_refused = cast.plan.restarts();
+        host_.may_be_refused = cast.plan.restarts() || cast.plan.partings;
     }
 
     Host &host() { return host_; }
@@ -51,6 +51,7 @@ public:
             cast_.restarts_left--;
         });
     }
+    void give_up() { players_.front()->give_up(); }
     void guarded(const std::function<void()> &work)
     {
         try {
@@ -225,16 +226,49 @@ private:
             cast_.restarts_left--;
         });
     }
+    /// All has arrived, and both know it.
+    bool is_quiet()
+    {
+        std::vector<uint32_t> theirs = cast_.others(true);
+        return world_.now() >= cut_until_ && cast_.calm() && cast_.disconnects == 0 &&
+               std::all_of(theirs.begin(), theirs.end(), [&](uint32_t id) {
+                   return model_->host().endpoint(cast_.entries[id].number)->idle();
+               });
+    }
+    void part(bool in_quiet)
+    {
+        if (in_quiet && !is_quiet()) {
+            world_.after(20 * ms, [this] { part(true); });
+            return;
+        }
+        cast_.quiet = in_quiet;
+        const uint64_t kind = world_.rng.below(in_quiet ? 2 : 3);
+        if (kind == 0) {
+            cast_.disconnects++;
+            return;
+        }
+        cast_.may_part = true;
+        if (kind == 1) {
+            model_->give_up();
+            cast_.restarts_left--;
+            return;
+        }
+        cut_until_ = world_.now() + 15 * sec; // one side's limit is 10 s
+        network_.cut(0, 1, cut_until_);
+        world_.at(cut_until_, [this] { cast_.restarts_left--; });
+    }
     void schedule_failures()
     {
         const Plan &p = cast_.plan;
-        cast_.restarts_left = p.restarts_ours + p.restarts_theirs;
-        for (uint32_t i = 0; i < cast_.restarts_left; i++)
+        cast_.restarts_left = p.restarts_ours + p.restarts_theirs + p.partings;
+        for (uint32_t i = 0; i < p.restarts_ours + p.restarts_theirs; i++)
             world_.after(world_.rng.below(300 * ms), [this, ours = i < p.restarts_ours] { restart(ours); });
         for (uint32_t i = 0; i < p.reloads; i++)
             world_.after(world_.rng.below(300 * ms), [this, i] {
                 model_->host().reload_peer(cast_.our_mac, static_cast<uint16_t>(100 + i));
             });
+        for (uint32_t i = 0; i < p.partings; i++)
+            world_.after(world_.rng.below(300 * ms), [this, quiet = world_.rng.coin()] { part(quiet); });
     }
 
     Cast cast_;
@@ -244,6 +278,7 @@ private:
     std::unique_ptr<ModelStation> model_;
     std::vector<std::unique_ptr<sim::Process>> processes_;
     std::map<uint32_t, sim::Process *> process_of_;
+    uint64_t cut_until_ = 0;
 };
 
 } // namespace
