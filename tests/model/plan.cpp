@@ -72,7 +72,7 @@ void Plan::draw_partings(test::Rng &rng)
     const bool we_tire = rng.coin();
     environment["MX_MAX_RETRIES"] = we_tire ? "20" : "200";
     environment["MX_ZOMBIE_SEND"] = "0"; // a send that succeeds has arrived
-    quirks.transmissions = we_tire ? 61 : 21;
+    quirks.transmissions = we_tire ? 201 : 21;
     faults.reorder_delay = std::min<uint64_t>(faults.reorder_delay, 500 * us);
 }
 
@@ -171,7 +171,7 @@ std::string Plan::describe() const
 
 bool Cast::part()
 {
-    constexpr size_t ids_max = 32; // of the book
+    constexpr size_t ids_max = 256; // of a name in the book
     if (!may_part || entries.size() + 2 > ids_max)
         return false;
     may_part = !std::exchange(quiet, false);

@@ -89,7 +89,8 @@ struct Cast {
     void leave(uint32_t id)
     {
         entries[id].gone = true;
-        book.break_flows(id);
+        for (uint32_t other = 0; other < entries.size(); other++)
+            book.break_flows(id, other);
     }
     /// One side gave up on the other, or disconnected. What was under way is forgiven, and both begin anew,
     /// under other ids. False: there is no reason for it.
