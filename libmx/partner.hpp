@@ -139,8 +139,8 @@ struct Partner {
     char other_dialect = 0; ///< 'W' or 'N', of a stranger that is spoken to in the other one
     uint64_t dialect_asked_ns = 0;
     uint64_t dialect_question = 0; ///< emx_question(), asked and not answered yet
-    bool cut_short =
-        false; ///< when it was given up it waited for an end of its messages, or the rest of ours
+    /// When it was given up it waited for the end of a message of its own, or for the rest of one of ours.
+    bool cut_short = false;
     int dead_code = 0; ///< status of sends to a dead partner
     /// Of the old life, while it is not known whether the peer has taken all of it: its session, else
     /// EMX_SESSION_NONE, and the number behind its last.
