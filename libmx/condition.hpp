@@ -39,7 +39,8 @@ public:
         const Sleeper here(*this);
         variable_.wait(lock);
     }
-    template <class Duration> void wait_for(std::unique_lock<Lock> &lock, Duration longest)
+    template <class Duration>
+    void wait_for(std::unique_lock<Lock> &lock, Duration longest)
     {
         const Sleeper here(*this);
         variable_.wait_for(lock, longest);

@@ -451,9 +451,8 @@ void Actor::drain()
         // Selective receives may wait for ever, and matched ones hang on a dead peer: some that take
         // anything are always there, and another for each message that waited for one.
         const bool hungry = ++idle >= 100;
-        if (hungry || std::count_if(ops_.begin(), ops_.end(), [](auto &op) {
-                                     return op->kind == Kind::receive && !op->mask;
-                                 }) < 3)
+        if (hungry || std::count_if(ops_.begin(), ops_.end(),
+                                    [](auto &op) { return op->kind == Kind::receive && !op->mask; }) < 3)
             post_receive(true);
         mx_status_t s{};
         uint32_t done = 0;
