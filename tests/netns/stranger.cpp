@@ -140,8 +140,8 @@ std::optional<fw_pkt> Stranger::expect(uint8_t type)
 {
     fw_pkt pkt{};
     const auto arrived = [&] {
-        while (receive(pkt))
-            if (pkt.msg.type == type)
+        while (receive(pkt)) // what asks for the dialect is no request for data
+            if (pkt.msg.type == type && (type != EMX_PULL || pkt.msg.local_ep != EMX_QUESTION_ENDPOINT))
                 return true;
         return false;
     };
