@@ -85,7 +85,8 @@ public:
     /// Grows with every question to a partner that was silent; its answer comes soon.
     uint64_t questions() const { return questions_; }
     /// Now and then a pass for a program that posts much and asks little: a pass each time would be late for
-    /// what comes behind. The weights of what was posted since add up to 16.
+    /// what comes behind. The weights of what was posted since add up to weight_per_pass.
+    static constexpr unsigned weight_per_pass = 16;
     [[gnu::hot]] void posted(unsigned weight);
     /// True while events must wait: progression disabled, or the handler runs.
     bool gated() const { return progression_disabled_ || in_handler_; }

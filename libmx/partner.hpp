@@ -132,6 +132,7 @@ struct Partner {
     bool stamp_listed = false; ///< in the endpoint's list of acks without a time
     uint8_t heard = 0; ///< heard_frame since the last probe timer, heard_message for ever
     bool kept = false; ///< its index is ours to use, see Endpoint::keep_peer
+    bool local = false; ///< on this host
     bool named = false; ///< the program may have its address in other ways than from a message
     bool first_life = false; ///< nothing of that endpoint was known before
     bool retired = false, needed = false; ///< Endpoint::sweep_partners

@@ -10,7 +10,8 @@ using namespace emx::api;
 
 namespace {
 
-constexpr unsigned send_weight = 2, receive_weight = 1; ///< Endpoint::posted
+/// Endpoint::posted. A receiver of this host takes what is sent at once, and wants to be heard as often.
+constexpr unsigned send_weight = 2, local_weight = Endpoint::weight_per_pass, receive_weight = 1;
 
 const char *segment_text(mx_return_t code)
 {
@@ -41,7 +42,7 @@ const char *segment_text(mx_return_t code)
             *req = static_cast<mx_request_t>(call->requests().handle(request));
         else
             call->forget(request);
-        call->posted(send_weight);
+        call->posted(to->local ? local_weight : send_weight);
         return call.done();
     });
 }

@@ -110,7 +110,6 @@ bool Endpoint::busy_poll()
 
 void Endpoint::posted(unsigned weight)
 {
-    constexpr uint32_t weight_per_pass = 16;
     posts_ += weight;
     if (posts_ < weight_per_pass || inside_handler())
         return;

@@ -48,6 +48,7 @@ Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep
     const bool local = peer != ~uint32_t{0} && port_->peer_is_local(peer);
     partner->patience_ns = uint64_t(context_.conf().resend_ms) * 1000000;
     partner->flight.open(static_cast<uint32_t>(context_.conf().window_frames));
+    partner->local = local;
     partner->eager_max = local && shared ? std::min(shared, board_.medium_max) : eager_max_;
     partner->frag = board_.frag;
     if (peer != ~uint32_t{0})
