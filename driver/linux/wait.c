@@ -104,7 +104,7 @@ static enum hrtimer_restart on_time(struct hrtimer *timer)
 {
 	struct emx_endpoint *ep = container_of(timer, struct emx_endpoint, wait_timer);
 
-	/* Before those in the queue are woken: who comes into it later sets the timer anew. */
+	/* Before those in the queue are woken: those that join it later set the timer anew. */
 	spin_lock(&ep->wait_lock);
 	WRITE_ONCE(ep->wait_ns, NEVER);
 	WRITE_ONCE(ep->wait_ends, ep->wait_ends + 1);
@@ -167,7 +167,7 @@ long emx_wait(struct emx_endpoint *ep, const struct emx_dev_wait *wait)
 	found = wait->watched < 0 ? sleep(ep, wait, NULL) : sleep_and_watch(ep, wait);
 	if (found < 0)
 		return found;
-	/* Who is about to return serves all wakes until now. */
+	/* A sleep that is about to end serves all wakes until now. */
 	return found | (atomic_read(&ep->wakes) & WAKES_MASK) << EMX_WAIT_SHIFT;
 }
 

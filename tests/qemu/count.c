@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mark.h"
+#include "guest/mark.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

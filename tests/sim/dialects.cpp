@@ -108,15 +108,25 @@ TEST_CASE("two boards that each think of the other as a stranger agree when both
     talk(b, "0");
 }
 
+/// Two programs without the extension, the first of which sends, from a board of W or one of N.
+struct Strangers {
+    Bench b{3, {Bench::options('W', 0), Bench::options('N', 9000)}};
+    Player *players[2] = {&b.start(0, 1, "0"), &b.start(1, 2, "0")};
+    const uint32_t sender;
+    Player &one = *players[sender], &two = *players[1 - sender];
+
+    explicit Strangers(uint32_t host) : sender(host) { b.pass(ms); }
+    mx_endpoint_addr_t connect() { return b.connect(one, b.mac(1 - sender), 2 - sender); }
+};
+
 TEST_CASE("a large message between dialects ends at once, at both ends")
 {
     for (const uint32_t sender : {0, 1}) {
         CAPTURE(sender);
-        Bench b(3, {Bench::options('W', 0), Bench::options('N', 9000)});
-        Player *players[] = {&b.start(0, 1, "0"), &b.start(1, 2, "0")};
-        Player &one = *players[sender], &two = *players[1 - sender];
-        b.pass(ms);
-        const auto there = b.connect(one, b.mac(1 - sender), 2 - sender);
+        Strangers strangers(sender);
+        Bench &b = strangers.b;
+        Player &one = strangers.one, &two = strangers.two;
+        const auto there = strangers.connect();
         std::vector<char> bytes(100000), room(100000);
         mx_segment_t source{bytes.data(), 100000}, sink{room.data(), 100000};
         mx_request_t send{}, receive{};
@@ -157,11 +167,10 @@ TEST_CASE("a stranger of another dialect takes short messages, and longer ones f
 {
     for (const uint32_t sender : {0, 1}) {
         CAPTURE(sender);
-        Bench b(3, {Bench::options('W', 0), Bench::options('N', 9000)});
-        Player *players[] = {&b.start(0, 1, "0"), &b.start(1, 2, "0")};
-        Player &one = *players[sender], &two = *players[1 - sender];
-        b.pass(ms);
-        auto there = b.connect(one, b.mac(1 - sender), 2 - sender);
+        Strangers strangers(sender);
+        Bench &b = strangers.b;
+        Player &one = strangers.one, &two = strangers.two;
+        auto there = strangers.connect();
         std::vector<char> bytes(100000);
         const auto end_of = [&](uint32_t length, bool synchronous) {
             mx_segment_t source{bytes.data(), length};
@@ -179,7 +188,7 @@ TEST_CASE("a stranger of another dialect takes short messages, and longer ones f
         CHECK(end_of(20000, false) == MX_STATUS_SUCCESS); // a copy of it, on its way when the answer comes
         REQUIRE(one.partner(there)->other_dialect == (sender ? 'W' : 'N'));
         CHECK(end_of(8, false) == MX_STATUS_ENDPOINT_UNREACHABLE); // that one held it up
-        there = b.connect(one, b.mac(1 - sender), 2 - sender);
+        there = strangers.connect();
         CHECK(end_of(100000, false) == MX_STATUS_ENDPOINT_UNREACHABLE);
         for (const uint32_t length : {129, 20000, 100000})
             CHECK(end_of(length, false) == MX_STATUS_ENDPOINT_UNREACHABLE);

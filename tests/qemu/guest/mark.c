@@ -3,12 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mark.h"
+
+#define TEXT_OF(...) #__VA_ARGS__
+#define TEXT(...) TEXT_OF(__VA_ARGS__)
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "begin"))
-		__asm__ volatile(".byte 0x0f, 0x1f, 0x80, 'E', 'M', 'X', 1");
+		__asm__ volatile(".byte " TEXT(MARK_BYTES, MARK_BEGIN));
 	else if (argc == 2 && !strcmp(argv[1], "end"))
-		__asm__ volatile(".byte 0x0f, 0x1f, 0x80, 'E', 'M', 'X', 2");
+		__asm__ volatile(".byte " TEXT(MARK_BYTES, MARK_END));
 	else
 		return fprintf(stderr, "usage: mark begin|end\n"), 2;
 	return 0;

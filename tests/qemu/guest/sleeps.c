@@ -35,7 +35,7 @@ static int sleep_in(int fd, int watched, uint32_t wakes, uint64_t deadline)
 
 static void *wake_after_a_look(void *own)
 {
-	/* Whether it sleeps by now or not: it is woken. */
+	/* The other thread may not sleep yet: it is woken all the same. */
 	return ioctl(((struct endpoint *)own)->fd, EMX_IOC_WAKE) ? own : NULL;
 }
 
