@@ -241,7 +241,8 @@ bool TracePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const 
 {
     if (!inner_->start_pull(rndv, total, memory, cookie))
         return false;
-    match(rndv);
+    if (!matched_before(rndv)) // as when a matched probe took it
+        match(rndv);
     put(describe(Kind::pulling, rndv));
     pulls_.emplace(cookie, rndv);
     return true;

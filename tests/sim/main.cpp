@@ -108,10 +108,11 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
         },
         3000 * sec);
     if (verbose)
-        std::printf("seed %llu: %.3f s of virtual time, %llu steps, %llu frames\n",
+        std::printf("seed %llu: %.3f s of virtual time, %llu steps, %llu frames, %llu at a full socket\n",
                     static_cast<unsigned long long>(seed), static_cast<double>(world.now() - sec) / sec,
                     static_cast<unsigned long long>(world.steps()),
-                    static_cast<unsigned long long>(network.frames));
+                    static_cast<unsigned long long>(network.frames),
+                    static_cast<unsigned long long>(network.unqueued));
     if (!network.violation().empty())
         return "bad frame sent: " + network.violation();
     if (withheld_answers(hosts))

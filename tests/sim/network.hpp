@@ -73,6 +73,7 @@ public:
     Faults faults;
     Links links;
     uint64_t overflows = 0; ///< frames that found a full queue
+    uint64_t unqueued = 0; ///< frames that found a full socket, of which their receiver hears nothing
     watch::WireChecker checker; ///< by the core's own declarations
     model::Checker watcher; ///< by the wire specification alone
     bool trace = false; ///< prints every frame and its fate

@@ -90,8 +90,10 @@ void SimPort::detach()
 
 void SimPort::queue_frame(Frame frame)
 {
-    if (rx_.size() >= board_->host().options().rx_slots)
-        return; // as a full socket: nobody counts it
+    if (rx_.size() >= board_->host().options().rx_slots) {
+        board_->host().network().unqueued++;
+        return;
+    }
     rx_.push_back(std::move(frame));
     signal();
 }

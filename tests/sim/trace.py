@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-# Without repetition by the network and without kills; loss of 10 to 25 %, reordering, refusing interfaces.
-SEEDS = (2, 4, 18, 40, 61, 63, 69, 87, 91, 100, 111)
+SEEDS = 300
+# A few seeds of ten are of use, and each shows a few of these. Enough is judged when all have been seen so often.
+ENOUGH = collections.Counter(lost=20, missing=60, resent=100, matched=300, dropped=20)
 MESSAGES = {"TINY", "SMALL", "MEDIUM", "RNDV"}
 NUMBERED = MESSAGES | {"NOTIFY"}
 FRAME = re.compile(r"^ *[\d.]+ us +(\S+)/(\d+) > (\S+)/(\d+) +(\w+) +.*seq ([0-9a-f]{4})(?:.* frag (\d+))?.*\] ?(.*)$")
@@ -21,15 +22,17 @@ WHY_NOT = {"drop: event queue full", "drop: no such partner"}
 
 
 def run(seed, sim_main, omx_trace):
-    """(frames by key as [lost], the trace)"""
+    """(frames by key as [lost], frames that a full socket refused, the trace), or None for a seed whose network repeats frames or whose hosts die: those
+    leave frames that no trace tells of."""
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, EMX_TRACE=folder + "/t")
         out = subprocess.run([sim_main, "--seed", str(seed), "--verbose", "--trace"], env=environment,
                              check=True, capture_output=True, text=True).stdout
         files = sorted(os.path.join(folder, name) for name in os.listdir(folder))
         assert len(files) >= 2, files
+        if "kills 0;" not in out or " dup 0 " not in out:
+            return None
         merged = subprocess.run([omx_trace, "-F", "json"] + files, check=True, capture_output=True, text=True).stdout
-    assert "kills 0;" in out and " dup 0 " in out, "seed %d is drawn in another way now: choose others" % seed
     frames = collections.defaultdict(list)
     for line in out.splitlines():
         found = FRAME.match(line)
@@ -37,14 +40,14 @@ def run(seed, sim_main, omx_trace):
             key = (found[1], int(found[2]), found[3], int(found[4]), found[5], int(found[6], 16) & 0x3fff, int(found[7] or 0))
             assert found[8] in ("", "lost"), line
             frames[key].append(found[8] == "lost")
-    return frames, json.loads(merged)
+    return frames, int(re.search(r" (\d+) at a full socket", out)[1]), json.loads(merged)
 
 
-def judge(seed, frames, trace):
+def judge(seed, frames, unqueued, trace):
     """Figures of one seed; AssertionError when the two disagree."""
     names = {t["address"]: t["name"] for t in trace["traces"]}
     assert all(t["lost"] == 0 for t in trace["traces"]), trace["traces"]
-    sent, history, excuses = collections.defaultdict(list), collections.defaultdict(list), 0
+    sent, history, excuses = collections.defaultdict(list), collections.defaultdict(list), unqueued
     for e in trace["events"]:
         if e.get("counter") in WHY_NOT:
             excuses += e["value"] if e["event"] == "counted" else 1
@@ -69,7 +72,9 @@ def judge(seed, frames, trace):
     assert unexplained <= excuses + closed_over(trace), (seed, unexplained, excuses)
     for key, steps in history.items():
         events = [e["event"] for e in steps]
-        assert events.count("matched") <= 1, (seed, key, steps)
+        # A session made anew may use a number again, for another message.
+        messages = sum(e["event"] == "sent" and (e["type"] != "MEDIUM" or e["value"] == 0) for e in steps)
+        assert events.count("matched") <= messages, (seed, key, steps)
         if "matched" in events:
             assert "received" in events[:events.index("matched")], (seed, key, steps)
         assert events[0] == "sent", (seed, key, steps)
@@ -85,13 +90,18 @@ def closed_over(trace):
 
 
 def main():
-    total = collections.Counter()
-    for seed in SEEDS:
-        figures = judge(seed, *run(seed, sys.argv[1], sys.argv[2]))
+    total, judged = collections.Counter(), 0
+    for seed in range(1, SEEDS + 1):
+        told = run(seed, sys.argv[1], sys.argv[2])
+        if told is None:
+            continue
+        figures = judge(seed, *told)
         print("seed %d:" % seed, ", ".join("%d %s" % (n, what) for what, n in figures.items()))
-        total += figures
-    assert total["lost"] > 10 and total["missing"] > 30 and total["resent"] > 50, total
-    assert total["matched"] > 150 and total["dropped"] > 15, total
+        total, judged = total + figures, judged + 1
+        if not ENOUGH - total:
+            print("%d of %d seeds judged" % (judged, seed))
+            return
+    raise AssertionError("%d of %d seeds are too few: %s" % (judged, SEEDS, total))
 
 
 if __name__ == "__main__":
