@@ -98,6 +98,9 @@ DEFINE_SHOW_ATTRIBUTE(peers);
 static int memory_show(struct seq_file *seq, void *unused)
 {
 	seq_printf(seq, "%llu pages pinned\n", emx_region_pages());
+	seq_printf(seq, "%llu of them idle between messages\n", emx_idle_pages());
+	seq_printf(seq, "%lld messages found their memory pinned\n",
+		   atomic64_read(&emx_idle_taken));
 	seq_printf(seq, "%lld regions that could not be pinned\n",
 		   atomic64_read(&emx_regions_loose));
 	seq_printf(seq, "%lld reply payloads sent as pages\n", atomic64_read(&emx_replies_paged));

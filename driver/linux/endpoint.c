@@ -144,25 +144,37 @@ static void addresses_gone(struct mmu_notifier *notifier, struct mm_struct *mm)
 static int addresses_change(struct mmu_notifier *notifier, const struct mmu_notifier_range *range)
 {
 	struct emx_endpoint *ep = container_of(notifier, struct emx_endpoint, notifier);
-	struct emx_range gone = { range->start, range->end };
+	struct emx_range changed = { range->start, range->end };
 	struct sk_buff_head out;
 
-	if (!emx_unmaps(range))
-		return 0;
 	__skb_queue_head_init(&out);
 	spin_lock_bh(&ep->lock);
+	ep->changes++;
+	ep->changing++;
 	if (ep->open) {
-		emx_windows_unmapped(ep, &gone);
-		emx_pulls_unmapped(ep, &gone, &out);
+		emx_windows_changed(ep, &changed, emx_unmaps(range));
+		emx_pulls_changed(ep, &changed, emx_unmaps(range), &out);
+		emx_idle_changed(ep, &changed);
 	}
 	spin_unlock_bh(&ep->lock);
 	emx_tx_all(ep->board, &out);
 	return 0;
 }
 
+/* What is pinned from now on is what they have. */
+static void addresses_changed(struct mmu_notifier *notifier, const struct mmu_notifier_range *range)
+{
+	struct emx_endpoint *ep = container_of(notifier, struct emx_endpoint, notifier);
+
+	spin_lock_bh(&ep->lock);
+	ep->changing--;
+	spin_unlock_bh(&ep->lock);
+}
+
 static const struct mmu_notifier_ops notifier_ops = {
 	.release = addresses_gone,
 	.invalidate_range_start = addresses_change,
+	.invalidate_range_end = addresses_changed,
 };
 
 static int watch(struct emx_endpoint *ep)
@@ -192,7 +204,8 @@ static struct emx_endpoint *alloc_endpoint(struct emx_board *board, u32 x_wanted
 	init_waitqueue_head(&ep->ended);
 	INIT_LIST_HEAD(&ep->dead);
 	INIT_LIST_HEAD(&ep->offered);
-	INIT_WORK(&ep->reap, emx_pull_reap);
+	INIT_WORK(&ep->reap, emx_region_reap);
+	emx_idle_init(ep);
 	emx_loose_init(ep);
 	emx_timer_setup(&ep->timer, emx_pull_timer);
 	shape_ring(ep);
@@ -331,6 +344,7 @@ void emx_endpoint_close(struct emx_endpoint *ep)
 		ep->window[i] = NULL;
 	}
 	emx_pull_end_all(ep);
+	emx_idle_close(ep);
 	wake_up_interruptible_poll(&ep->wait, EPOLLIN | EPOLLHUP);
 }
 

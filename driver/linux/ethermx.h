@@ -91,9 +91,16 @@ struct emx_piece {
 struct emx_region {
 	struct kref ref;
 	struct list_head offered; /* of a window: in endpoint->offered */
-	struct list_head dead; /* in endpoint->dead */
+	struct list_head list; /* in endpoint->idle, or in endpoint->dead */
 	bool unmapped; /* endpoint->lock; the program has given it up, or a part of it */
 	struct emx_range range; /* has all its pieces */
+	struct emx_range span; /* of what is pinned: may be more */
+	/* What comes after its message. */
+	bool can_idle;
+	bool stale; /* endpoint->lock; its pages may not be those of the addresses any more */
+	u64 changes; /* endpoint->changes when its pages were those for sure */
+	u64 idle_limit; /* pages of all kinds that its process may have pinned while it is idle */
+	unsigned long idle_since; /* jiffies */
 	/* Of a pull; endpoint->lock. */
 	u32 copying; /* frames that a DMA engine or a thread is copying into it */
 	bool over; /* the pull has ended, and waits for those only */
@@ -163,6 +170,12 @@ struct emx_endpoint {
 	struct emx_range offered_range; /* lock; has all of those since there were none */
 	struct list_head dead; /* lock; regions to unpin */
 	struct work_struct reap;
+	struct list_head idle; /* lock; regions between two messages, while it is open */
+	u32 idle_count; /* lock */
+	u32 idle_pages; /* lock */
+	struct delayed_work idle_work;
+	u64 changes; /* lock; of the memory of its process */
+	u32 changing; /* lock; of those, how many are under way */
 	struct sk_buff_head loose_frames; /* lock; for loose regions of pulls */
 	struct list_head loose_runs; /* lock; replies from loose windows */
 	u32 loose_run_count; /* lock */
@@ -355,12 +368,25 @@ bool emx_command_waits(const struct emx_dev_command *command);
 /* region.c */
 
 /*
- * Pins `length` bytes, those of the first segments of a list in user memory; write: for data from
- * the wire. Where that cannot be, the region is loose. ERR_PTR: -EINVAL (list too long or shorter
- * than that), -EFAULT (the list; or the memory is no user's), -ENOMEM. Sleeps.
+ * Pins `length` bytes, those of the first segments of a list in user memory, or takes an idle
+ * region that has them; write: for data from the wire. Where that cannot be, the region is loose.
+ * ERR_PTR: -EINVAL (list too long or shorter than that), -EFAULT (the list; or the memory is no
+ * user's), -ENOMEM. Caller: the endpoint's process. Sleeps.
  */
-struct emx_region *emx_region_pin(const struct emx_dev_segment __user *list, u32 count, u64 length,
+struct emx_region *emx_region_pin(struct emx_endpoint *ep,
+				  const struct emx_dev_segment __user *list, u32 count, u64 length,
 				  bool write);
+/* From now on it belongs to a message, and hears of changes. Caller: endpoint->lock. */
+void emx_region_begin(const struct emx_endpoint *ep, struct emx_region *region);
+/*
+ * Its message is over: it becomes idle, or is unpinned later, since that sleeps. Takes over the
+ * reference. Caller: endpoint->lock.
+ */
+void emx_region_end(struct emx_endpoint *ep, struct emx_region *region);
+/* Has it unpinned later. Takes over the reference. Caller: endpoint->lock. */
+void emx_region_bury(struct emx_endpoint *ep, struct emx_region *region);
+/* Work of that. */
+void emx_region_reap(struct work_struct *work);
 /* Gives up a reference; the last one unpins. NULL is allowed. Sleeps. */
 void emx_region_put(struct emx_region *region);
 /*
@@ -382,6 +408,24 @@ static inline bool emx_ranges_meet(const struct emx_range *a, const struct emx_r
 {
 	return a->begin < b->end && b->begin < a->end;
 }
+
+/* idle.c: regions that stay pinned between messages */
+
+void emx_idle_init(struct emx_endpoint *ep);
+/* With the endpoint withdrawn: there are none any more. Sleeps. */
+void emx_idle_close(struct emx_endpoint *ep);
+/* An idle region that has those addresses, for the caller; or NULL. Takes endpoint->lock. */
+struct emx_region *emx_idle_take(struct emx_endpoint *ep, u64 address, u64 length, bool write);
+/* Takes over the region, and its reference; false when it is not to stay. Caller: lock. */
+bool emx_idle_add(struct emx_endpoint *ep, struct emx_region *region);
+/* Those addresses will have other pages, or other rights. Caller: endpoint->lock. */
+void emx_idle_changed(struct emx_endpoint *ep, const struct emx_range *range);
+/* Unpins all; false when there are none. Sleeps. */
+bool emx_idle_release(struct emx_endpoint *ep);
+/* Pages of idle regions at this moment, of all. */
+u64 emx_idle_pages(void);
+/* How often a message found its memory pinned, since the module was loaded. */
+extern atomic64_t emx_idle_taken;
 
 /* loose.c: regions that are not pinned, served by a thread that borrows the address space */
 
@@ -417,10 +461,11 @@ int emx_window_close(struct emx_endpoint *ep, const struct emx_dev_command *comm
  */
 bool emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk_buff_head *out);
 /*
- * Those addresses are another memory's from now on: who pulls from there is refused. Loose regions
- * notice by themselves. Caller: endpoint->lock, and the endpoint is open; so for the next.
+ * Something changes about those addresses. unmaps: they are another memory's from now on, and who
+ * pulls from there is refused. Loose regions notice by themselves. Caller: endpoint->lock, and the
+ * endpoint is open; so for the next.
  */
-void emx_windows_unmapped(struct emx_endpoint *ep, const struct emx_range *range);
+void emx_windows_changed(struct emx_endpoint *ep, const struct emx_range *range, bool unmaps);
 
 /* pull.c */
 
@@ -434,8 +479,8 @@ void emx_pull_copy_now(const struct emx_region *region, u64 position, const stru
 /* A frame less is being copied into the region, which may be gone now. Caller: endpoint->lock. */
 void emx_pull_copied(struct emx_endpoint *ep, struct emx_region *region);
 /* Likewise: pulls to there fail. */
-void emx_pulls_unmapped(struct emx_endpoint *ep, const struct emx_range *range,
-			struct sk_buff_head *out);
+void emx_pulls_changed(struct emx_endpoint *ep, const struct emx_range *range, bool unmaps,
+		       struct sk_buff_head *out);
 /* Ends all pulls without telling, and waits until nothing writes any more. Sleeps. */
 void emx_pull_end_all(struct emx_endpoint *ep);
 /* The core says that a pull has ended: tells the program. Caller: endpoint->lock. */
@@ -444,8 +489,6 @@ void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg);
 void emx_pull_arm(struct emx_endpoint *ep);
 /* Timer of an endpoint. */
 enum hrtimer_restart emx_pull_timer(struct hrtimer *timer);
-/* Work that unpins what ended pulls have left. */
-void emx_pull_reap(struct work_struct *work);
 
 /* offload.c: copies by a DMA engine, where there is one */
 

@@ -14,11 +14,10 @@
 
 /* ---- ends; caller: endpoint->lock ---- */
 
-/* Nothing writes to the region any more. Its pages cannot be unpinned here, which may sleep. */
-static void bury(struct emx_endpoint *ep, struct emx_region *region)
+/* Nothing writes to the region any more. */
+static void end(struct emx_endpoint *ep, struct emx_region *region)
 {
-	list_add_tail(&region->dead, &ep->dead);
-	queue_work(emx_workqueue, &ep->reap);
+	emx_region_end(ep, region);
 	ep->reserved--;
 	if (region->owed)
 		emx_event_pull(ep, &region->event);
@@ -31,17 +30,19 @@ static void forget(struct emx_endpoint *ep, struct emx_pull *pull)
 
 	pull->region = NULL;
 	region->over = true;
-	if (region->copying)
+	if (region->copying) {
+		region->stale = true; /* in no list it hears of no change */
 		ep->ending++;
-	else
-		bury(ep, region);
+	} else {
+		end(ep, region);
+	}
 }
 
 void emx_pull_copied(struct emx_endpoint *ep, struct emx_region *region)
 {
 	if (--region->copying || !region->over)
 		return;
-	bury(ep, region);
+	end(ep, region);
 	if (!--ep->ending)
 		wake_up_all(&ep->ended);
 }
@@ -82,20 +83,6 @@ void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg)
 		return;
 	}
 	WARN_ON_ONCE(1);
-}
-
-void emx_pull_reap(struct work_struct *work)
-{
-	struct emx_endpoint *ep = container_of(work, struct emx_endpoint, reap);
-	struct emx_region *region;
-	struct emx_region *next;
-	LIST_HEAD(dead);
-
-	spin_lock_bh(&ep->lock);
-	list_splice_init(&ep->dead, &dead);
-	spin_unlock_bh(&ep->lock);
-	list_for_each_entry_safe(region, next, &dead, dead)
-		emx_region_put(region);
 }
 
 /* ---- data ---- */
@@ -142,8 +129,8 @@ void emx_pull_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_bu
 
 /* ---- memory that is gone ---- */
 
-void emx_pulls_unmapped(struct emx_endpoint *ep, const struct emx_range *range,
-			struct sk_buff_head *out)
+void emx_pulls_changed(struct emx_endpoint *ep, const struct emx_range *range, bool unmaps,
+		       struct sk_buff_head *out)
 {
 	struct fw_fx fx = { .kind = FW_FX_NONE };
 	bool any = false;
@@ -151,9 +138,12 @@ void emx_pulls_unmapped(struct emx_endpoint *ep, const struct emx_range *range,
 
 	/* What runs has an entry reserved. */
 	for (i = 0; i < FW_PULLS && ep->reserved; i++) {
-		const struct emx_region *region = ep->pull[i].region;
+		struct emx_region *region = ep->pull[i].region;
 
-		if (!region || region->loose || !emx_region_touches(region, range))
+		if (!region || region->loose || !emx_ranges_meet(&region->span, range))
+			continue;
+		region->stale = true;
+		if (!unmaps || !emx_region_touches(region, range))
 			continue;
 		fw_pull_fail(ep->fw, i, EMX_PULL_ABORTED);
 		any = true;
@@ -236,6 +226,7 @@ static int start(struct emx_endpoint *ep, const struct emx_dev_command *command,
 	slot = fw_pull_start(ep->fw, &rndv, command->length, serial, ktime_get_ns());
 	if (slot < 0)
 		return -EBUSY;
+	emx_region_begin(ep, region);
 	ep->pull[slot].region = region;
 	ep->pull[slot].cookie = command->cookie;
 	ep->pull[slot].serial = serial;
@@ -244,9 +235,9 @@ static int start(struct emx_endpoint *ep, const struct emx_dev_command *command,
 	return 0;
 }
 
-static struct emx_region *pin(const struct emx_dev_command *command)
+static struct emx_region *pin(struct emx_endpoint *ep, const struct emx_dev_command *command)
 {
-	return emx_region_pin(u64_to_user_ptr(command->segments), command->segment_count,
+	return emx_region_pin(ep, u64_to_user_ptr(command->segments), command->segment_count,
 			      command->length, true);
 }
 
@@ -256,11 +247,11 @@ int emx_pull_start(struct emx_endpoint *ep, const struct emx_dev_command *comman
 	struct sk_buff_head out;
 	int err;
 
-	region = pin(command);
+	region = pin(ep, command);
 	/* What has ended is not to count against the limit: once more without it. */
 	if (!IS_ERR(region) && region->loose && flush_work(&ep->reap)) {
 		emx_region_put(region);
-		region = pin(command);
+		region = pin(ep, command);
 	}
 	region = emx_loose_ready(ep, region);
 	if (IS_ERR(region))

@@ -54,12 +54,18 @@ u32 emx_region_address(const struct emx_region *region, u64 position, void __use
 
 u32 emx_region_span(const struct emx_region *region, u64 position, struct page **page, u32 *offset)
 {
-	const struct emx_piece *piece = find_piece(region, position);
-	u64 at = position - piece->begin + piece->offset;
+	const struct emx_piece *piece = region->piece;
+	u64 end = region->length;
+	u64 at;
 
+	if (unlikely(region->pieces > 1)) {
+		piece = find_piece(region, position);
+		end = end_of(region, piece);
+	}
+	at = position - piece->begin + piece->offset;
 	*page = region->pages[piece->first + (at >> PAGE_SHIFT)];
 	*offset = offset_in_page(at);
-	return min_t(u64, PAGE_SIZE - *offset, end_of(region, piece) - position);
+	return min_t(u64, PAGE_SIZE - *offset, end - position);
 }
 
 static struct emx_range range_of(const struct emx_region *region, const struct emx_piece *piece)
@@ -106,7 +112,10 @@ static int charge(struct emx_region *region)
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	u64 total = atomic64_add_return(region->pages_wanted, &current->mm->pinned_vm);
 
-	if (total > limit && !capable(CAP_IPC_LOCK)) {
+	if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))
+		limit = ULONG_MAX;
+	region->idle_limit = limit / 2;
+	if (total > limit) {
 		atomic64_sub(region->pages_wanted, &current->mm->pinned_vm);
 		return -ENOMEM;
 	}
@@ -193,14 +202,54 @@ static void unpin(struct emx_region *region)
 	region->pages = NULL;
 }
 
-static int pin_all(struct emx_region *region, const struct emx_dev_segment *copy)
+static bool is_anonymous(const struct emx_range *range)
+{
+	struct vm_area_struct *vma;
+	bool is;
+
+	mmap_read_lock(current->mm);
+	vma = find_vma(current->mm, range->begin);
+	is = vma && vma->vm_start <= range->begin && range->end <= vma->vm_end &&
+	     vma_is_anonymous(vma);
+	mmap_read_unlock(current->mm);
+	return is;
+}
+
+/* No page belongs to a file that is written back. Where the mapping does not tell, pages do. */
+static bool is_of_no_file(const struct emx_region *region)
+{
+	unsigned long i;
+
+	if (is_anonymous(&region->span))
+		return true;
+	for (i = 0; i < region->pages_pinned; i++)
+		if (!folio_test_swapbacked(page_folio(region->pages[i])))
+			return false;
+	return true;
+}
+
+/* A page of a file that was written back has to be marked dirty when its message ends. */
+static bool can_idle(const struct emx_region *region)
+{
+	return IS_ENABLED(CONFIG_MMU_NOTIFIER) && region->pieces == 1 &&
+	       (!region->write || is_of_no_file(region));
+}
+
+static int pin_all(struct emx_endpoint *ep, struct emx_region *region,
+		   const struct emx_dev_segment *copy)
 {
 	u32 i;
 	int err;
 
 	err = charge(region);
+	if (err && emx_idle_release(ep))
+		err = charge(region);
 	if (err)
 		return err;
+	spin_lock_bh(&ep->lock);
+	region->changes = ep->changes;
+	region->stale = ep->changing;
+	spin_unlock_bh(&ep->lock);
 	region->pages =
 		kvmalloc_array(region->pages_wanted, sizeof(*region->pages), GFP_KERNEL_ACCOUNT);
 	if (!region->pages)
@@ -210,10 +259,12 @@ static int pin_all(struct emx_region *region, const struct emx_dev_segment *copy
 		if (err)
 			return err;
 	}
+	region->can_idle = can_idle(region);
 	return 0;
 }
 
-static struct emx_region *pin_copy(struct emx_dev_segment *copy, u32 count, u64 length, bool write)
+static struct emx_region *pin_copy(struct emx_endpoint *ep, struct emx_dev_segment *copy, u32 count,
+				   u64 length, bool write)
 {
 	struct emx_region *region;
 	int err;
@@ -231,7 +282,9 @@ static struct emx_region *pin_copy(struct emx_dev_segment *copy, u32 count, u64 
 		return ERR_PTR(err);
 	}
 	region->range = range_of_all(region);
-	if (pin_all(region, copy)) {
+	region->span.begin = region->range.begin & PAGE_MASK;
+	region->span.end = PAGE_ALIGN(region->range.end);
+	if (pin_all(ep, region, copy)) {
 		unpin(region);
 		region->loose = true;
 		atomic64_inc(&emx_regions_loose);
@@ -239,7 +292,49 @@ static struct emx_region *pin_copy(struct emx_dev_segment *copy, u32 count, u64 
 	return region;
 }
 
-struct emx_region *emx_region_pin(const struct emx_dev_segment __user *list, u32 count, u64 length,
+/* As new, for bytes that are among those pinned. */
+static void lay_out_again(struct emx_region *region, u64 address, u64 length)
+{
+	struct emx_piece *piece = &region->piece[0];
+
+	region->length = length;
+	region->range.begin = address;
+	region->range.end = address + length;
+	piece->first = (address - region->span.begin) >> PAGE_SHIFT;
+	piece->offset = offset_in_page(address);
+	piece->address = address;
+	region->over = false;
+	region->owed = false;
+}
+
+/* NULL when there is none. */
+static struct emx_region *take_idle(struct emx_endpoint *ep, const struct emx_dev_segment *s,
+				    u64 length, bool write)
+{
+	struct emx_region *region;
+
+	if (s->length < length)
+		return NULL;
+	region = emx_idle_take(ep, s->address, length, write);
+	if (region)
+		lay_out_again(region, s->address, length);
+	return region;
+}
+
+static struct emx_region *pin_one(struct emx_endpoint *ep,
+				  const struct emx_dev_segment __user *list, u64 length, bool write)
+{
+	struct emx_dev_segment one;
+	struct emx_region *region;
+
+	if (copy_from_user(&one, list, sizeof(one)))
+		return ERR_PTR(-EFAULT);
+	region = take_idle(ep, &one, length, write);
+	return region ? region : pin_copy(ep, &one, 1, length, write);
+}
+
+struct emx_region *emx_region_pin(struct emx_endpoint *ep,
+				  const struct emx_dev_segment __user *list, u32 count, u64 length,
 				  bool write)
 {
 	struct emx_dev_segment *copy;
@@ -247,10 +342,12 @@ struct emx_region *emx_region_pin(const struct emx_dev_segment __user *list, u32
 
 	if (!count || count > EMX_DEV_SEGMENTS_MAX || !length || length > U32_MAX)
 		return ERR_PTR(-EINVAL);
+	if (count == 1)
+		return pin_one(ep, list, length, write);
 	copy = vmemdup_user(list, array_size(count, sizeof(*list)));
 	if (IS_ERR(copy))
 		return ERR_CAST(copy);
-	region = pin_copy(copy, count, length, write);
+	region = pin_copy(ep, copy, count, length, write);
 	kvfree(copy);
 	return region;
 }
@@ -267,4 +364,38 @@ void emx_region_put(struct emx_region *region)
 {
 	if (region)
 		kref_put(&region->ref, free_region);
+}
+
+/* ---- after a message ---- */
+
+void emx_region_begin(const struct emx_endpoint *ep, struct emx_region *region)
+{
+	if (region->changes != ep->changes)
+		region->stale = true;
+}
+
+void emx_region_end(struct emx_endpoint *ep, struct emx_region *region)
+{
+	if (!emx_idle_add(ep, region))
+		emx_region_bury(ep, region);
+}
+
+void emx_region_bury(struct emx_endpoint *ep, struct emx_region *region)
+{
+	list_add_tail(&region->list, &ep->dead);
+	queue_work(emx_workqueue, &ep->reap);
+}
+
+void emx_region_reap(struct work_struct *work)
+{
+	struct emx_endpoint *ep = container_of(work, struct emx_endpoint, reap);
+	struct emx_region *region;
+	struct emx_region *next;
+	LIST_HEAD(dead);
+
+	spin_lock_bh(&ep->lock);
+	list_splice_init(&ep->dead, &dead);
+	spin_unlock_bh(&ep->lock);
+	list_for_each_entry_safe(region, next, &dead, list)
+		emx_region_put(region);
 }

@@ -15,22 +15,36 @@ static void list_regions(struct emx_endpoint *ep, struct emx_region *region, str
 	if (!region || region->loose)
 		return;
 	if (list_empty(&ep->offered))
-		ep->offered_range = region->range;
-	ep->offered_range.begin = min(ep->offered_range.begin, region->range.begin);
-	ep->offered_range.end = max(ep->offered_range.end, region->range.end);
+		ep->offered_range = region->span;
+	ep->offered_range.begin = min(ep->offered_range.begin, region->span.begin);
+	ep->offered_range.end = max(ep->offered_range.end, region->span.end);
 	list_add(&region->offered, &ep->offered);
 }
 
-/* There may be thousands of windows, and most of what a program unmaps was in none. */
-void emx_windows_unmapped(struct emx_endpoint *ep, const struct emx_range *range)
+/* What is to be given up of the region that the window had. Caller: as above. */
+static struct emx_region *exchange(struct emx_endpoint *ep, u16 slot, struct emx_region *region)
+{
+	struct emx_region *old = ep->window[slot];
+
+	ep->window[slot] = region;
+	list_regions(ep, region, old);
+	return old && emx_idle_add(ep, old) ? NULL : old;
+}
+
+/* There may be thousands of windows, and most of what a program changes was in none. */
+void emx_windows_changed(struct emx_endpoint *ep, const struct emx_range *range, bool unmaps)
 {
 	struct emx_region *region;
 
 	if (list_empty(&ep->offered) || !emx_ranges_meet(&ep->offered_range, range))
 		return;
-	list_for_each_entry(region, &ep->offered, offered)
-		if (emx_region_touches(region, range))
+	list_for_each_entry(region, &ep->offered, offered) {
+		if (!emx_ranges_meet(&region->span, range))
+			continue;
+		region->stale = true;
+		if (unmaps && emx_region_touches(region, range))
 			region->unmapped = true;
+	}
 }
 
 int emx_window_open(struct emx_endpoint *ep, const struct emx_dev_command *command)
@@ -42,17 +56,17 @@ int emx_window_open(struct emx_endpoint *ep, const struct emx_dev_command *comma
 	int err = 0;
 
 	if (command->length) {
-		region = emx_loose_ready(ep, emx_region_pin(u64_to_user_ptr(command->segments),
-							    command->segment_count, command->length,
-							    false));
+		region = emx_region_pin(ep, u64_to_user_ptr(command->segments),
+					command->segment_count, command->length, false);
+		region = emx_loose_ready(ep, region);
 		if (IS_ERR(region))
 			return PTR_ERR(region);
 	}
 	spin_lock_bh(&ep->lock);
 	if (ep->open) {
-		old = ep->window[slot];
-		ep->window[slot] = region;
-		list_regions(ep, region, old);
+		if (region)
+			emx_region_begin(ep, region);
+		old = exchange(ep, slot, region);
 		fw_window_open(ep->fw, msg->u.window.id, msg->u.window.tag, msg->peer,
 			       msg->remote_ep, command->length);
 	} else {
@@ -72,9 +86,7 @@ int emx_window_close(struct emx_endpoint *ep, const struct emx_dev_command *comm
 
 	spin_lock_bh(&ep->lock);
 	if (ep->open) {
-		old = ep->window[slot];
-		ep->window[slot] = NULL;
-		list_regions(ep, NULL, old);
+		old = exchange(ep, slot, NULL);
 		fw_window_close(ep->fw, msg->u.window.id, msg->u.window.tag);
 	}
 	spin_unlock_bh(&ep->lock);

@@ -84,7 +84,7 @@ add_outside() {
 }
 
 # Those whose source or headers have changed.
-programs="frames mark mutants namespaces scribble sleeps storm stuck trespass regions command_cost no_uring"
+programs="frames mark mutants namespaces scribble sleeps storm stuck trespass regions idle command_cost no_uring"
 compile_programs() {
 	local program
 	mkdir -p "$dir/programs"

@@ -250,6 +250,9 @@ check "what is held" remember
 check "an endpoint shows in it" account_sees
 check "nothing lost" nothing_lost
 
+# Nothing stays pinned after a message but where that is the matter.
+keep() { echo "$1" >/sys/module/ethermx/parameters/keep_ms; }
+keep 0
 for extension in '' extension; do
 	# shellcheck disable=SC2086 # nothing, or a word
 	check "memory unmapped${extension:+, by the extension}" /regions unmap emx1 $extension
@@ -258,6 +261,13 @@ for extension in '' extension; do
 	# shellcheck disable=SC2086
 	check "exec${extension:+, by the extension}" /regions exec emx1 $extension
 done
+keep 3600000
+check "memory that stays pinned changes" /idle changes emx1
+check "at random" /idle random emx1
+check "it is bounded" /idle limit emx1
+keep 100
+check "and let go of" /idle ends emx1
+keep 1000
 check "nothing lost" nothing_lost
 
 check "streams" all_streams

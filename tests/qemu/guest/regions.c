@@ -127,39 +127,6 @@ static int ended(struct endpoint *own)
 	return msg && msg->type == EMX_EV_PULL_DONE ? msg->u.pull.status : -1;
 }
 
-/* ---- memory ---- */
-
-static bool full_of(const uint8_t *memory, size_t bytes, uint8_t byte)
-{
-	size_t i;
-
-	for (i = 0; i < bytes; i++)
-		if (memory[i] != byte)
-			return false;
-	return true;
-}
-
-/* Other memory at that address, full of that byte. */
-static void replace(void *memory, size_t bytes, char byte)
-{
-	void *at = mmap(memory, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-
-	need(at == memory, "mmap");
-	memset(at, byte, bytes);
-}
-
-/* Whether the module has let go of all pages, soon. */
-static bool nothing_pinned(void)
-{
-	int tries;
-
-	for (tries = 0; tries < 3000 && pinned_by_all(); tries++)
-		/* tidy-allow(sleep): between two looks at the module's account */
-		usleep(100000);
-	return !pinned_by_all() && !pinned();
-}
-
 /* ---- unmapped ---- */
 
 /* The message begins in one page and ends in the next. */

@@ -204,6 +204,7 @@ static inline int pull(struct endpoint *own, uint8_t from, uint8_t id, void *mem
 
 /* ---- memory ---- */
 
+/* In a line that has all of the format, which ends with %n. */
 static inline long number_in(int fd, const char *format)
 {
 	char text[8192];
@@ -213,9 +214,12 @@ static inline long number_in(int fd, const char *format)
 
 	need(n > 0, format);
 	text[n] = 0;
-	for (line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-		if (sscanf(line, format, &value) == 1)
+	for (line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		int end = 0;
+
+		if (sscanf(line, format, &value, &end) == 1 && end)
 			return value;
+	}
 	return -1;
 }
 
@@ -223,16 +227,22 @@ static inline long number_in(int fd, const char *format)
 static inline long pinned(void)
 {
 	int fd = open("/proc/self/status", O_RDONLY);
-	long value = number_in(fd, "VmPin: %ld");
+	long value = number_in(fd, "VmPin: %ld%n");
 
 	close(fd);
 	return value;
 }
 
+/* How many messages found their memory pinned, since the module was loaded. */
+static inline long found_pinned(void)
+{
+	return number_in(account, "%ld messages found their memory pinned%n");
+}
+
 /* What the module has, of all processes, KiB. */
 static inline long pinned_by_all(void)
 {
-	return number_in(account, "%ld pages pinned") * (PAGE >> 10);
+	return number_in(account, "%ld pages pinned%n") * (PAGE >> 10);
 }
 
 static inline void *pages(size_t bytes)
@@ -241,6 +251,37 @@ static inline void *pages(size_t bytes)
 
 	need(at != MAP_FAILED, "mmap");
 	return memset(at, 1, bytes);
+}
+
+/* Other memory at that address, full of that byte. */
+static inline void replace(void *memory, size_t bytes, char byte)
+{
+	void *at = mmap(memory, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	need(at == memory, "mmap");
+	memset(at, byte, bytes);
+}
+
+static inline bool full_of(const uint8_t *memory, size_t bytes, uint8_t byte)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		if (memory[i] != byte)
+			return false;
+	return true;
+}
+
+/* Whether the module has let go of all pages, soon. */
+static inline bool nothing_pinned(void)
+{
+	int tries;
+
+	for (tries = 0; tries < 3000 && pinned_by_all(); tries++)
+		/* tidy-allow(sleep): between two looks at the module's account */
+		usleep(100000);
+	return !pinned_by_all() && !pinned();
 }
 
 static inline void close_window(const struct endpoint *ep, uint8_t id, uint8_t tag)

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Idle regions: memory that stays pinned after a message, since the next one often uses it again,
+ * and to pin and release it costs as much as to copy it.
+ *
+ * It stays so until another message takes it, its process changes anything about those addresses,
+ * the limit of that process leaves no room, or time is up.
+ */
+#include <linux/jiffies.h>
+#include <linux/moduleparam.h>
+#include <linux/sched.h>
+
+#include "compat.h"
+#include "ethermx.h"
+
+/* Of one endpoint, at most. */
+#define IDLE_REGIONS 32
+#define IDLE_PAGES ((64u << 20) >> PAGE_SHIFT)
+
+static unsigned int keep_ms = 1000;
+module_param(keep_ms, uint, 0644);
+MODULE_PARM_DESC(keep_ms,
+		 "memory stays pinned so long after a large message, ms, 0: not at all (1000)");
+
+atomic64_t emx_idle_taken;
+static atomic64_t idle;
+
+u64 emx_idle_pages(void)
+{
+	return atomic64_read(&idle);
+}
+
+static unsigned long keep(void)
+{
+	return msecs_to_jiffies(READ_ONCE(keep_ms));
+}
+
+static void take_off(struct emx_endpoint *ep, struct emx_region *region)
+{
+	list_del(&region->list);
+	ep->idle_count--;
+	ep->idle_pages -= region->pages_pinned;
+	atomic64_sub(region->pages_pinned, &idle);
+}
+
+/* To be unpinned, which may sleep. */
+static void discard(struct emx_endpoint *ep, struct emx_region *region)
+{
+	take_off(ep, region);
+	emx_region_bury(ep, region);
+}
+
+static struct emx_region *find(const struct emx_endpoint *ep, const struct emx_range *range,
+			       bool write)
+{
+	struct emx_region *region;
+
+	list_for_each_entry(region, &ep->idle, list)
+		if (region->span.begin <= range->begin && range->end <= region->span.end &&
+		    (region->write || !write))
+			return region;
+	return NULL;
+}
+
+struct emx_region *emx_idle_take(struct emx_endpoint *ep, u64 address, u64 length, bool write)
+{
+	const struct emx_range range = { address, address + length };
+	struct emx_region *region = NULL;
+
+	if (range.end <= range.begin)
+		return NULL;
+	spin_lock_bh(&ep->lock);
+	region = find(ep, &range, write);
+	if (region) {
+		take_off(ep, region);
+		region->changes = ep->changes;
+	}
+	spin_unlock_bh(&ep->lock);
+	if (region)
+		atomic64_inc(&emx_idle_taken);
+	return region;
+}
+
+/* Half of the limit is left to others that pin memory of the process. */
+static bool has_room(struct emx_endpoint *ep, const struct emx_region *region)
+{
+	if (region->pages_pinned > IDLE_PAGES ||
+	    atomic64_read(&region->mm->pinned_vm) > region->idle_limit)
+		return false;
+	while (ep->idle_count == IDLE_REGIONS || ep->idle_pages + region->pages_pinned > IDLE_PAGES)
+		discard(ep, list_last_entry(&ep->idle, struct emx_region, list));
+	return true;
+}
+
+bool emx_idle_add(struct emx_endpoint *ep, struct emx_region *region)
+{
+	const unsigned long time = keep();
+
+	if (!time || !region->can_idle || region->stale || !ep->open)
+		return false;
+	if (find(ep, &region->span, region->write) || !has_room(ep, region))
+		return false;
+	region->idle_since = jiffies;
+	list_add(&region->list, &ep->idle);
+	ep->idle_count++;
+	ep->idle_pages += region->pages_pinned;
+	atomic64_add(region->pages_pinned, &idle);
+	queue_delayed_work(emx_workqueue, &ep->idle_work, time);
+	return true;
+}
+
+void emx_idle_changed(struct emx_endpoint *ep, const struct emx_range *range)
+{
+	struct emx_region *region;
+	struct emx_region *next;
+
+	list_for_each_entry_safe(region, next, &ep->idle, list)
+		if (emx_ranges_meet(&region->span, range))
+			discard(ep, region);
+}
+
+/* Those idle since that point of time or longer; the oldest is the last of the list. */
+static bool release(struct emx_endpoint *ep, unsigned long since)
+{
+	struct emx_region *region;
+	struct emx_region *next;
+	LIST_HEAD(old);
+
+	spin_lock_bh(&ep->lock);
+	list_for_each_entry_safe_reverse(region, next, &ep->idle, list) {
+		if (time_after(region->idle_since, since))
+			break;
+		take_off(ep, region);
+		list_add(&region->list, &old);
+	}
+	spin_unlock_bh(&ep->lock);
+	if (list_empty(&old))
+		return false;
+	list_for_each_entry_safe(region, next, &old, list)
+		emx_region_put(region);
+	return true;
+}
+
+static void idle_work(struct work_struct *work)
+{
+	struct emx_endpoint *ep =
+		container_of(to_delayed_work(work), struct emx_endpoint, idle_work);
+	const unsigned long time = keep();
+
+	release(ep, jiffies - time);
+	spin_lock_bh(&ep->lock);
+	if (!list_empty(&ep->idle))
+		queue_delayed_work(emx_workqueue, &ep->idle_work, max(time, 1ul));
+	spin_unlock_bh(&ep->lock);
+}
+
+bool emx_idle_release(struct emx_endpoint *ep)
+{
+	return release(ep, jiffies);
+}
+
+void emx_idle_init(struct emx_endpoint *ep)
+{
+	INIT_LIST_HEAD(&ep->idle);
+	INIT_DELAYED_WORK(&ep->idle_work, idle_work);
+}
+
+void emx_idle_close(struct emx_endpoint *ep)
+{
+	release(ep, jiffies);
+	cancel_delayed_work_sync(&ep->idle_work);
+}
