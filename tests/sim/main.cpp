@@ -54,6 +54,15 @@ bool withheld_answers(const std::vector<std::unique_ptr<Host>> &hosts)
     return false;
 }
 
+void print_end(uint64_t seed, const World &world, const Network &network)
+{
+    std::printf("seed %llu: %.3f s of virtual time, %llu steps, %llu frames, %llu at a full socket\n",
+                static_cast<unsigned long long>(seed), static_cast<double>(world.now() - sec) / sec,
+                static_cast<unsigned long long>(world.steps()),
+                static_cast<unsigned long long>(network.frames),
+                static_cast<unsigned long long>(network.unqueued));
+}
+
 /// One seed; what went wrong, or empty.
 std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
 {
@@ -108,11 +117,7 @@ std::string run_seed(uint64_t seed, Mode mode, bool verbose, bool trace)
         },
         3000 * sec);
     if (verbose)
-        std::printf("seed %llu: %.3f s of virtual time, %llu steps, %llu frames, %llu at a full socket\n",
-                    static_cast<unsigned long long>(seed), static_cast<double>(world.now() - sec) / sec,
-                    static_cast<unsigned long long>(world.steps()),
-                    static_cast<unsigned long long>(network.frames),
-                    static_cast<unsigned long long>(network.unqueued));
+        print_end(seed, world, network);
     if (!network.violation().empty())
         return "bad frame sent: " + network.violation();
     if (withheld_answers(hosts))

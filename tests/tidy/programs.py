@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 
+import remembered
 from tree import Finding
 
 CORE_SYMBOLS = {'memcpy', 'memset', 'memcmp', 'memmove'}
@@ -122,7 +123,11 @@ def commands_of_files(tree):
     return folder
 
 
-def tidy_findings(tree, folder, name):
+def tidy_findings(tree, folder, name, command):
+    """What clang-tidy finds in a file, or None when it is known that it finds nothing."""
+    look = remembered.Look(tree.root, folder, name, command)
+    if look.is_known_good():
+        return None
     result = run('clang-tidy', '-p', folder, '--quiet', '--extra-arg=-Wno-unknown-warning-option',
                  tree.root / name, cwd=folder)
     found = []
@@ -134,6 +139,8 @@ def tidy_findings(tree, folder, name):
             found.append(Finding(str(path), int(match.group(2)), match.group(3)))
     if result.returncode and not found:
         found.append(Finding(name, 0, 'clang-tidy: ' + (result.stderr.strip() or 'failed')[-300:]))
+    if not found:
+        look.was_good()
     return found
 
 
@@ -147,11 +154,12 @@ def clang_tidy(tree):
         return
     folder = commands_of_files(tree)
     commands = json.loads((folder / 'compile_commands.json').read_text())
-    known = {os.path.normpath(os.path.join(c['directory'], c['file'])) for c in commands}
+    known = {os.path.normpath(os.path.join(c['directory'], c['file'])): c for c in commands}
     names = [n for n in names if str(tree.root / n) in known]
-    seen = set()
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-        for found in pool.map(lambda n: tidy_findings(tree, folder, n), names):
-            seen.update(found)
-    print(f'  clang-tidy looked at {len(names)} files')
+        results = list(pool.map(lambda n: tidy_findings(tree, folder, n, known[str(tree.root / n)]), names))
+    remembered.forget_oldest()
+    looked = [found for found in results if found is not None]
+    print(f'  clang-tidy looked at {len(looked)} files, and knew {len(results) - len(looked)} from before')
+    seen = {finding for found in looked for finding in found}
     yield from sorted(seen, key=lambda f: (f.path, f.line))

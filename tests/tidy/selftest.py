@@ -5,7 +5,10 @@
 A gate without samples here is itself a failure.
 """
 
+import contextlib
+import io
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -13,6 +16,7 @@ import tempfile
 
 import gates
 import programs
+import remembered
 import tidy
 from tree import Tree
 
@@ -105,10 +109,10 @@ def check_text_gate(gate, bad, good):
         return f'{gate}: complains about {good}: {wrong[0]}' if wrong else None
 
 
-def compiled(folder, source):
+def compiled(folder, source, header=''):
     """A tree whose driver/core was built, as Meson would leave it."""
     root = pathlib.Path(folder)
-    tree = write(root, {'driver/core/a.c': source, '.clang-tidy': CHECKS})
+    tree = write(root, {'driver/core/a.c': source, 'driver/core/b.h': header, '.clang-tidy': CHECKS})
     tree.build, tree.full = root / 'build', True
     target = tree.build / 'driver/core/core.a.p'
     target.mkdir(parents=True)
@@ -140,6 +144,22 @@ BUILT_SAMPLES = {
 }
 
 
+def check_memory():
+    """clang-tidy does not look twice at what is good, and does at what includes something else now."""
+    good, bad = 'static inline int g(int a) { return a + 1; }\n', 'static inline int g(int a) { return a - a; }\n'
+    with tempfile.TemporaryDirectory() as folder:
+        tree = compiled(folder, '#include "b.h"\nint f(int a);\nint f(int a) { return g(a); }\n', good)
+        header = tree.root / 'driver/core/b.h'
+        looks = []
+        for text in (good, good, bad, good):
+            header.write_text(text)
+            remembered.hash_of.cache_clear()
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                found = findings('clang-tidy', tree)
+            looks.append((bool(found), 'looked at 1 files' in said.getvalue()))
+    return None if looks == [(False, True), (False, False), (True, True), (False, False)] else f'clang-tidy, remembered: {looks}'
+
+
 def main():
     errors = [f'{gate}: no sample proves that it can fail'
               for gate in tidy.GATES if gate not in SAMPLES and gate not in BUILT_SAMPLES]
@@ -150,10 +170,13 @@ def main():
             errors.append(f'{gate}: {missing}')
     for gate, (bad, good) in BUILT_SAMPLES.items():
         errors.append(check_built_gate(gate.split(',')[0], bad, good))
-    errors = [e for e in errors if e]
+    errors = [e for e in [*errors, check_memory()] if e]
     print('\n'.join(errors) or f'all {len(tidy.GATES)} gates can fail, and pass')
     return 1 if errors else 0
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    with tempfile.TemporaryDirectory() as kept:
+        os.environ['EMX_CACHE'] = kept
+        status = main()
+    sys.exit(status)
