@@ -95,11 +95,11 @@ struct emx_region {
 	bool unmapped; /* endpoint->lock; the program has given it up, or a part of it */
 	struct emx_range range; /* has all its pieces */
 	struct emx_range span; /* of what is pinned: may be more */
-	/* What comes after its message. */
+	/* After its message. */
 	bool can_idle;
-	bool stale; /* endpoint->lock; its pages may not be those of the addresses any more */
-	u64 changes; /* endpoint->changes when its pages were those for sure */
-	u64 idle_limit; /* pages of all kinds that its process may have pinned while it is idle */
+	bool stale; /* endpoint->lock; the addresses may have other pages by now */
+	u64 changes; /* endpoint->changes when the addresses surely had these pages */
+	u64 idle_limit; /* it is not idle while its process has more pages pinned */
 	unsigned long idle_since; /* jiffies */
 	/* Of a pull; endpoint->lock. */
 	u32 copying; /* frames that a DMA engine or a thread is copying into it */

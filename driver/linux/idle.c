@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Idle regions: memory that stays pinned after a message, since the next one often uses it again,
- * and to pin and release it costs as much as to copy it.
+ * Idle regions: memory that stays pinned after a message. The next message often uses the same
+ * memory, and pinning and releasing it costs as many instructions as copying it.
  *
- * It stays so until another message takes it, its process changes anything about those addresses,
- * the limit of that process leaves no room, or time is up.
+ * A region stops being idle when another message takes it, when its process changes anything about
+ * its addresses, when that process needs the room under its limit, and after keep_ms.
  */
 #include <linux/jiffies.h>
 #include <linux/moduleparam.h>
@@ -13,7 +13,7 @@
 #include "compat.h"
 #include "ethermx.h"
 
-/* Of one endpoint, at most. */
+/* An endpoint keeps so much at most. */
 #define IDLE_REGIONS 32
 #define IDLE_PAGES ((64u << 20) >> PAGE_SHIFT)
 
@@ -43,7 +43,7 @@ static void take_off(struct emx_endpoint *ep, struct emx_region *region)
 	atomic64_sub(region->pages_pinned, &idle);
 }
 
-/* To be unpinned, which may sleep. */
+/* Leaves the unpinning to a work: it may sleep. */
 static void discard(struct emx_endpoint *ep, struct emx_region *region)
 {
 	take_off(ep, region);
@@ -81,7 +81,7 @@ struct emx_region *emx_idle_take(struct emx_endpoint *ep, u64 address, u64 lengt
 	return region;
 }
 
-/* Half of the limit is left to others that pin memory of the process. */
+/* Idle regions leave half of the limit to io_uring and others that pin memory of the process. */
 static bool has_room(struct emx_endpoint *ep, const struct emx_region *region)
 {
 	if (region->pages_pinned > IDLE_PAGES ||
@@ -119,7 +119,7 @@ void emx_idle_changed(struct emx_endpoint *ep, const struct emx_range *range)
 			discard(ep, region);
 }
 
-/* Those idle since that point of time or longer; the oldest is the last of the list. */
+/* Unpins what has been idle since that point of time. The oldest region is the last of the list. */
 static bool release(struct emx_endpoint *ep, unsigned long since)
 {
 	struct emx_region *region;

@@ -215,7 +215,7 @@ static bool is_anonymous(const struct emx_range *range)
 	return is;
 }
 
-/* No page belongs to a file that is written back. Where the mapping does not tell, pages do. */
+/* True when no page belongs to a file on a disk. Where the mapping does not tell, the pages do. */
 static bool is_of_no_file(const struct emx_region *region)
 {
 	unsigned long i;
@@ -228,7 +228,7 @@ static bool is_of_no_file(const struct emx_region *region)
 	return true;
 }
 
-/* A page of a file that was written back has to be marked dirty when its message ends. */
+/* A page of a file on a disk has to be marked dirty when its message ends, not later. */
 static bool can_idle(const struct emx_region *region)
 {
 	return IS_ENABLED(CONFIG_MMU_NOTIFIER) && region->pieces == 1 &&
@@ -292,7 +292,7 @@ static struct emx_region *pin_copy(struct emx_endpoint *ep, struct emx_dev_segme
 	return region;
 }
 
-/* As new, for bytes that are among those pinned. */
+/* Makes an idle region one of those bytes, which its pages contain. */
 static void lay_out_again(struct emx_region *region, u64 address, u64 length)
 {
 	struct emx_piece *piece = &region->piece[0];
