@@ -43,7 +43,7 @@ public:
     /// From now on locks may have owners, if the kernel helps with that. May take as long as an RCU grace
     /// period (25 ms) in a process with threads.
     static void allow_owners();
-    /// Whether the calling thread is the owner. For tests.
+    /// True if the calling thread is the owner. For tests.
     bool is_owner() const { return owner_.load(std::memory_order_relaxed) == this_thread(); }
 
     static constexpr uint32_t strangers_max = 16;

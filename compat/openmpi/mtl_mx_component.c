@@ -125,7 +125,7 @@ static struct mca_mtl_base_module_t *init(MTL_MX_INIT_PARAMETERS)
 	return mtl_mx_open() == OMPI_SUCCESS ? &ompi_mtl_mx.base : NULL;
 }
 
-/* Whether a comma-separated list of the MCA parameter names `word`. */
+/* True if a comma-separated list of the MCA parameter names `word`. */
 static bool parameter_names(const char *parameter, const char *word)
 {
 	const char **value = NULL;

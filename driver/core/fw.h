@@ -492,7 +492,7 @@ struct fw_fx {
 };
 
 /*
- * Whether an ANSWER is sent: a refusal, or our name. answers: of the board for an effect of
+ * True if an ANSWER is sent: a refusal, or our name. answers: of the board for an effect of
  * fw_demux, of the endpoint for one of fw_rx and fw_replies_refuse; caller as for these.
  */
 static inline int fw_may_answer(struct fw_bucket *answers, __u64 now)
@@ -514,7 +514,7 @@ static inline int fw_may_answer(struct fw_bucket *answers, __u64 now)
  */
 struct fw_endpoint *fw_demux(struct fw_board *b, struct fw_pkt *pkt, struct fw_fx *fx);
 
-/* Whether fw_rx looks at the time for that packet. */
+/* True if fw_rx looks at the time for that packet. */
 static inline int fw_needs_time(const struct fw_pkt *pkt)
 {
 	return pkt->msg.type >= EMX_PULL;
@@ -643,7 +643,7 @@ struct fw_questions { /* zero: a round may begin */
 int fw_questions_next(struct fw_questions *s, struct fw_peers *peers, __u32 first, __u64 now);
 /* Somebody is to be asked: a round begins soon. */
 void fw_questions_soon(struct fw_questions *s, __u64 now);
-/* Whether a newcomer may be asked out of turn; when many come at once, only some. */
+/* True if a newcomer may be asked out of turn; when many come at once, only some. */
 int fw_questions_newcomer(struct fw_questions *s, __u64 now);
 
 /* ---- MEDIUM reassembly bookkeeping, for the library (section 9) ---- */

@@ -358,7 +358,7 @@ static inline void put_outer(struct emx_outer_pair *outer, __u64 dst, __u64 src,
 	outer->second = emx_put64(src << 32 | (__u64)EMX_ETHERTYPE << 16 | tag);
 }
 
-/* Whether that peer of board b is spoken to in dialect N. */
+/* True if that peer of board b is spoken to in dialect N. */
 static inline int speaks_n(const struct fw_board *b, const struct fw_peer *peer)
 {
 	const __u16 own = __atomic_load_n(&peer->speaks, __ATOMIC_RELAXED);

@@ -66,7 +66,7 @@ __u64 fw_peers_bytes(__u32 capacity);
 #define FW_PEERS_MAX 65535u
 void fw_peers_init(struct fw_peers *t, __u32 capacity, __u64 key0, __u64 key1);
 /*
- * Whether memory of fw_peers_bytes(capacity) that somebody else wrote is a table of that capacity
+ * True if memory of fw_peers_bytes(capacity) that somebody else wrote is a table of that capacity
  * in which searches end, and into which additions fit. Its writer may add meanwhile.
  */
 int fw_peers_fit(const struct fw_peers *t, __u32 capacity);
@@ -146,7 +146,7 @@ void fw_peer_name(struct fw_peers *t, __u32 i, const char *name);
  * tells it again, both have it. One writer.
  */
 void fw_peer_learn(struct fw_peers *t, __u32 i, const char *name);
-/* Whether peer i is to be asked for its name. */
+/* True if peer i is to be asked for its name. */
 int fw_peer_asks(struct fw_peers *t, __u32 i);
 /* The first peer from index i on that is, or -1. */
 int fw_peer_to_ask(struct fw_peers *t, __u32 i);

@@ -29,7 +29,7 @@ struct fw_pkt fw_ask_packet(const struct fw_endpoint *ep, const struct fw_pull *
 int fw_ask_answered(struct fw_endpoint *ep, struct fw_pull *p, const struct fw_pkt *pkt);
 /* Everything missing counts as lost: the timer ran out. */
 void fw_ask_all_lost(struct fw_pull *p);
-/* Whether fw_ask_next would have a request; may say yes without need. */
+/* True if fw_ask_next would have a request; may say yes without need. */
 int fw_ask_wants(const struct fw_endpoint *ep, const struct fw_pull *p);
 /* The next request, as a TX effect; 0 when there is none for now. */
 int fw_ask_next(struct fw_endpoint *ep, struct fw_pull *p, struct fw_fx *fx);

@@ -66,7 +66,7 @@ static __u64 place_of(const struct fw_xpull *x, __u32 k)
 	return x_place(whole_number(x, x->by[k % FW_X_SPAN]), k);
 }
 
-/* Whether the frames that are missing were asked for in the order of their numbers. */
+/* True if the frames that are missing were asked for in the order of their numbers. */
 static int is_ordered(const struct fw_pull *p, const struct fw_xpull *x)
 {
 	return p->base >= x->mixed;

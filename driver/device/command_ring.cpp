@@ -56,7 +56,7 @@ struct CommandRing::Queue {
         return opened && ring.ring_fd >= 0 && io_uring_ring_dontfork(&ring) == 0;
     }
 
-    /// Whether the module takes commands so: then it looks for one at an address where there is none.
+    /// True if the module takes commands so: then it looks for one at an address where there is none.
     bool serves(int fd)
     {
         put_command(io_uring_get_sqe(&ring), fd, nullptr, 0);

@@ -24,7 +24,7 @@ public:
     /// is and cannot be used.
     static std::optional<DriverFile> open(DeviceError &error);
 
-    /// Whether library and module understand each other; else a sentence that names the remedy.
+    /// True if library and module understand each other; else a sentence that names the remedy.
     bool fits(DeviceError &error) const;
     /// Any ioctl; false with errno.
     bool ask(unsigned long request, void *argument) const;
@@ -51,7 +51,7 @@ std::string driver_text(const char *chars, std::size_t size);
 /// Sizes of a board's dialect.
 fw_sizes sizes_of(const emx_dev_board &board);
 
-/// Whether the kernel module has this interface of the caller's network namespace; then the engine must
+/// True if the kernel module has this interface of the caller's network namespace; then the engine must
 /// leave it alone, as `text` explains.
 bool module_has(const std::string &interface, std::string &text);
 

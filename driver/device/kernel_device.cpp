@@ -199,7 +199,7 @@ bool KernelDevice::clear_counters(uint32_t board, DeviceError &error)
     return false;
 }
 
-/// Whether the module's boards are those that the user asks for, in any order.
+/// True if the module's boards are those that the user asks for, in any order.
 bool are_those(const std::vector<emx_dev_board> &boards, const std::string &wanted, std::string &running)
 {
     std::vector<BoardSpec> specs;

@@ -31,9 +31,9 @@ public:
                  const std::vector<int> &sent = {}, int patience_ms = usual_patience_ms);
     static constexpr int usual_patience_ms = 5000;
 
-    /// Whether a request failed because the agent ended, not because it refused.
+    /// True if a request failed because the agent ended, not because it refused.
     static bool was_lost(const DeviceError &error);
-    /// Whether it failed because patience was at its end.
+    /// True if it failed because patience was at its end.
     static bool was_slow(const DeviceError &error);
 
     AgentConnection(AgentConnection &&other) noexcept : fd_(std::move(other.fd_)), owed_(other.owed_) {}

@@ -40,7 +40,7 @@ std::string directory_of(const std::string &path)
     return slash == std::string::npos ? std::string{} : path.substr(0, slash);
 }
 
-/// Whether only those can write there who can write to our own file, too, and thus have their code run here
+/// True if only those can write there who can write to our own file, too, and thus have their code run here
 /// anyway.
 bool guarded(const std::string &path, mode_t type, const struct stat &own)
 {

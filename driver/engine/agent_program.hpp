@@ -6,7 +6,7 @@
 
 namespace emx {
 
-/// Whether a file is there and this process may run it.
+/// True if a file is there and this process may run it.
 bool runnable(const std::string &path);
 
 /// Absolute path of omxd, for a process that names none itself; empty when there is none. The places, in this

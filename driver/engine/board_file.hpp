@@ -97,7 +97,7 @@ public:
     /// Process: maps a file received from the agent, to read. Null with a sentence in error on a layout of
     /// another build, on contents that readers cannot rely on, and where memory is short.
     static std::unique_ptr<BoardFile> map(Fd fd, DeviceError &error);
-    /// Whether our user alone can have written the file.
+    /// True if our user alone can have written the file.
     static bool is_own(int fd);
     /// Agent: maps the file of the agent before, received from a process, to go on with it. Null with a
     /// sentence in error unless it is_own(), and as map() says.
@@ -109,7 +109,7 @@ public:
 
     /// A descriptor that only reads.
     int fd() const { return fd_.get(); }
-    /// Whether the descriptor is of this very file.
+    /// True if the descriptor is of this very file.
     bool same(int fd) const;
     BoardFileHeader &header() { return *reinterpret_cast<BoardFileHeader *>(base_); }
     uint32_t board_count() const { return layout_.boards(); }

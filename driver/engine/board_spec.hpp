@@ -30,13 +30,13 @@ bool parse_board_spec(const std::string &text, std::vector<BoardSpec> &boards, s
 /// sentence that names the remedy when the interface cannot carry its frames (wire specification, 5.2).
 bool choose_sizes(const BoardSpec &spec, uint32_t interface_mtu, fw_sizes &sizes, std::string &error);
 
-/// Whether two boards speak alike: all sizes follow from the dialect and its configured size.
+/// True if two boards speak alike: all sizes follow from the dialect and its configured size.
 inline bool same_sizes(const fw_sizes &a, const fw_sizes &b)
 {
     return a.dialect == b.dialect && a.mtu == b.mtu;
 }
 
-/// Whether a running board serves what spec asks for.
+/// True if a running board serves what spec asks for.
 bool spec_matches(const BoardSpec &spec, const std::string &interface, const fw_sizes &sizes);
 
 /// "eth1:N=1500", the inverse of parse_board_spec for a running board.

@@ -46,7 +46,7 @@ public:
 
     /// Asks the agent on the connection of the claim; false with error filled, also while there is none.
     bool request(const AgentRequest &request, AgentReply &reply, DeviceError &error, int patience_ms);
-    /// Whether a new agent refused the claim: the number may be another process's by now. Any thread.
+    /// True if a new agent refused the claim: the number may be another process's by now. Any thread.
     bool refused() const { return refused_.load(std::memory_order_relaxed); }
 
 private:

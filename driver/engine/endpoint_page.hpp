@@ -37,7 +37,7 @@ public:
     /// the peer from now on was written after the agent could know.
     void keep(uint32_t peer);
     void release(uint32_t peer);
-    /// Whether it does, from any process.
+    /// True if it does, from any process.
     bool keeps(uint32_t peer) const;
 
 private:

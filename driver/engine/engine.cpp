@@ -225,7 +225,7 @@ struct Engine::Granted {
 
 namespace {
 
-/// Whether these are the sockets of an endpoint, and rings of theirs.
+/// True if these are the sockets of an endpoint, and rings of theirs.
 bool usable(const AgentReply &reply, const std::vector<Fd> &fds)
 {
     const RingShape ring{reply.ring_slot, reply.ring_block, reply.ring_blocks},

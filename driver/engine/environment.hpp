@@ -14,7 +14,7 @@
 
 namespace emx {
 
-/// Whether this program has rights that its caller lacks: it is set-user-ID, set-group-ID or has capabilities
+/// True if this program has rights that its caller lacks: it is set-user-ID, set-group-ID or has capabilities
 /// of its file. The kernel decides that when it runs the program (AT_SECURE). Any thread.
 inline bool has_rights_of_another() { return ::getauxval(AT_SECURE) != 0; }
 

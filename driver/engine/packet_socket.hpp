@@ -29,7 +29,7 @@ struct RingShape {
     uint32_t blocks = 0;
     uint32_t slots() const { return slot ? block / slot * blocks : 0; }
     uint64_t bytes() const { return uint64_t{block} * blocks; }
-    /// Whether a ring can have that shape; one that another process tells may be anything.
+    /// True if a ring can have that shape; one that another process tells may be anything.
     bool possible() const;
 };
 
@@ -49,7 +49,7 @@ uint32_t lo_frame_max(const fw_sizes &sizes, uint32_t interface_mtu);
 /// A raw socket, non-blocking, with that filter and, when shape is not null, a receive ring (not mapped
 /// yet); it receives nothing before bind_packet_socket. Empty with errno set on failure.
 Fd make_packet_socket(const FilterProgram &filter, const RingShape *shape);
-/// Whether a descriptor is a raw packet socket; one that another process sends may be anything.
+/// True if a descriptor is a raw packet socket; one that another process sends may be anything.
 bool is_packet_socket(int fd);
 /// Lets the socket receive the MXoE frames of an interface, from now on; false with errno set.
 bool bind_packet_socket(int fd, int interface);
@@ -68,7 +68,7 @@ bool steer_group(int fd, const FilterProgram &program);
 /// receive buffer as the kernel accounts it.
 uint32_t grow_buffers(int socket, uint32_t bytes);
 
-/// Whether the system's limits let buffers of a socket grow so without CAP_NET_ADMIN; changes those of the
+/// True if the system's limits let buffers of a socket grow so without CAP_NET_ADMIN; changes those of the
 /// socket.
 bool buffers_grow_freely(int socket, uint32_t bytes);
 
@@ -92,7 +92,7 @@ public:
     int fd() const { return socket_.get(); }
     uint32_t slots() const { return slots_; }
 
-    /// Whether a frame waits.
+    /// True if a frame waits.
     bool ready() const
     {
         return std::atomic_ref(current_->tp_status).load(std::memory_order_acquire) & TP_STATUS_USER;

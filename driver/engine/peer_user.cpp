@@ -25,7 +25,7 @@ uid_t overflow_user()
     return overflow;
 }
 
-/// Whether the user namespace has all users: then a number is one user's. Where /proc does not tell, it has
+/// True if the user namespace has all users: then a number is one user's. Where /proc does not tell, it has
 /// not.
 bool has_all_users()
 {

@@ -22,14 +22,14 @@ struct PeerUser {
 /// Nothing with errno set when the kernel does not tell.
 std::optional<PeerUser> peer_of(int socket);
 
-/// Whether that is the user of this number. No in a user namespace that knows the other only as the overflow
+/// True if that is the user of this number. No in a user namespace that knows the other only as the overflow
 /// user, which stands for all whom the namespace does not have.
 bool is_user(const PeerUser &user, uid_t uid);
 
-/// Whether that is this process's own user, in the sense of is_user().
+/// True if that is this process's own user, in the sense of is_user().
 bool is_own_user(const PeerUser &user);
 
-/// Whether a board agent of that user is to be believed: root's, our own user's, or that of the user who is
+/// True if a board agent of that user is to be believed: root's, our own user's, or that of the user who is
 /// named in the configuration file. The overflow user of a user namespace only if it is named. Reads files;
 /// not for the paths of messages.
 bool may_be_agent(const PeerUser &user);

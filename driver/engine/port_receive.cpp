@@ -22,7 +22,7 @@ constexpr uint32_t frames_per_round = 32;
 // Rounds for which timers wait while frames do, at most: more frames than can be under way.
 constexpr uint32_t rounds_behind_max = 512;
 
-/// Whether what the core does with a frame of that type may depend on the time.
+/// True if what the core does with a frame of that type may depend on the time.
 bool timed(uint8_t type) { return type >= EMX_PULL; }
 
 } // namespace
@@ -66,7 +66,7 @@ inline bool EnginePort::give(fw_pkt &pkt, fw_fx &fx, int &more)
     return true;
 }
 
-/// Whether a ring's filter would have kept a frame away.
+/// True if a ring's filter would have kept a frame away.
 inline bool EnginePort::is_stray(const emx_msg &msg) const
 {
     return msg.local_ep != endpoint_.number || !passes_endpoint_filter(msg.type);
@@ -98,7 +98,7 @@ const emx_msg *EnginePort::take(PacketRing &ring)
     return current_ = &fx_.u.msg;
 }
 
-/// Whether all that a frame longer than its slot states is there, and right: any number of bytes may follow.
+/// True if all that a frame longer than its slot states is there, and right: any number of bytes may follow.
 bool EnginePort::fits_slot(const PacketRing &ring, const std::byte *frame, uint32_t bytes)
 {
     return bytes == 0 &&
@@ -237,7 +237,7 @@ const emx_msg *EnginePort::next_queued()
     return current_ = &queue_.front();
 }
 
-/// Whether frames wait that may be what a timer waits for.
+/// True if frames wait that may be what a timer waits for.
 bool EnginePort::is_behind() const { return bulk_.more_likely() || ring_.ready() || lo_.ready(); }
 
 void EnginePort::check_time()

@@ -129,7 +129,7 @@ inline void sleep_ms(int ms)
 /// signal ends it. A cancellation point.
 int sleep_on(pollfd *fds, nfds_t count, uint64_t deadline_ns);
 
-/// Whether this process can read its memory there, or read and write it: a byte of each page is tried. True
+/// True if this process can read its memory there, or read and write it: a byte of each page is tried. True
 /// where the system does not tell.
 bool can_read(const void *data, std::size_t bytes);
 bool can_write(void *data, std::size_t bytes);

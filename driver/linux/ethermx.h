@@ -237,7 +237,7 @@ struct emx_board *emx_board_get(struct net *net, unsigned int number);
 void emx_board_put(struct emx_board *board);
 /* The board with that address in the namespace of an attached board, or NULL. Caller: RCU. */
 struct emx_board *emx_board_local(const struct emx_board *board, u64 mac);
-/* Whether endpoints are open on it; stays so for who holds its lock. */
+/* True if endpoints are open on it; stays so for who holds its lock. */
 bool emx_board_in_use(const struct emx_board *board);
 /* How many there are in all namespaces. Any context. */
 unsigned int emx_boards_count(void);
@@ -291,7 +291,7 @@ void emx_tx_all(struct emx_board *board, struct sk_buff_head *frames);
 /* sum.c: checksums of the EtherMX extension */
 
 /*
- * Whether the checksum of an X MEDIUM or X DATA fits, or there is none; of X MEDIUM, the core need
+ * True if the checksum of an X MEDIUM or X DATA fits, or there is none; of X MEDIUM, the core need
  * not look then. Other packets have none. Any context.
  */
 bool emx_sum_fits(struct sk_buff *skb, struct fw_pkt *pkt);
@@ -299,7 +299,7 @@ bool emx_sum_fits(struct sk_buff *skb, struct fw_pkt *pkt);
 void emx_sum_later(struct sk_buff *skb, u32 bytes);
 /* Fills in the checksum of a frame so marked; others stay as they are. Any context. */
 void emx_sum_now(struct sk_buff *skb);
-/* Whether a run of replies is to have checksums. */
+/* True if a run of replies is to have checksums. */
 static inline bool emx_sum_wanted(const struct fw_replies *run)
 {
 	return run->reply.msg.type == EMX_X_DATA && run->reply.x.sum;
@@ -336,7 +336,7 @@ bool emx_event_frame(struct emx_endpoint *ep, const struct emx_msg *msg, const s
 void emx_event_pull(struct emx_endpoint *ep, const struct emx_msg *msg);
 /* Tells the link state that is owed, as soon as there is room. */
 void emx_event_link(struct emx_endpoint *ep);
-/* Whether another pull can keep room for its event. */
+/* True if another pull can keep room for its event. */
 bool emx_event_room(const struct emx_endpoint *ep);
 
 /* poll.c */
@@ -362,7 +362,7 @@ extern atomic64_t emx_uring_commands; /* executed for io_uring */
 
 /* Executes a command whose structure was copied from user memory. 0 or a negative errno. Sleeps. */
 int emx_command(struct emx_endpoint *ep, const struct emx_dev_command *command);
-/* Whether that may take long: pin or unpin memory, or wait for who writes to it. */
+/* True if that may take long: pin or unpin memory, or wait for who writes to it. */
 bool emx_command_waits(const struct emx_dev_command *command);
 
 /* region.c */
@@ -401,7 +401,7 @@ u32 emx_region_address(const struct emx_region *region, u64 position, void __use
 u32 emx_region_span(const struct emx_region *region, u64 position, struct page **page, u32 *offset);
 /* Pages pinned at this moment, by all. */
 u64 emx_region_pages(void);
-/* Whether a byte of it has an address in that range of its process. */
+/* True if a byte of it has an address in that range of its process. */
 bool emx_region_touches(const struct emx_region *region, const struct emx_range *range);
 
 static inline bool emx_ranges_meet(const struct emx_range *a, const struct emx_range *b)
@@ -442,7 +442,7 @@ void emx_loose_free(struct emx_endpoint *ep);
 void emx_loose_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff *skb);
 /* Takes a run of replies from a loose window. Caller: endpoint->lock. */
 void emx_loose_reply(struct emx_endpoint *ep, const struct fw_replies *run);
-/* Whether data of pulls has to be dropped for now. Caller: endpoint->lock. */
+/* True if data of pulls has to be dropped for now. Caller: endpoint->lock. */
 bool emx_loose_full(const struct emx_endpoint *ep);
 /* Waits until nothing is copied any more for what was cancelled. Sleeps. */
 void emx_loose_flush(struct emx_endpoint *ep);
@@ -521,7 +521,7 @@ int emx_peer_place_locked(struct emx_board *board, u64 mac);
 int emx_peer_keep(struct emx_endpoint *ep, u32 index, u64 mac);
 int emx_peer_release(struct emx_endpoint *ep, u32 index);
 void emx_peers_release(struct emx_endpoint *ep);
-/* Whether the address is that of a board of the same host, both attached. Any context. */
+/* True if the address is that of a board of the same host, both attached. Any context. */
 bool emx_peer_is_local(const struct emx_board *board, u64 mac);
 /* Work that asks peers for their names; and has it begin soon, but never too often. */
 void emx_names_work(struct work_struct *work);

@@ -94,7 +94,7 @@ bool emx_peer_is_local(const struct emx_board *board, u64 mac)
 	return local;
 }
 
-/* Whether the caller administers the namespace of the board, which may be detached. */
+/* True if the caller administers the namespace of the board, which may be detached. */
 static bool may_administer(struct emx_board *board)
 {
 	struct net_device *dev;

@@ -67,7 +67,7 @@ void count_from(Partner *partner, uint16_t number)
     partner->rx_match = partner->rx_done = partner->rx_acked = number;
 }
 
-/// Whether a stranger that answers may hold messages of the old life beyond a gap: it counts as then, and has
+/// True if a stranger that answers may hold messages of the old life beyond a gap: it counts as then, and has
 /// not taken all of them. Then only other session bits keep new messages apart from those.
 bool leaves_doubt(const Partner *partner, uint32_t session, uint16_t start)
 {
@@ -75,7 +75,7 @@ bool leaves_doubt(const Partner *partner, uint32_t session, uint16_t start)
     return same_life && start != partner->doubt_next;
 }
 
-/// Whether the stranger has taken nothing since it was told to count with other session bits, nor sent what
+/// True if the stranger has taken nothing since it was told to count with other session bits, nor sent what
 /// bears them: it has not given up. There are but four: those after them would come round to its own.
 bool is_deaf(const Partner *partner)
 {
@@ -525,7 +525,7 @@ void Endpoint::answer_asked(Partner *partner, const emx_msg &asked, const emx_ms
 
 namespace {
 
-/// Whether it is the number of one of our latest requests: a request that was repeated is answered twice.
+/// True if it is the number of one of our latest requests: a request that was repeated is answered twice.
 bool asked_before(const Partner &partner, uint8_t number)
 {
     constexpr uint8_t remembered = 16;

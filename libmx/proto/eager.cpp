@@ -50,7 +50,7 @@ void gather_frames(TxMessage *tx, std::span<const Segment> segments)
     }
 }
 
-/// Whether a message that is no TINY or SMALL goes as X MEDIUM: when that saves frames, for its checksum, or
+/// True if a message that is no TINY or SMALL goes as X MEDIUM: when that saves frames, for its checksum, or
 /// between dialects.
 bool by_extension(uint32_t bytes, const Partner *to)
 {
@@ -136,7 +136,7 @@ void Endpoint::send_detour(Request *request, std::span<const Segment> segments, 
 
 // ---- fragments by the extension
 
-/// Whether the longest eager message to or from it takes fewer X MEDIUM of that size than fragments of the
+/// True if the longest eager message to or from it takes fewer X MEDIUM of that size than fragments of the
 /// dialect that it is spoken to in.
 bool Endpoint::fragments_pay(const Partner *to, uint32_t fragment)
 {

@@ -19,7 +19,7 @@ constexpr uint32_t windows_max = FW_WINDOWS - 256; // so that there always is an
 // link busy between one message and the next. Every partner may have one, so that a dead one holds up nobody.
 constexpr std::size_t pulls_max = 4;
 
-/// Whether the memory of a message is there still. Asked when a receiver has got nothing of it.
+/// True if the memory of a message is there still. Asked when a receiver has got nothing of it.
 bool is_readable(std::span<const Segment> memory)
 {
     return std::all_of(memory.begin(), memory.end(),

@@ -10,7 +10,7 @@ namespace emx {
 
 namespace {
 
-/// Whether what is thrown away would leave a stranger waiting that counts on: for fragments of a message that
+/// True if what is thrown away would leave a stranger waiting that counts on: for fragments of a message that
 /// it has begun, or for the end of one of its own.
 bool cuts_sends_short(const Partner *partner)
 {

@@ -76,7 +76,7 @@ public:
     /// release(). What the message says beyond its payload length is not checked here.
     const emx_msg *front();
     void release();
-    /// Whether front() has something to look at.
+    /// True if front() has something to look at.
     bool waiting() const { return memory_.head.load(std::memory_order_relaxed) != tail_; }
     /// True when the ring holds what no honest sender writes; nothing more can be read from it.
     bool broken() const { return broken_; }

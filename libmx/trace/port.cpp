@@ -88,7 +88,7 @@ void TracePort::put(Entry entry)
     recorder_->put(entry);
 }
 
-/// Whether a counter rose since it was asked about last.
+/// True if a counter rose since it was asked about last.
 bool TracePort::rose(unsigned counter)
 {
     const uint64_t now = inner_->counters().v[counter];

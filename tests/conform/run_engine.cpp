@@ -86,7 +86,7 @@ void nap()
     nanosleep(&t, nullptr);
 }
 
-/// Whether no thread of the process runs any more. Its threads stop one after the other, the first of them
+/// True if no thread of the process runs any more. Its threads stop one after the other, the first of them
 /// when it is scheduled next: until then the others go on.
 bool stopped(int pid)
 {

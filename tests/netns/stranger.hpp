@@ -37,7 +37,7 @@ public:
     bool progress_until(const std::function<bool()> &done) const;
     /// Makes progress for a while, in which the condition must not hold; true when it does not.
     bool progress_in_vain(const std::function<bool()> &done) const;
-    /// Whether the request is complete now; status then has its outcome.
+    /// True if the request is complete now; status then has its outcome.
     bool complete(mx_request_t &request, mx_status_t &status) const;
 
 private:

@@ -17,7 +17,7 @@ struct PcapFrame {
     std::vector<uint8_t> bytes;
 };
 
-/// Whether frames may be there in part; they get their length, and zeros behind what is there.
+/// True if frames may be there in part; they get their length, and zeros behind what is there.
 enum class Cut { refused, allowed };
 
 /// All frames of a file. Throws on a file that is missing, cut, or of another format.

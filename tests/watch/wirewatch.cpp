@@ -221,7 +221,7 @@ void Watch::obey(const std::string &line)
         wrong("no command \"" + line + "\"");
 }
 
-/// Whether there were any.
+/// True if there were any.
 bool Watch::take_commands()
 {
     bool any = false;
@@ -261,7 +261,7 @@ bool Watch::excused(const Bytes &frame, int tap)
     return (commanded && is_foreign(frame, tap)) || ((commanded || doubts) && judge_.judge(frame).empty());
 }
 
-/// Whether the frame has been taken: a wrong one is not, unless this is its last chance.
+/// True if the frame has been taken: a wrong one is not, unless this is its last chance.
 bool Watch::take(const Bytes &frame, int tap, bool last)
 {
     if (is_foreign(frame, tap)) {

@@ -25,7 +25,7 @@ constexpr const char *conf_file = "/etc/ethermx/ethermx.conf";
 class Path {
 public:
     Path(const Options &options, const std::string &host);
-    /// Whether all is right.
+    /// True if all is right.
     bool test();
 
 private:

@@ -161,7 +161,7 @@ private:
         }
     }
 
-    /// Whether the endpoint was traced at that time, so that what came is seen.
+    /// True if the endpoint was traced at that time, so that what came is seen.
     bool watched(uint64_t mac, uint32_t endpoint, int64_t time) const
     {
         for (uint32_t t = 0; t < traces_.size(); t++) {

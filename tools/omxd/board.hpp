@@ -36,7 +36,7 @@ class AgentBoard {
 public:
     AgentBoard(BoardFile &file, uint32_t number, const BoardPlan &plan, std::string name);
 
-    /// Whether the system lets buffers of sockets grow to what endpoints need only by CAP_NET_ADMIN.
+    /// True if the system lets buffers of sockets grow to what endpoints need only by CAP_NET_ADMIN.
     static bool buffers_need_force();
 
     /// Opens the agent's own sockets; false with errno set.

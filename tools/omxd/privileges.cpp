@@ -58,7 +58,7 @@ bool keep(Capabilities kept)
     return ::syscall(SYS_capset, &request.header, request.data) == 0;
 }
 
-/// Whether a map of this user namespace, of users or of groups, has that number.
+/// True if a map of this user namespace, of users or of groups, has that number.
 bool maps(const char *file, uint64_t id)
 {
     std::istringstream map = read_text_file(file);

@@ -199,7 +199,7 @@ void print_board(BoardView &view, const BoardFacts &board)
                 board.peers_open ? "others are added" : "others are refused");
 }
 
-/// Whether the boards are those of the configuration; tells which are not.
+/// True if the boards are those of the configuration; tells which are not.
 bool compare(const Plan &plan, const std::vector<emx_dev_board> &boards)
 {
     bool same = true;

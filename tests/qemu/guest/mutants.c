@@ -562,7 +562,7 @@ static void hear_all(void)
 
 /* ---- all of it ---- */
 
-/* Whether the partner plays that seed: seldom what it can be sure to be refused for. */
+/* True if the partner plays that seed: seldom what it can be sure to be refused for. */
 static bool plays(const struct partner *p, const struct seed *s)
 {
 	uint8_t type = s->bytes[EMX_OUTER_LEN];

@@ -98,7 +98,7 @@ static void offer_and_pull(uint32_t board)
 	exit(failures ? 1 : 0);
 }
 
-/* Whether board 0 asks that address for its name. */
+/* True if board 0 asks that address for its name. */
 static bool asks(uint64_t mac)
 {
 	struct pollfd p = { .fd = wire, .events = POLLIN };

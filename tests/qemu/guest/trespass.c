@@ -123,7 +123,7 @@ static void no_growth(const struct endpoint *own)
 	      "the slots' cannot");
 }
 
-/* Whether a forked child can read that byte. */
+/* True if a forked child can read that byte. */
 static bool child_reads(const volatile uint8_t *byte)
 {
 	pid_t child = fork();

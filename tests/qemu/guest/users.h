@@ -273,7 +273,7 @@ static inline bool full_of(const uint8_t *memory, size_t bytes, uint8_t byte)
 	return true;
 }
 
-/* Whether the module has let go of all pages, soon. */
+/* True if the module has let go of all pages, soon. */
 static inline bool nothing_pinned(void)
 {
 	int tries;
