@@ -69,7 +69,7 @@ mx_return_t mx_set_endpoint_addr_context(mx_endpoint_addr_t endpoint_addr, void 
 mx_return_t mx_get_endpoint_addr_context(mx_endpoint_addr_t endpoint_addr, void **context);
 
 /*
- * Has `handler` called once for each message that no posted receive matches, in order of arrival,
+ * Calls `handler` once for each message that no posted receive matches, in order of arrival,
  * on a user's thread inside a call that makes progress, without locks. Inside it one may post,
  * test, probe, cancel, forget, disconnect; what would block behaves like its non-blocking twin,
  * and mx_close_endpoint is refused. NULL removes it; messages queued before are not replayed.

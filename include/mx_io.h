@@ -16,7 +16,7 @@ extern "C" {
 typedef int mx_endpt_handle_t;
 #define MX__INVALID_HANDLE (-1)
 
-/* What a host on the fabric is; for the raw interface. */
+/* Kinds of a host on the fabric; for the raw interface. */
 typedef enum {
 	MX_HOST_GM = 1,
 	MX_HOST_XM = 2,

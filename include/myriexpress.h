@@ -57,7 +57,7 @@ extern "C" {
 /* Tells that the info keys MX_NET_TYPE and MX_LINE_SPEED exist. */
 #define MX_HAS_NET_TYPE
 
-/* What a call returns. Codes marked "own use" are never produced by the library. */
+/* Return codes. Codes marked "own use" are never produced by the library. */
 enum mx_return_code {
 	MX_SUCCESS = 0,
 	MX_BAD_BAD_BAD = 1, /* unclassified internal failure */
@@ -107,7 +107,7 @@ enum mx_return_code {
 };
 typedef enum mx_return_code mx_return_t;
 
-/* How an operation ended: mx_status_t.code. */
+/* Outcomes of an operation: mx_status_t.code. */
 enum mx_status_code {
 	MX_STATUS_SUCCESS = 0,
 	MX_STATUS_PENDING = 1, /* never reported */
@@ -137,7 +137,7 @@ enum mx_param_key {
 };
 typedef enum mx_param_key mx_param_key_t;
 
-/* What an unexpected handler returns. */
+/* Return values of an unexpected handler. */
 enum mx_unexp_handler_action {
 	MX_RECV_CONTINUE = 0, /* match against posted receives again, else queue it */
 	MX_RECV_FINISHED = 1 /* the message is consumed */
@@ -371,7 +371,7 @@ mx_return_t mx_probe(mx_endpoint_t endpoint, uint32_t timeout, uint64_t match_in
 /* --------------------------------------------------------- completion, spec 3.5, 3.6, 3.8 ---- */
 
 /*
- * Is the request complete? Then fills *status, sets *request to NULL and frees it. The call
+ * Tests a request. A complete one fills *status, is freed, and *request becomes NULL. The call
  * succeeds even when the operation failed: see status->code. Does not block.
  * Errors: MX_BAD_REQUEST.
  */

@@ -81,7 +81,7 @@ enum omx_endpoint_param_key {
 };
 typedef enum omx_endpoint_param_key omx_endpoint_param_key_t;
 
-/* What an unexpected handler returns; twin of mx_unexp_handler_action_t. */
+/* Return values of an unexpected handler; twin of mx_unexp_handler_action_t. */
 enum omx_unexp_handler_action {
 	OMX_UNEXP_HANDLER_RECV_CONTINUE = 0,
 	OMX_UNEXP_HANDLER_RECV_FINISHED = 1

@@ -97,7 +97,7 @@ public:
     void close(EndpointSlot &slot, std::unique_lock<Lock> &lock);
     void close_all();
 
-    /// What the helper thread does once: for each endpoint whose application stayed away since the last
+    /// One pass of the helper thread: for each endpoint whose application stayed away since the last
     /// pass, accept what arrived and serve timers. True when something was done.
     bool helper_pass();
     /// Accepts what arrived at the other endpoints of which nobody is inside a call; the caller has the lock

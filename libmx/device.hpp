@@ -58,7 +58,7 @@ struct PeerInfo {
 /// Bytes that must be writable in front of the payload given to Port::send.
 inline constexpr std::size_t send_headroom = EMX_HEADER_MAX;
 
-/// What became of a Port::busy_poll().
+/// Outcomes of a Port::busy_poll().
 enum class BusyPoll {
     none, ///< took no time: impossible, or of no use here, or a single look
     nothing, ///< took all the time

@@ -88,7 +88,8 @@ void Endpoint::set_session(Partner *partner, uint32_t session)
     address.stuff[1] = uint64_t{session} << 32 | uint64_t{slot_index_} << 22 | (partner->index + 1);
 }
 
-/// What our own address stands for: ourselves or, when that is disabled, whom the device reaches by it.
+/// Resolves our own address: to ourselves or, when that is disabled, to the partner that the device reaches
+/// by it.
 Partner *Endpoint::resolve_self(Partner *self)
 {
     if (!context_.conf().disable_self)

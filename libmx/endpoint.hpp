@@ -26,7 +26,7 @@
 
 namespace emx {
 
-/// Who drives a progress pass: a call that waits for something, one that sleeps rather than look again, a
+/// The caller of a progress pass: a call that waits for something, one that sleeps rather than look again, a
 /// request just posted (which leaves the clock alone), or the helper thread.
 enum class Driver : uint8_t { application, sleeper, posting, helper };
 

@@ -143,12 +143,12 @@ struct Partner {
     /// When it was given up it waited for the end of a message of its own, or for the rest of one of ours.
     bool cut_short = false;
     int dead_code = 0; ///< status of sends to a dead partner
-    /// Of the old life, while it is not known whether the peer has taken all of it: its session, else
+    /// State of the old life, while it is not known whether the peer has taken all of it: its session, else
     /// EMX_SESSION_NONE, and the number behind its last.
     uint32_t doubt_session = EMX_SESSION_NONE;
     uint16_t doubt_next = 0;
-    /// Of a stranger that was told to count with other session bits, else EMX_SESSION_NONE. Until it gives
-    /// up, too, it drops all that bears them.
+    /// Session of a stranger that was told to count with other session bits, else EMX_SESSION_NONE. Until it
+    /// gives up, too, it drops all that bears them.
     uint32_t deaf_session = EMX_SESSION_NONE;
     uint16_t tx_first = 1; ///< of the numbers that this life has used
 
@@ -194,8 +194,8 @@ struct Partner {
     RoundTrip round_trip;
     Question question;
     uint32_t report_tx = 0, report_rx = 0; ///< counters of the newest report sent and taken
-    /// Of the extension, by which this session agreed to ours; 0: no agreement. With the wish for checksums
-    /// if it is either's.
+    /// The peer's offer of the extension, by which this session agreed to ours; 0: no agreement. With the
+    /// wish for checksums if it is either's.
     uint64_t offer = 0;
 };
 static_assert(sizeof(Partner) < 512, "a partner costs less than 1 KiB, its place in the tables included");

@@ -24,7 +24,7 @@ struct Partner;
 struct TxMessage;
 struct Incoming;
 
-/// Segment list of a request; copied at posting, since the caller's array is his again afterwards.
+/// Segment list of a request; copied at posting, since the array is the caller's again afterwards.
 class SegmentList {
 public:
     [[gnu::hot]] void assign(const Segment *segments, uint32_t count);
@@ -75,7 +75,7 @@ inline void gather(std::byte *to, std::span<const Segment> from, uint64_t offset
 
 enum class RequestKind : uint8_t { unused, send, synchronous_send, receive, connect };
 
-/// What a request forgets when it is released. No initialisers: all zero, stored in a few wide words.
+/// State that a request forgets when it is released. No initialisers: all zero, stored in a few wide words.
 struct RequestState {
     RequestKind kind;
     bool complete;

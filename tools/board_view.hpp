@@ -18,7 +18,7 @@ namespace emx {
 
 inline constexpr uint32_t views_boards_max = 32;
 
-/// Of strangers, names as they are shown: printable().
+/// A peer. Names of strangers are as they are shown: printable().
 struct PeerView {
     uint32_t index;
     uint64_t mac;
@@ -26,7 +26,7 @@ struct PeerView {
     uint16_t speaks = 0; ///< the dialect that it alone is spoken to in, as in struct fw_peer; 0: the board's
 };
 
-/// Who has an endpoint open.
+/// The process that has an endpoint open.
 struct HolderView {
     uint32_t number;
     uint32_t pid;
@@ -78,7 +78,7 @@ public:
     /// Forgets all names and dialects, and opens the peer tables again.
     virtual void clear_peers() = 0;
     virtual void append_peer(uint64_t mac, const std::string &name) = 0;
-    /// Has a listed peer spoken to in a dialect of its own.
+    /// Pins a listed peer to a dialect of its own.
     virtual void pin_peer(uint64_t mac, uint16_t speaks) = 0;
     /// Unknown boards are refused from now on.
     virtual void complete_peers() = 0;

@@ -10,7 +10,7 @@
 
 namespace emx {
 
-/// What the library and the tools may use of the module; a cli::Failure when it is not loaded, or of
+/// The module's file for the library and the tools; a cli::Failure when it is not loaded, or of
 /// another release.
 DriverFile open_driver();
 

@@ -109,7 +109,7 @@ void DriverView::set_name(uint32_t board, const std::string &name)
         throw cli::Failure(error.text);
 }
 
-/// What the module means when it refuses a dialect.
+/// Explains why the module refuses a dialect.
 std::string dialect_trouble(uint16_t speaks)
 {
     fw_sizes sizes{};

@@ -86,7 +86,7 @@ bool wanted(const BoardFacts &board, const Options &options)
     return options.board == every_board || options.board == board.number;
 }
 
-/// Of the host: all its boards have the same.
+/// The host's limit: all its boards have the same.
 uint32_t endpoint_max(const std::vector<BoardFacts> &boards)
 {
     return boards.empty() ? 0 : boards.front().endpoint_max;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Is the built library what existing binaries expect, and what we recorded?
+# Compares the built library with what existing binaries expect, and with what we recorded.
 #
 #   check.sh SOURCE_ROOT BUILD_DIR            all checks
 #   check.sh --record SOURCE_ROOT BUILD_DIR   records the interface of this build (recorded.abi.xml)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What configurations say of an Open MPI of which something is missing: they go on without the component, and one line
+# Configurations with an Open MPI of which something is missing go on without the component, and one line
 # tells why; or stop with that line where the component was asked for.
 # Usage: configures.sh SOURCE_ROOT. The last line is "N passed, N failed, N skipped".
 cd "$1" || exit 1

@@ -29,7 +29,7 @@
 /* Only endpoints of this component connect to one another. */
 #define MTL_MX_KEY 0x656d7801
 
-/* What a process tells the others of its job about itself. */
+/* The contact that a process publishes to the others of its job. */
 struct mtl_mx_contact {
 	uint64_t nic_id;
 	uint32_t endpoint_id;

@@ -40,7 +40,7 @@ static bool list_pieces(struct opal_convertor_t *convertor, struct mtl_mx_pieces
 }
 
 /*
- * Of contiguous data pml/cm prepares only what tells so, which ompi_mtl_datatype_pack knows; all
+ * For contiguous data pml/cm prepares only what tells so, which ompi_mtl_datatype_pack knows; all
  * else of the convertor must not be looked at.
  */
 static bool is_contiguous(const struct opal_convertor_t *convertor)

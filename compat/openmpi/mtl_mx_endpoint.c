@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What MX said last while starting: more than the code tells. */
+/* The text that MX gave last while starting: it says more than the code. */
 static char reason[512];
 
 static mx_return_t remember(char *text, mx_return_t code)
@@ -22,7 +22,7 @@ static int refuse(mx_return_t code)
 {
 	const char *why = reason[0] ? reason : mx_strerror(code);
 
-	/* What is true of a host, the first process there says for all; an endpoint lacks the one
+	/* The first process of a host reports what is true of the host; an endpoint lacks the one
 	 * alone. */
 	if (mtl_mx_is_wanted() && (MTL_MX_LOCAL_RANK == 0 || code == MX_BUSY))
 		mtl_mx_complain("Open MPI cannot use MX: %s", why);

@@ -4,11 +4,11 @@
  *
  * Open MPI yields the processor while it waits, but that only lets others go first: with more than
  * two that do so, each of them spins for its turn, and the one that has work waits for all of them.
- * Who looks in vain without using the processor in between has nothing else to do, and may as well
- * be woken by what he waits for. Two kinds of callers must not be put to sleep: a program that
- * computes between its tests, hence the look at the processor time; and one that has the processor
- * for itself, whose tests may belong to a loop that does a little work each time, hence the look at
- * the clock.
+ * A process that looks in vain without using the processor in between has nothing else to do, and
+ * may as well be woken by what it waits for. Two kinds of callers must not be put to sleep: a
+ * program that computes between its tests, hence the look at the processor time; and one that has
+ * the processor for itself, whose tests may belong to a loop that does a little work each time,
+ * hence the look at the clock.
  *
  * Linux may give a processor to one rank that yields and to nobody else, for seconds, when ranks
  * belong to several sessions (so to several groups of its scheduler) and have threads elsewhere;
@@ -22,7 +22,7 @@
 
 /* A look in vain that takes more processor time than this has been more than a look. */
 #define LOOK_NS 3000
-/* Who has waited for so long may sleep though nobody seems to want the processor... */
+/* A process that has waited for so long may sleep though nobody seems to want the processor... */
 #define LONG_NS 2000000
 /* ... unless it takes more processor time than this from one look to the next. */
 #define PAUSE_NS 5000
@@ -47,7 +47,7 @@ static uint64_t clock_ns(clockid_t clock)
 
 void mtl_mx_prepare_idle(void)
 {
-	/* Who sleeps after many looks need not spin again before. */
+	/* A process that sleeps after many looks need not spin again before. */
 	if (opal_progress_yield_when_idle && ompi_mtl_mx.sleep_after > 0)
 		setenv("EMX_SPIN_US", "0", 0);
 }

@@ -35,7 +35,7 @@ static inline int mtl_mx_match_tag(uint64_t match)
 	return (int)(int32_t)(uint32_t)match;
 }
 
-/* What a receive or probe looks for; source and tag may be wildcards. */
+/* The pattern that a receive or probe looks for; source and tag may be wildcards. */
 static inline void mtl_mx_pattern(struct ompi_communicator_t *comm, int source, int tag,
 				  uint64_t *match, uint64_t *mask)
 {

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What another process published; false after a message. */
+/* Reads the contact that another process published; false after a message. */
 static bool find_contact(struct ompi_proc_t *proc, struct mtl_mx_contact *contact)
 {
 	const char *host = opal_get_proc_hostname(&proc->super);
@@ -55,7 +55,7 @@ static bool understands(struct ompi_proc_t *proc, const struct mtl_mx_contact *p
 	return false;
 }
 
-/* What a user can do about a connect that failed. */
+/* Names the remedy for a connect that failed. */
 static const char *remedy(mx_return_t code)
 {
 	switch (code) {

@@ -6,7 +6,7 @@
 
 static void finish_send(struct mtl_mx_request *r, const mx_status_t *status)
 {
-	/* That the receiver's buffer was short is the receiver's error. */
+	/* A short receive buffer is the receiver's error, not the sender's. */
 	int error = status->code == MX_STATUS_TRUNCATED ? MPI_SUCCESS : mtl_mx_mpi_code(status);
 
 	free(r->bounce);

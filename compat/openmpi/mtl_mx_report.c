@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the user is told.
+ * Messages to the user.
  */
 #include "mtl_mx.h"
 

@@ -320,9 +320,9 @@ struct fw_pull {
 };
 
 /*
- * What a pull by the EtherMX extension has beside or instead of the fields above. Frames are those
- * of the whole message, `unit` bytes each; requests are numbered from 1, and their order is the
- * order in which an orderly wire answers. base, asked, missing and received count as above, but
+ * The part of a pull by the EtherMX extension, beside or instead of the fields above. Frames are
+ * those of the whole message, `unit` bytes each; requests are numbered from 1, and their order is
+ * the order in which an orderly wire answers. base, asked, missing and received count as above, but
  * frames that are marked are not missing. fw_xpull_ask.c says what counts as lost.
  */
 #define FW_X_SPAN 1024 /* frames from the first that is not here to the last asked for, at most */
@@ -607,9 +607,9 @@ struct fw_beacons {
  */
 void fw_beacons_start(struct fw_beacons *s, __u32 serial, __u64 now);
 /*
- * What a FW_FX_BEACON of a board that is not this host's own tells. One that is new here, or has
- * restarted, hears of us soon: by a beacon or, when the table is closed, by a host query
- * (fw_peer_to_ask), which also goes to who may have changed its name.
+ * The effect of a beacon (FW_FX_BEACON) of a board that is not this host's own. A board that is new
+ * here, or has restarted, hears of us soon: by a beacon or, when the table is closed, by a host
+ * query (fw_peer_to_ask), which also goes to who may have changed its name.
  */
 void fw_beacons_heard(struct fw_beacons *s, struct fw_peers *peers, __u32 peer, __u32 serial,
 		      __u64 now);

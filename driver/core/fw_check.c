@@ -154,7 +154,7 @@ struct frame {
 
 /* ---- frames of the other dialect ---- */
 
-/* What nobody's pull exceeds: 64 frames of 65535 bytes. */
+/* No pull exceeds this: 64 frames of 65535 bytes. */
 #define PULL_BLOCK_MAX (64u * 65535)
 
 static int is_medium_w(const struct emx_w_medium *b)

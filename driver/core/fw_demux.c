@@ -6,7 +6,7 @@
  */
 #include "fw_internal.h"
 
-/* What becomes of a packet for an endpoint that is not open (section 11.1). */
+/* The answer to a packet for an endpoint that is not open (section 11.1). */
 enum refusal { SILENT, LIB, MCP };
 
 /* clang-format off */
@@ -86,7 +86,8 @@ void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason
 	answer(b, &nack, pkt->msg.peer, fx);
 }
 
-/* What the library may send besides eager messages of the dialects: no host packets, no pulls. */
+/* True for what the library may send besides eager messages of the dialects: no host packets, no
+ * pulls. */
 static int is_command(const struct fw_endpoint *ep, const struct emx_msg *msg)
 {
 	switch (msg->type) {

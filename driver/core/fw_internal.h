@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the files of the core share with each other and with nobody else.
+ * Declarations that the files of the core share with each other and with nobody else.
  */
 #ifndef EMX_FW_INTERNAL_H
 #define EMX_FW_INTERNAL_H
@@ -14,7 +14,7 @@
 #define FW_COLD __attribute__((__cold__, __noinline__))
 /* The same for what is not rare but longer than the rest of its caller. */
 #define FW_NOINLINE __attribute__((__noinline__))
-/* What nearly every frame does: kept together, without jumps. */
+/* Code that nearly every frame runs: kept together, without jumps. */
 #define FW_HOT __attribute__((__hot__))
 #define FW_LIKELY(x) __builtin_expect(!!(x), 1)
 #define FW_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -121,7 +121,7 @@ void fw_xpull_data(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct
 
 /* fw_pull_rep.c: the window that a request names, if its message was announced to the sender. */
 const struct fw_window *fw_window_of(const struct fw_endpoint *ep, const struct fw_pkt *pkt);
-/* What all replies to a request have in common. */
+/* Fills in what all replies to a request have in common. */
 void fw_replies_begin(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u8 type,
 		      struct fw_replies *r);
 

@@ -190,7 +190,7 @@ static void hash_stays(struct fw_peers *t)
 	__atomic_store_n(&t->hash_seq, (t->hash_seq | 1) + 1, __ATOMIC_RELEASE);
 }
 
-/* How far a hash slot is from where the search for what it names begins. */
+/* Distance of a hash slot from where the search for its entry begins. */
 static __u32 hash_way(const struct fw_peers *t, __u32 at)
 {
 	const __u32 named = hash_slots(t)[at];

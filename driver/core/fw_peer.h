@@ -123,7 +123,7 @@ void fw_peers_mend(struct fw_peers *t);
  */
 int fw_peer_readdress(struct fw_peers *t, __u32 i, __u64 mac);
 /*
- * Has peer i spoken to in a dialect of its own, or in the board's again. 0, or -1 when there is no
+ * Pins peer i to a dialect of its own, or returns it to the board's. 0, or -1 when there is no
  * such peer or dialect. One writer, while no endpoint of the board is open: what an endpoint has
  * under way with a peer is cut by sizes that stay.
  */

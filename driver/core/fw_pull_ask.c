@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which frames of a message to ask for, and when again (wire specification, sections 10.2, 10.3).
+ * Decides which frames of a message to ask for, and when again (wire specification,
+ * sections 10.2, 10.3).
  *
  * The frames asked for form a queue, in the order of asking. The replier answers in that order, so
  * an answer tells about its predecessors: a frame that is missing REORDER positions behind the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which fragments of a MEDIUM message are here (wire specification, section 9).
+ * Records which fragments of a MEDIUM message are here (wire specification, section 9).
  *
  * All fragments but the last have one size, the unit, and fragment i lies at i times that size.
  * Once one fragment has shown the unit, the others must fit it: then different numbers never

@@ -5,7 +5,7 @@
  */
 #include "fw_internal.h"
 
-/* What becomes of a packet whose session is not that of the endpoint (sections 7.7 and 11.1). */
+/* The answer to a packet whose session is not that of the endpoint (sections 7.7 and 11.1). */
 enum stale { NO_TYPE, UNCHECKED, REFUSE_LIB, REFUSE_MCP, IGNORE };
 
 static inline void rx_event(const struct fw_pkt *pkt, struct fw_fx *fx)
@@ -23,7 +23,8 @@ static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, st
 		rx_event(pkt, fx);
 }
 
-/* Of an X MEDIUM with a checksum: a host that has not judged it gives the frame as one piece. */
+/* True for an altered X MEDIUM with a checksum: a host that has not judged it gives the frame as
+ * one piece. */
 static int is_altered(const struct fw_pkt *pkt)
 {
 	const __u8 *data = (const __u8 *)(unsigned long)pkt->msg.data;

@@ -41,7 +41,7 @@ void fw_pace_stop(struct fw_endpoint *ep, struct fw_pull *p);
 /* A frame that we waited for came; one was lost. */
 void fw_pace_arrived(struct fw_endpoint *ep);
 void fw_pace_lost(struct fw_endpoint *ep);
-/* Has the pull take its turn, if it wants frames. */
+/* Queues the pull for its turn, if it wants frames. */
 void fw_pace_want(struct fw_endpoint *ep, struct fw_pull *p);
 /* Lets pulls have what the budget allows, in turn. */
 void fw_pace_turn(struct fw_endpoint *ep);

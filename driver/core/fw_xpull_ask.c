@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which frames of a message to ask for by X PULL, and when again (docs/protocol.md, the EtherMX
- * extension).
+ * Decides which frames of a message to ask for by X PULL, and when again (docs/protocol.md, the
+ * EtherMX extension).
  *
  * The place of a frame in the order of answers is the number of the newest request for it, and
  * within that the number of the frame. A frame is lost when FW_X_REORDER answers have come since

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How many frames the X PULLs of an endpoint have under way, and whose turn it is
+ * Bounds the frames that the X PULLs of an endpoint have under way, and gives each its turn
  * (docs/protocol.md, the EtherMX extension).
  *
  * One budget for all of them: senders that do not know of each other share the receiver's link and

@@ -58,7 +58,7 @@ void CommandPath::send_all()
 {
     if (ring_ && ring_->execute(kept_))
         return;
-    // What io_uring has sent already goes out twice, which receivers expect of a network.
+    // Commands that io_uring has sent already go out twice, which receivers expect of a network.
     ring_.reset();
     send_list();
 }

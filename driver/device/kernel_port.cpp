@@ -184,7 +184,7 @@ const std::vector<emx_dev_segment> &KernelPort::describe(std::span<const Segment
     return segments_;
 }
 
-/// What the module refuses is not offered: whoever pulls it hears that there is no such window.
+/// A window that the module refuses is not offered: whoever pulls it hears that there is no such window.
 void KernelPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                              std::span<const Segment> memory, uint64_t length)
 {

@@ -61,11 +61,11 @@ private:
 /// (before Linux 5.14).
 std::string agent_path();
 
-/// What a reply says by itself: false with error filled for a refusal, or one of another build. The text of
+/// Judges a reply by itself: false with error filled for a refusal, or one of another build. The text of
 /// the error has printable characters only.
 bool judge_reply(const AgentReply &reply, DeviceError &error);
 
-/// How to start an agent.
+/// The way to start an agent.
 struct AgentStart {
     std::string program; ///< path of omxd; empty: EMX_OMXD is not set, search
     std::string boards; ///< specification; empty: omxd reads its configuration file

@@ -47,7 +47,7 @@ bool sizes_fit(const fw_sizes &sizes)
            sizes.reply == right.reply && sizes.block == right.block && sizes.payload_min == right.payload_min;
 }
 
-/// What readers of the file rely on, beside its layout.
+/// Checks what readers of the file rely on, beside its layout.
 bool boards_fit(BoardFile &file)
 {
     for (uint32_t i = 0; i < file.board_count(); i++) {
@@ -140,7 +140,7 @@ std::unique_ptr<BoardFile> BoardFile::adopt(Fd fd, std::string &why)
     return file;
 }
 
-/// What is mapped for writing comes by a descriptor that does not write.
+/// Memory that is mapped for writing comes by a descriptor that does not write.
 std::unique_ptr<BoardFile> BoardFile::map(Fd fd, int protection, DeviceError &error)
 {
     const DeviceError other_build = {mx_no_driver,

@@ -74,7 +74,7 @@ bool BulkReceiver::in_place(uint32_t i, const fw_endpoint &ep, int slot) const
            emx_get16(reply.length) == places_[i].length && emx_get32(reply.handle) == ep.pull[slot].handle;
 }
 
-/// Of an X DATA that came where a PULL REPLY was expected, or one of several kinds: its payload begins
+/// An X DATA may come where a PULL REPLY was expected, or one of several kinds: its payload begins
 /// further on. A PULL REPLY where an X DATA was expected is of no pull, and nobody asks for its payload.
 void BulkReceiver::complete_header(uint32_t i)
 {

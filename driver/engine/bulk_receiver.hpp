@@ -87,7 +87,7 @@ private:
     bool full_ = false; ///< the last batch
     bool armed_ = false; ///< all of them have a predicted place, and nothing has come since
 
-    // How the replies of the current pull have come so far.
+    // State of the replies of the current pull.
     int slot_ = -1;
     uint32_t handle_ = 0;
     uint32_t next_ = 0; ///< position behind the last frame accepted in this batch, 0 before the first

@@ -26,7 +26,7 @@ struct pollfd;
 
 namespace emx {
 
-/// What is claimed; a new agent is told the same.
+/// A claim; a new agent is told the same.
 struct ClaimOf {
     uint32_t board = 0;
     uint32_t endpoint = 0;

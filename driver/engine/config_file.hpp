@@ -17,7 +17,7 @@ inline constexpr const char *default_config_path = "/etc/ethermx/ethermx.conf";
 inline constexpr uint32_t default_table = 1024;
 inline constexpr const char *default_peers_paths[] = {"/etc/ethermx/peers", "/etc/open-mx/peers"};
 
-/// What a configuration file says; empty or 0 where it says nothing.
+/// The contents of a configuration file; empty or 0 where it says nothing.
 struct ConfigFile {
     std::vector<BoardSpec> boards;
     int boards_line = 0; ///< for messages about them

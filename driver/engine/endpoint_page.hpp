@@ -28,7 +28,7 @@ public:
 
     /// The file, as long as the page lives; -1 at the agent, which keeps none.
     int fd() const { return fd_.get(); }
-    /// Of the process that made it, which alone writes them.
+    /// Counters of the process that made the page, which alone writes them.
     emx_counters &counters() { return *static_cast<emx_counters *>(base_); }
     /// One of them, from any process.
     uint64_t read(std::size_t counter) const;

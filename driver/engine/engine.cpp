@@ -216,7 +216,7 @@ bool Engine::in_range(const AgentRequest &request, DeviceError &error) const
     return false;
 }
 
-/// What a claim brings, and the connection that holds it.
+/// The parts that a claim brings, and the connection that holds it.
 struct Engine::Granted {
     AgentConnection agent;
     AgentReply reply;

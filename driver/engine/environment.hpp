@@ -25,7 +25,7 @@ inline const char *environment_variable(const char *name)
     return ::secure_getenv(name); // tidy-allow(environment): this is the one place
 }
 
-/// What a program that this one starts shall have as its environment: ours, or nothing at all.
+/// The environment for a program that this one starts: ours, or nothing at all.
 inline char *const *environment_of_children()
 {
     static char *const nothing[] = {nullptr};

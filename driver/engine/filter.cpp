@@ -59,7 +59,7 @@ public:
         put(BPF_MISC | BPF_TAX, 0);
         put(BPF_ALU | BPF_RSH | BPF_K, 8);
     }
-    /// What load_type_and_endpoint left in the index register.
+    /// Takes the endpoint that load_type_and_endpoint left in the index register.
     void take_endpoint()
     {
         put(BPF_MISC | BPF_TXA, 0);

@@ -29,7 +29,7 @@ uint32_t medium_frame_max(const fw_sizes &sizes)
     return medium_header + std::max(sizes.frag, sizes.frag_accept);
 }
 
-/// Of the frames that an interface carries, the longest of no extension and no pull.
+/// The longest frame that an interface carries, of no extension and no pull.
 uint32_t dialect_frame_max(const fw_sizes &sizes, uint32_t interface_mtu)
 {
     return std::min(medium_frame_max(sizes),
@@ -176,7 +176,7 @@ bool buffers_grow_freely(int socket, uint32_t bytes)
 
 uint32_t frames_held(uint32_t frame, uint32_t buffer_bytes)
 {
-    // What a frame is charged for: its data with headroom and the shared info behind it, rounded up
+    // The kernel charges a frame for its data with headroom and the shared info behind it, rounded up
     // to an allocation size, and the buffer head.
     const uint32_t charge = std::bit_ceil(frame + 512) + 512;
     return buffer_bytes / charge;

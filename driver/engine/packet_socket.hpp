@@ -111,7 +111,7 @@ public:
             reinterpret_cast<const sockaddr_ll *>(slot + TPACKET_ALIGN(sizeof(tpacket2_hdr)));
         return address->sll_pkttype == PACKET_OTHERHOST;
     }
-    /// How many bytes of it are there.
+    /// Bytes of it that are there.
     uint32_t kept() const { return current_->tp_snaplen; }
     /// Asks for what the next frame will be in: its first lines beside the status word's. Another processor
     /// writes them before the word, so that this fetch and the writer's last steps go on together.

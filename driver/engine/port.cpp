@@ -261,7 +261,8 @@ bool EnginePort::wait(uint64_t deadline)
     return fds[3].revents != 0;
 }
 
-// What is gone stays gone for this port: a new interface, or the next holder of the number, is not its own.
+// An interface that is gone stays gone for this port: a new interface, or the next holder of the number, is
+// not its own.
 void EnginePort::set_link(uint32_t state)
 {
     if (state == link_state_ || link_state_ == EMX_LINK_GONE)

@@ -22,7 +22,7 @@
 
 namespace emx {
 
-/// What a claim on the agent brings; consumed by the port.
+/// The parts that a claim on the agent brings; consumed by the port.
 struct PortParts {
     std::shared_ptr<BoardFile> file;
     std::unique_ptr<Claim> claim;
@@ -139,7 +139,7 @@ private:
         PieceList memory;
     };
 
-    // What a poll that finds nothing touches comes first.
+    // The members that a poll touches when it finds nothing come first.
     const emx_msg *current_ = nullptr; ///< handed out, not consumed
     PacketRing *held_ = nullptr; ///< ring whose front slot `current_` points into
     int more_ = 0; ///< effects of that frame still wait in the core

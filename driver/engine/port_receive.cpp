@@ -253,7 +253,8 @@ void EnginePort::check_time()
         rounds_behind_ = 0;
         return;
     }
-    // Who was away finds the answers before he misses them; a flood stops no timer for good.
+    // Drain received frames before serving timers: after a pause the answers are usually queued already. A
+    // flood stops no timer for good.
     if ((rounds_behind_ == 0 || is_behind()) && rounds_behind_ < rounds_behind_max) {
         rounds_behind_++;
         empty_polls_ = polls_per_clock; // again after the next round

@@ -9,7 +9,7 @@
 
 namespace emx {
 
-/// What the system says of an error number and, where a limit or a filter of system calls is the likely
+/// The system's text for an error number and, where a limit or a filter of system calls is the likely
 /// cause, which one to raise. Any thread.
 std::string system_reason(int error);
 

@@ -89,7 +89,7 @@ inline int accept4(int socket, int flags)
     return static_cast<int>(again(SYS_accept4, socket, nullptr, nullptr, flags));
 }
 
-/// What is there now, without waiting.
+/// Returns the events that are there now, without waiting.
 inline int epoll_now(int epoll, epoll_event *events, int count)
 {
     return static_cast<int>(again(SYS_epoll_pwait, epoll, events, count, 0, nullptr, 0));

@@ -51,7 +51,7 @@ inline void join_thread(std::thread &thread)
         thread.join(); // tidy-allow(thread): here
 }
 
-/// What to tell where start_thread() started none.
+/// The text for when start_thread() started none.
 inline constexpr const char *no_thread = "no thread can be had: raise the limit of processes (ulimit -u, "
                                          "pids.max of the cgroup) or of memory (ulimit -v)";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What may be asked about the boards of a network namespace, and what its administrator may change.
+ * Queries about the boards of a network namespace, and changes by its administrator.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>

@@ -20,12 +20,12 @@
 
 #include "ethermx.h"
 
-/* What users can cause fills no log. */
+/* Messages that users can cause fill no log. */
 #define tell(level, ...) pr_##level##_ratelimited(__VA_ARGS__)
 
 #define HASH_BITS_OF_NET 6
 
-/* Those of a network namespace. Nobody's frames, nor searches, walk over the boards of others. */
+/* The boards of a network namespace. Frames and searches of others never walk over them. */
 struct emx_net {
 	struct list_head boards; /* rtnl; readers RCU */
 	struct list_head absent; /* whose interfaces have vanished and may come back; rtnl */
@@ -362,7 +362,7 @@ static void forget(struct emx_board *board)
 	emx_board_put(board);
 }
 
-/* Those of a namespace. Returns how many. */
+/* Forgets the boards of a namespace. Returns how many. */
 static unsigned int forget_all(const struct net *net)
 {
 	struct emx_board *board;
@@ -376,7 +376,7 @@ static unsigned int forget_all(const struct net *net)
 	return count;
 }
 
-/* What the administrator has said about the board holds for its successor. */
+/* The administrator's settings of the board hold for its successor. */
 static void inherit(struct emx_board *board, const struct emx_board *old)
 {
 	struct fw_peers *peers = board->fw.peers;

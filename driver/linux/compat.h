@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What differs between the kernels that we build for: 6.1 and newer.
+ * Differences between the kernels that the module builds for: 6.1 and newer.
  */
 #ifndef EMX_LINUX_COMPAT_H
 #define EMX_LINUX_COMPAT_H
@@ -75,7 +75,7 @@ static inline void emx_timer_setup(struct hrtimer *timer,
 #endif
 }
 
-/* What a command has in its SQE, which its program may change at any time. */
+/* The payload that a command has in its SQE, which its program may change at any time. */
 static inline const void *emx_uring_payload(const struct io_uring_cmd *cmd)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)

@@ -18,7 +18,7 @@ void emx_board_count(struct emx_board *board, unsigned int counter)
 }
 
 /*
- * What a library counts in its page. A program may write there what it likes: of the rest, our own
+ * Counters of a library, in its page. A program may write there what it likes: of the rest, our own
  * count is told.
  */
 static const u8 of_library[] = {
@@ -30,7 +30,7 @@ static const u8 of_library[] = {
 	EMX_CNT_EXTENSION_AGREED, EMX_CNT_DROP_CONNECT_ROOM, EMX_CNT_DROP_ANSWER,
 };
 
-/* What it watches there, to see whether large messages make progress. */
+/* Counters that the library watches there, to see whether large messages make progress. */
 static const u8 watched[] = {
 	EMX_CNT_RX_PULL,   EMX_CNT_RX_PULL_REPLY, EMX_CNT_TX_PULL_REPLY,
 	EMX_CNT_RX_X_PULL, EMX_CNT_RX_X_DATA,	  EMX_CNT_TX_X_DATA,

@@ -70,7 +70,7 @@ static void shape_long(struct emx_endpoint *ep, u32 wanted)
 	if (longest <= ep->slot_bytes)
 		return;
 	ep->long_bytes = ALIGN(longest, SMP_CACHE_BYTES);
-	/* Of the longest eager message. */
+	/* Compare the frames of the longest eager message. */
 	if (DIV_ROUND_UP(EMX_X_FRAG_MAX, longest) < DIV_ROUND_UP(EMX_X_FRAG_MAX, sizes->frag))
 		ep->long_slots = EMX_LONG_SLOTS;
 	else
@@ -161,7 +161,7 @@ static int addresses_change(struct mmu_notifier *notifier, const struct mmu_noti
 	return 0;
 }
 
-/* What is pinned from now on is what they have. */
+/* A pin that begins after this finds the new pages. */
 static void addresses_changed(struct mmu_notifier *notifier, const struct mmu_notifier_range *range)
 {
 	struct emx_endpoint *ep = container_of(notifier, struct emx_endpoint, notifier);

@@ -101,7 +101,7 @@ struct emx_region {
 	u64 changes; /* endpoint->changes when the addresses surely had these pages */
 	u64 idle_limit; /* it is not idle while its process has more pages pinned */
 	unsigned long idle_since; /* jiffies */
-	/* Of a pull; endpoint->lock. */
+	/* State of a pull; endpoint->lock. */
 	u32 copying; /* frames that a DMA engine or a thread is copying into it */
 	bool over; /* the pull has ended, and waits for those only */
 	bool owed; /* the program is to be told by this event */
@@ -156,8 +156,8 @@ struct emx_endpoint {
 	u32 long_entry[EMX_LONG_SLOTS]; /* lock; number of the ring's entry that has it */
 	/* Busy polling. */
 	unsigned int napi; /* lock; that brought the last frame from the wire; 0: unknown */
-	const struct task_struct *poller; /* lock; who polls it now */
-	u32 polled; /* lock; frames that his polling has brought */
+	const struct task_struct *poller; /* lock; the thread that polls it now */
+	u32 polled; /* lock; frames that this polling has brought */
 	/* Large messages. */
 	struct emx_region **window; /* lock; by fw_window_slot */
 	struct emx_pull *pull; /* lock; by the core's slot */
@@ -182,7 +182,7 @@ struct emx_endpoint {
 	struct work_struct loose_work;
 	struct workqueue_struct *loose_queue; /* set once */
 	struct rcu_work free;
-	/* Who. */
+	/* The process of the endpoint. */
 	struct mm_struct *mm; /* whose addresses the commands contain; only its structure is held */
 	struct mmu_notifier notifier; /* tells when those are gone */
 	bool watched;
@@ -192,7 +192,7 @@ struct emx_endpoint {
 	char command[TASK_COMM_LEN];
 };
 
-/* What the administrator chose. */
+/* Settings that the administrator chose. */
 struct emx_config {
 	unsigned int endpoints; /* numbers at and above it do not exist */
 	unsigned int frame_size; /* 0: dialect W; else dialect N with frames of that size, bytes */
@@ -239,7 +239,7 @@ void emx_board_put(struct emx_board *board);
 struct emx_board *emx_board_local(const struct emx_board *board, u64 mac);
 /* True if endpoints are open on it; stays so for who holds its lock. */
 bool emx_board_in_use(const struct emx_board *board);
-/* How many there are in all namespaces. Any context. */
+/* Number of boards in all namespaces. Any context. */
 unsigned int emx_boards_count(void);
 /* Longest frame of X DATA that the interface takes now; 0 when it is gone. Any context. */
 u32 emx_board_x_frame(const struct emx_board *board);
@@ -295,7 +295,7 @@ void emx_tx_all(struct emx_board *board, struct sk_buff_head *frames);
  * not look then. Other packets have none. Any context.
  */
 bool emx_sum_fits(struct sk_buff *skb, struct fw_pkt *pkt);
-/* Has emx_tx_all() fill in the checksum of a frame of X DATA with so many bytes of data. */
+/* Makes emx_tx_all() fill in the checksum of a frame of X DATA with so many bytes of data. */
 void emx_sum_later(struct sk_buff *skb, u32 bytes);
 /* Fills in the checksum of a frame so marked; others stay as they are. Any context. */
 void emx_sum_now(struct sk_buff *skb);
@@ -383,7 +383,7 @@ void emx_region_begin(const struct emx_endpoint *ep, struct emx_region *region);
  * reference. Caller: endpoint->lock.
  */
 void emx_region_end(struct emx_endpoint *ep, struct emx_region *region);
-/* Has it unpinned later. Takes over the reference. Caller: endpoint->lock. */
+/* Leaves its unpinning to a work. Takes over the reference. Caller: endpoint->lock. */
 void emx_region_bury(struct emx_endpoint *ep, struct emx_region *region);
 /* Work of that. */
 void emx_region_reap(struct work_struct *work);
@@ -418,13 +418,13 @@ void emx_idle_close(struct emx_endpoint *ep);
 struct emx_region *emx_idle_take(struct emx_endpoint *ep, u64 address, u64 length, bool write);
 /* Takes over the region, and its reference; false when it is not to stay. Caller: lock. */
 bool emx_idle_add(struct emx_endpoint *ep, struct emx_region *region);
-/* Those addresses will have other pages, or other rights. Caller: endpoint->lock. */
+/* Unpins, later, what has one of those addresses: they change. Caller: endpoint->lock. */
 void emx_idle_changed(struct emx_endpoint *ep, const struct emx_range *range);
 /* Unpins all; false when there are none. Sleeps. */
 bool emx_idle_release(struct emx_endpoint *ep);
 /* Pages of idle regions at this moment, of all. */
 u64 emx_idle_pages(void);
-/* How often a message found its memory pinned, since the module was loaded. */
+/* Count of messages that found their memory pinned, since the module was loaded. */
 extern atomic64_t emx_idle_taken;
 
 /* loose.c: regions that are not pinned, served by a thread that borrows the address space */
@@ -478,14 +478,14 @@ void emx_pull_copy_now(const struct emx_region *region, u64 position, const stru
 		       u32 from, u32 bytes);
 /* A frame less is being copied into the region, which may be gone now. Caller: endpoint->lock. */
 void emx_pull_copied(struct emx_endpoint *ep, struct emx_region *region);
-/* Likewise: pulls to there fail. */
+/* Pulls to there fail. Caller: likewise. */
 void emx_pulls_changed(struct emx_endpoint *ep, const struct emx_range *range, bool unmaps,
 		       struct sk_buff_head *out);
 /* Ends all pulls without telling, and waits until nothing writes any more. Sleeps. */
 void emx_pull_end_all(struct emx_endpoint *ep);
 /* The core says that a pull has ended: tells the program. Caller: endpoint->lock. */
 void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg);
-/* Has the timer run when the core wants it. Caller: endpoint->lock. */
+/* Sets the timer for when the core wants it. Caller: endpoint->lock. */
 void emx_pull_arm(struct emx_endpoint *ep);
 /* Timer of an endpoint. */
 enum hrtimer_restart emx_pull_timer(struct hrtimer *timer);
@@ -500,8 +500,8 @@ void emx_offload_init(void);
 /* Without endpoints. Sleeps. */
 void emx_offload_exit(void);
 /*
- * Has bytes of a frame copied into the region of a pull; emx_pull_copied() follows. false when the
- * processor is to do it. Caller: endpoint->lock.
+ * Starts the copy of bytes of a frame into the region of a pull; emx_pull_copied() follows. false
+ * when the processor is to do it. Caller: endpoint->lock.
  */
 bool emx_offload_copy(struct emx_endpoint *ep, struct emx_region *region, u64 position,
 		      struct sk_buff *skb, u32 from, u32 bytes);
@@ -549,7 +549,7 @@ void emx_counters_clear(struct emx_board *board);
 void emx_counters_inherit(struct emx_board *board, const struct emx_endpoint *ep);
 /* Shows the library what it watches of ours. Caller: endpoint->lock. */
 void emx_counters_show(struct emx_endpoint *ep);
-/* What a run of replies counts as, frame by frame. */
+/* The counter for a run of replies, frame by frame. */
 static inline unsigned int emx_reply_counter(const struct fw_replies *run)
 {
 	return run->reply.msg.type == EMX_X_DATA ? EMX_CNT_TX_X_DATA : EMX_CNT_TX_PULL_REPLY;
@@ -562,7 +562,7 @@ extern atomic64_t emx_replies_short;
 
 /* admin.c: ioctls that need privileges, and those that only ask */
 
-/* What EMX_IOC_BOARD tells. Sleeps. */
+/* Answers EMX_IOC_BOARD. Sleeps. */
 int emx_admin_board(struct net *net, struct emx_dev_board *info);
 int emx_admin_endpoint(struct net *net, struct emx_dev_endpoint *info);
 int emx_admin_counters(struct net *net, struct emx_dev_counters *request);

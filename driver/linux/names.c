@@ -50,7 +50,7 @@ static int replace_spare(struct emx_board *board, u64 mac)
 			return -1;
 	} while (board->kept[index]);
 	board->added[index] = INVALID_UID;
-	/* Who keeps an index takes the lock, too. */
+	/* An endpoint that keeps an index takes the lock, too. */
 	return fw_peer_replace(peers, index, fw_peer(peers, index)->mac, mac) ? -1 : index;
 }
 
@@ -370,7 +370,7 @@ struct naming {
 /* Peers whose names are forgotten while others wait for the board. */
 #define FORGET_BATCH 256
 
-/* Those from i on, some of them: where to go on, or 0. Caller: RCU, board->lock. */
+/* Forgets some peers, from i on: where to go on, or 0. Caller: RCU, board->lock. */
 static u32 forget_some(struct emx_board *board, u32 i)
 {
 	const u32 end = i + FORGET_BATCH;
@@ -425,7 +425,7 @@ static void rename(struct emx_board *board, const struct naming *n)
 	start_locked(board);
 }
 
-/* What the peer's own dialect becomes on a board, where the interface carries it. Caller: RCU. */
+/* Sets the peer's own dialect on a board, where the interface carries it. Caller: RCU. */
 static int pin(struct emx_board *board, const struct naming *n, const struct fw_sizes *sizes)
 {
 	struct fw_peers *peers = board->fw.peers;

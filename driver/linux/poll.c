@@ -21,7 +21,7 @@ void emx_poll_note(struct emx_endpoint *ep, const struct sk_buff *skb)
 {
 	unsigned int napi = emx_skb_napi(skb);
 
-	/* What comes from a board of this host, or from an interface that is not polled, has none.
+	/* Frames from a board of this host, or from an interface that is not polled, have none.
 	 */
 	if (napi && napi != ep->napi)
 		WRITE_ONCE(ep->napi, napi);

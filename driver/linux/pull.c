@@ -136,7 +136,7 @@ void emx_pulls_changed(struct emx_endpoint *ep, const struct emx_range *range, b
 	bool any = false;
 	int i;
 
-	/* What runs has an entry reserved. */
+	/* A running pull has an entry reserved. */
 	for (i = 0; i < FW_PULLS && ep->reserved; i++) {
 		struct emx_region *region = ep->pull[i].region;
 
@@ -248,7 +248,8 @@ int emx_pull_start(struct emx_endpoint *ep, const struct emx_dev_command *comman
 	int err;
 
 	region = pin(ep, command);
-	/* What has ended is not to count against the limit: once more without it. */
+	/* A region that is no longer used is not to count against the limit: once more without it.
+	 */
 	if (!IS_ERR(region) && region->loose && flush_work(&ep->reap)) {
 		emx_region_put(region);
 		region = pin(ep, command);

@@ -129,7 +129,7 @@ static bool is_pulled(const struct fw_pkt *pkt)
 }
 
 /*
- * Of pulls and of the extension: 0, or the counter of the reason to drop the frame before the core
+ * Judges pulls and the extension: 0, or the counter of the reason to drop the frame before the core
  * sees it. Apart from the path of short messages. Caller: endpoint->lock.
  */
 static noinline int judge(const struct emx_endpoint *ep, struct sk_buff *skb, struct fw_pkt *pkt)

@@ -20,7 +20,7 @@ static struct later *later_of(struct sk_buff *skb)
 	return (struct later *)skb->cb;
 }
 
-/* Of bytes of a frame, in whatever pieces it lies. */
+/* Checksum of bytes of a frame, in whatever pieces it lies. */
 static u32 sum(struct sk_buff *skb, u32 from, u32 bytes)
 {
 	struct skb_seq_state walk;

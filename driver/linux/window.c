@@ -21,7 +21,7 @@ static void list_regions(struct emx_endpoint *ep, struct emx_region *region, str
 	list_add(&region->offered, &ep->offered);
 }
 
-/* What is to be given up of the region that the window had. Caller: as above. */
+/* Returns the region that the window had, if it is to be given up. Caller: as above. */
 static struct emx_region *exchange(struct emx_endpoint *ep, u16 slot, struct emx_region *region)
 {
 	struct emx_region *old = ep->window[slot];

@@ -27,7 +27,7 @@ enum emx_link_state {
 	EMX_LINK_GONE = 2,
 };
 
-/* How a pull ended. Values 1 to 4 are the reasons of NACK MCP. */
+/* Outcomes of a pull. Values 1 to 4 are the reasons of NACK MCP. */
 enum emx_pull_status {
 	EMX_PULL_OK = 0,
 	EMX_PULL_BAD_ENDPOINT = 1,
@@ -119,7 +119,7 @@ static inline __u64 emx_question(__u16 handle, __u8 tag, __u16 offset)
 	return (__u64)(handle & 0xfff) << 48 | (__u64)tag << 32 | (offset & 127);
 }
 
-/* What a host of dialect N, and one of dialect W, answers to it. */
+/* The answer of a host of dialect N to it, and of one of dialect W. */
 static inline __u64 emx_answer_n(__u64 question)
 {
 	return question >> 48 << 32;

@@ -3,7 +3,7 @@
  * Contract between the library and the kernel module: the ioctls of /dev/ethermx, and what may be
  * mapped of it.
  *
- * Anybody may open the device and ask about the boards of his network namespace. EMX_IOC_CLAIM
+ * Anybody may open the device and ask about the boards of the own network namespace. EMX_IOC_CLAIM
  * makes the file an endpoint: then it takes commands, can be mapped, and polls readable while its
  * event ring holds an event. The endpoint ends when the process that claimed it closes any copy of
  * the file, executes another program, or ends; a forked child does not keep it.
@@ -155,7 +155,7 @@ enum emx_dev_peer_by {
 	EMX_DEV_PEER_ADD = 2, /* the same, adding it to a table that is open */
 	EMX_DEV_PEER_NAME = 3, /* in: name; the first that is called so. Older drivers: EINVAL */
 	/*
-	 * Of the process of an endpoint. In: index, mac. As long as the endpoint keeps it, the index is
+	 * Commands of the process of an endpoint. In: index, mac. As long as the endpoint keeps it, the index is
 	 * that peer's; others, of peers that never told a name, may be given to newcomers. ESTALE: it
 	 * is another's by now. Older drivers: EINVAL, and they give no index to another.
 	 */

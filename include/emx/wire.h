@@ -69,7 +69,7 @@ enum emx_nack {
 #define EMX_MEDIUM_EXPONENT_W 12
 
 #define EMX_X_VERSION 1 /* newest version of the extension that we speak, and the oldest */
-/* What an offer says of its sender. */
+/* Features that an offer states of its sender. */
 #define EMX_X_SUMS 1 /* wishes payload checksums in what is sent to it */
 #define EMX_X_REPORTS 2 /* takes X REPORT */
 #define EMX_X_FRAGMENTS 4 /* takes X MEDIUM */

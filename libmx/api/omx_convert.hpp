@@ -47,7 +47,7 @@ omx_return_t status_code(mx_status_code_t mx_code);
 /// Copies a status that a call with these two results filled in; else leaves *to alone.
 void hand_out(mx_return_t returned, const uint32_t *result, const mx_status_t &from, omx_status_t *to);
 
-/// What a call of the other layer tells by a status and a result: `ask` makes that call with a status
+/// Makes a call of the other layer that tells by a status and a result: `ask` makes it with a status
 /// of its own layer, and with `result`.
 template <class Ask>
 omx_return_t asked(omx_status_t *status, const uint32_t *result, Ask ask)

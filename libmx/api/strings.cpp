@@ -81,7 +81,7 @@ constexpr Text status_texts[] = {
     {MX_STATUS_NO_RESOURCES, "out of memory or table space here or at the peer"},
 };
 
-// What the second layer's list has besides the codes above.
+// Texts that the second layer's list has besides the codes above.
 constexpr Text omx_texts[] = {
     {OMX_CANCELLED, "cancelled"},
     {OMX_REMOTE_RDMA_WINDOW_BAD_ID, "the sender no longer has the message"},

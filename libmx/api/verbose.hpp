@@ -8,7 +8,7 @@
 
 namespace emx::api {
 
-/// What a line is about; for the escapes of the prefix.
+/// The subject of a line; for the escapes of the prefix.
 struct About {
     uint32_t board = 0;
     uint32_t endpoint = 0;

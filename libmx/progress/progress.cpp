@@ -35,7 +35,7 @@ bool Endpoint::progress(Driver driver)
     staging_ = driver == Driver::helper;
     if (!staging_ && accepted_)
         match_accepted();
-    // Who was given something may ask whether there is more before he acts upon it: that is to be quick.
+    // A caller that was given something may ask for more before acting upon it: that is to be quick.
     const bool more = driver <= Driver::sleeper && std::exchange(just_found_, false);
     bool found = poll_device(driver == Driver::application && !more ? spins_per_pass : 0);
     staging_ = false;
@@ -63,7 +63,8 @@ bool Endpoint::progress(Driver driver)
     return found;
 }
 
-/// Timers are for later: who was away finds the answers before he misses them. A flood stops none for good.
+/// Frames come before timers: after a pause the answers are usually queued already. A flood stops no timer
+/// for good.
 bool Endpoint::is_behind(bool found)
 {
     if (!found || passes_behind_ == passes_behind_max) {
@@ -77,7 +78,7 @@ bool Endpoint::is_behind(bool found)
 
 bool Endpoint::poll_device(unsigned spins)
 {
-    // A finished request ends the pass: its owner waits, and another empty poll would be his time.
+    // A finished request ends the pass: its owner waits, and another empty poll would cost it time.
     uint64_t before = completions_;
     const bool waiting = empty_calls_ >= waiting_calls;
     const unsigned looks = waiting ? looks_when_waiting : looks_when_asked;

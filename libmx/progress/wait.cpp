@@ -26,7 +26,7 @@ struct User {
     User &operator=(const User &) = delete;
 };
 
-/// Has the endpoint unlocked, and locks it again also where the thread is cancelled meanwhile.
+/// Unlocks the endpoint, and locks it again also where the thread is cancelled meanwhile.
 struct Unlocked {
     std::unique_lock<Lock> &lock;
     explicit Unlocked(std::unique_lock<Lock> &held) : lock(held) { lock.unlock(); }

@@ -398,11 +398,11 @@ void Endpoint::connect_back(Partner *partner)
 
 void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, bool is_reply)
 {
-    // What a request of the peer says may be older than its reply to ours, which resets it (7.3, 7.6).
+    // The contents of a peer's request may be older than its reply to ours, which resets it (7.3, 7.6).
     bool fresh = partner->session != session;
     bool reset = !fresh && !seq::same_session(start, partner->tx_next);
     if (reset) { // the peer gave up on us without restarting (8.6): it counts anew
-        // What it says of requests before may be older, and does not count.
+        // Its news of requests before may be older, and does not count.
         for (PendingConnect *connect = partner->connects; connect; connect = connect->next)
             connect->number = partner->connect_number++;
         take_acks();
@@ -422,7 +422,7 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
     partner->state = partner->kept ? PartnerState::connected : PartnerState::half_open;
 }
 
-/// What we offer, 0 when the extension is turned off. Who sends fragments chooses those that pay.
+/// Our offer, 0 when the extension is turned off. The sender of fragments chooses those that pay.
 uint64_t Endpoint::own_offer() const
 {
     if (!context_.conf().extension)
@@ -502,7 +502,7 @@ void Endpoint::answer_request(Partner *partner, const emx_msg &msg)
     reply.u.connect.start = partner ? partner->rx_match : 1;
     reply.u.connect.is_reply = 1;
     reply.u.connect.number = msg.u.connect.number;
-    // Who made no offer gets none: it is a stranger, or older.
+    // A partner that made no offer gets none: it is a stranger, or older.
     reply.match = partner && agreed_version(own_offer(), msg.match) ? own_offer() : 0;
     reply.u.connect.status = key_fits ? EMX_CONNECT_OK : EMX_CONNECT_BAD_KEY;
     port_->send(reply, nullptr);

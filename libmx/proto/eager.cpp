@@ -145,7 +145,7 @@ bool Endpoint::fragments_pay(const Partner *to, uint32_t fragment)
            frames_of(longest, fragment) < frames_of(longest, to->frag);
 }
 
-/// How eager messages travel to a session that has just agreed; those that wait for that included.
+/// Chooses how eager messages travel to a session that has just agreed; those that wait for that included.
 void Endpoint::choose_fragments(Partner *partner)
 {
     if (!(emx_offer_features(partner->offer) & EMX_X_FRAGMENTS) || port_->peer_is_local(partner->peer))

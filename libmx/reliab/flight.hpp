@@ -25,7 +25,7 @@ struct Flight {
         most = std::min(most, frames);
         limit = std::min(limit, most);
     }
-    /// That number was lost, and `next` is not sent yet. What is lost of one window counts once.
+    /// Notes that this number was lost, while `next` is not sent yet. Losses of one window count once.
     void halve(uint16_t lost, uint16_t next)
     {
         if (narrowed() && !reached(lost))

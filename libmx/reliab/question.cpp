@@ -53,7 +53,7 @@ void Endpoint::ask(Partner *partner, uint64_t time)
     ++questions_;
 }
 
-/// Who asks has its answer at the end of the pass, one for all it asked until then.
+/// A peer that asks has its answer at the end of the pass, one for all it asked until then.
 void Endpoint::owe_answer(Partner *partner)
 {
     partner->answer_owed = true;

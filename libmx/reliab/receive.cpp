@@ -11,8 +11,8 @@ namespace emx {
 
 namespace {
 
-// What comes early is repeated if it is not kept. Of one partner twice the frames that 255 numbers bear when
-// each is one; and bytes of all partners together.
+// Packets that come early are repeated if they are not kept. Of one partner twice the frames that 255 numbers
+// bear when each is one; and bytes of all partners together.
 constexpr unsigned early_packets_max = 512;
 constexpr std::size_t early_bytes_max = std::size_t{32} << 20;
 
@@ -97,7 +97,7 @@ void Endpoint::on_sequenced(const emx_msg &msg)
     uint16_t distance = seq::distance(msg.seq, partner->rx_done);
     uint16_t open = seq::distance(partner->rx_match, partner->rx_done);
     ++partner->frames_in;
-    // What follows a MEDIUM waits for its last fragment: programs take a message for the sign that those
+    // Messages behind a MEDIUM wait for its last fragment: programs take a message for the sign that those
     // sent before are here, even when nobody tells them so (API 3.8, mx_forget).
     if (distance != open || partner->partial) [[unlikely]] {
         if (distance >= open)

@@ -39,7 +39,7 @@ private:
     uint32_t smoothed_ns_ = 0;
 };
 
-/// What a partner was asked last: a report with the wish for another.
+/// The last question to a partner: a report with the wish for another.
 struct Question {
     uint64_t sent_ns = 0; ///< what left before and is not in the answer is lost
     uint64_t since_ns = 0; ///< of it, or of a repeat since: the next one waits from here

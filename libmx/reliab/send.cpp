@@ -99,7 +99,7 @@ void Endpoint::pump(Partner *partner)
     }
 }
 
-/// What is no TINY or SMALL.
+/// Transmits every packet type but TINY and SMALL.
 void Endpoint::transmit_other(TxMessage *tx)
 {
     if (!tx->partner->dialect_known) [[unlikely]]

@@ -180,7 +180,7 @@ const emx_msg *ShmPort::take(Incoming &in)
     return nullptr;
 }
 
-/// What the core checks of a frame, on a record; who it is from is known and not believed.
+/// Applies the core's checks of a frame to a record; its sender is known and not believed.
 bool ShmPort::judge(Incoming &in, const emx_msg &msg)
 {
     event_ = msg;
@@ -387,7 +387,7 @@ void ShmPort::service()
         service(events[static_cast<std::size_t>(i)].data.u64);
     if (count <= 0)
         return;
-    // What has just been cleared was meant for a sleeper, whom nobody wakes twice: pass it on.
+    // The byte that was just cleared was meant for a sleeper, which nobody wakes twice: pass it on.
     const std::lock_guard lock(waiting_mutex_);
     if (sleepers_ > 0)
         inner_->wake();

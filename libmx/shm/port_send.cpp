@@ -9,7 +9,7 @@ namespace {
 
 uint64_t key_of(uint32_t peer, uint8_t endpoint) { return uint64_t{peer} << 8 | endpoint; }
 
-/// What carries the session of the endpoint it goes to. CONNECT finds that out, by frames.
+/// True for types that carry the session of the endpoint they go to. CONNECT finds that out, by frames.
 bool carried(uint8_t type)
 {
     return type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM || type == EMX_RNDV ||

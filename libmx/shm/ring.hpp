@@ -27,7 +27,7 @@ struct SharedWindow {
     std::atomic<uint64_t> pieces;
 };
 
-/// What both sides map. All zero is the empty ring.
+/// The memory that both sides map. All zero is the empty ring.
 struct RingMemory {
     alignas(64) std::atomic<uint32_t> head; ///< sender
     alignas(64) std::atomic<uint32_t> tail; ///< receiver

@@ -20,7 +20,7 @@ constexpr bool is_drop(unsigned counter)
            counter == EMX_CNT_DROP_CONNECT_ROOM || counter == EMX_CNT_DROP_ANSWER;
 }
 
-/// Of what passes inside the firmware, and reaches the library as its outcome alone.
+/// Counters of what passes inside the firmware, and reaches the library as its outcome alone.
 constexpr unsigned inside[] = {EMX_CNT_RX_PULL,     EMX_CNT_RX_PULL_REPLY, EMX_CNT_RX_NACK_MCP,
                                EMX_CNT_TX_PULL,     EMX_CNT_TX_PULL_REPLY, EMX_CNT_TX_NACK_MCP,
                                EMX_CNT_RESEND_PULL, EMX_CNT_PULL_TIMEOUT,  EMX_CNT_RX_X_PULL,

@@ -34,7 +34,7 @@ struct Settings {
     uint64_t peer = 0;
 };
 
-/// What the client tells the server before a series of exchanges, in a frame of type RAW.
+/// The plan that the client tells the server before a series of exchanges, in a frame of type RAW.
 struct Plan {
     uint64_t length;
     uint32_t iterations; // 0: the end
@@ -42,7 +42,7 @@ struct Plan {
     uint32_t window; // bulk frames the teller can take
 };
 
-/// How a message of some length is cut.
+/// The way in which a message of some length is cut.
 struct Cut {
     uint8_t type;
     uint32_t header;

@@ -26,7 +26,7 @@ LENGTHS |= {"within": LENGTHS["between"], "within-rate": LENGTHS["between-rate"]
 
 
 class Verdict(NamedTuple):
-    """Of one figure in one pass; times in microseconds, ratio and noise as factors."""
+    """Figures of one pass; times in microseconds, ratio and noise as factors."""
     base: float
     now: float
     ratio: float

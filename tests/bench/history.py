@@ -81,7 +81,7 @@ def of_table(head, rows, configuration):
 
 
 def write(folder, file, settings, rows):
-    """What "history.py FOLDER" adds; settings are those of a run: its date, its commit, and what else is to be known."""
+    """The rows that "history.py FOLDER" adds; settings are those of a run: its date, its commit, and what else is to be known."""
     date, commit, *rest = settings.split("\n")
     command = [line.strip("`") for line in rest if line.startswith("`")]
     machine = "; ".join(line for line in rest if not line.startswith("`"))

@@ -75,7 +75,7 @@ def overlap_table(data, whats=WHATS, speed=("MB/s", "MB_s", 0)):
 
 
 def verdicts(ways):
-    """What must hold, what was found, and its limit."""
+    """A condition that must hold, what was found, and its limit."""
     found = []
     if ways["spin"]:
         spin, least = ways["spin"], min(rounds.lengths(ways["spin"]))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What MPI costs over some transport: ping-pong, streams, both ways at once, collectives. An MPI program like
+ * Measures MPI over some transport: ping-pong, streams, both ways at once, collectives. An MPI program like
  * any other; tests/bench/mpi runs it over several transports in turn.
  *
  *   mpirun -n RANKS mpi_perf [-t MS] [-e END] PATTERN...

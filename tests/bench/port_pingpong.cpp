@@ -30,7 +30,7 @@ constexpr std::array<uint32_t, 5> sizes = {0, 32, 128, 1024, 4096};
 constexpr uint32_t warm_up = 500;
 constexpr uint64_t patience_ns = 5000000000;
 
-/// What the two processes share: a step counter for meeting, and the addresses of the boards.
+/// Memory that the two processes share: a step counter for meeting, and the addresses of the boards.
 struct Meeting {
     std::atomic<uint32_t> arrived{0};
     std::atomic<uint64_t> mac[2] = {};

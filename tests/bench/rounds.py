@@ -56,7 +56,7 @@ def median(data, what, length, column="median_us", place=0):
 
 
 def ratios(data, what, others, length, column="median_us", place=0):
-    """What's figure over the least of the others' figures, of each round that has both."""
+    """The ratio of the figure of `what` to the least of the others' figures, of each round that has both."""
     found = []
     for number, row in sorted(rows_of(data, what, length, place).items()):
         theirs = [rows_of(data, other, length, place)[number][column] for other in others

@@ -8,7 +8,7 @@
 #   bench_one WHAT CSV         measures; WHAT is a row of bench_whats
 #   BENCH_TIME (ms per length) BENCH_FROM BENCH_TO (lengths) BENCH_FACTOR (from one length to the next)
 
-# What has to be built; the whole tree takes several times as long.
+# The targets to build; the whole tree takes several times as long.
 # shellcheck disable=SC2034 # tests/bench/run and the quickstart build these
 BENCH_TARGETS=(tools/omx_perf tools/omx_info tools/omx_init_peers tools/omxd/omxd
                tests/bench/floor_pingpong tests/bench/tcp_pingpong)

@@ -66,7 +66,7 @@ public:
         });
     }
 
-    /// What is there now, at most `size` bytes.
+    /// Receives what is there now, at most `size` bytes.
     std::size_t receive_some(void *data, std::size_t size)
     {
         const ssize_t n = recv(fd_, data, size, MSG_DONTWAIT);

@@ -274,7 +274,7 @@ CONFORM(disconnect_keeps_posted_receives_and_drops_unexpected, 2, any)
     r.barrier();
 }
 
-/// What its peer threw away by disconnecting ends at the sender when the peer is back; both know how the
+/// A send that its peer threw away by disconnecting ends when the peer is back; both know how the
 /// other counts then.
 void ends_at_the_sender(Rank &r)
 {

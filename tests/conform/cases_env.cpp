@@ -286,7 +286,7 @@ CONFORM(a_signal_ends_a_wait_when_wanted, 1, bare | real)
     finish_ok(r, ep, q);
 }
 
-/// What this process writes to stderr while it lives.
+/// Collects what this process writes to stderr while it lives.
 class Stderr {
 public:
     Stderr() : file_(std::tmpfile()), before_(dup(2)) { dup2(fileno(file_), 2); }

@@ -7,7 +7,7 @@
 namespace emx::conform {
 namespace {
 
-/// What a handler saw; the action decides.
+/// Record of what a handler saw; the action decides.
 struct Seen {
     Rank *r = nullptr;
     mx_endpoint_t ep = nullptr;

@@ -359,7 +359,7 @@ CONFORM(omx_cancel_and_cancel_notest, 1, any)
     CHECK_EQ(s.code, OMX_CANCELLED);
     CHECK_EQ(s.xfer_length, 0u);
     CHECK(s.context == &cookie);
-    // What is matched already stays.
+    // A message that is matched already stays.
     OMX_OK(omx_irecv(o.ep, &c, 1, 1, all_bits, nullptr, &a));
     OMX_OK(omx_isend(o.ep, const_cast<char *>("x"), 1, o.self, 1, nullptr, nullptr));
     OMX_OK(omx_cancel_notest(o.ep, &a, &result));
@@ -499,7 +499,7 @@ CONFORM(omx_unexpected_handler, 2, any)
         for (uint64_t i : {1, 2, 3}) {
             omx_request_t q = nullptr;
             OMX_OK(omx_issend(o.ep, const_cast<char *>("abc"), 3, o.peer, i, nullptr, &q));
-            // What the handler finished is of no length to its sender.
+            // A message that the handler finished is of no length to its sender.
             CHECK_EQ(done(r, o.ep, q).code, i == 1 ? OMX_MESSAGE_TRUNCATED : OMX_SUCCESS);
         }
         r.barrier();

@@ -531,7 +531,7 @@ struct End {
     std::function<mx_request_t(uint64_t match, void *context)> post;
 };
 
-/// Of rank 0, whose way to the other one is cut.
+/// Ways to end requests of rank 0, whose way to the other one is cut.
 std::vector<End> all_ends(Rank &r, Net &net)
 {
     static char much[5] = "1234", little[2], large[100000];
@@ -552,7 +552,7 @@ std::vector<End> all_ends(Rank &r, Net &net)
         REQUIRE_OK(mx_iconnect(net.ep, net.nic[1], net.eid[1], key, match, context, &q));
         return q;
     };
-    /// Of a message to ourselves, whose other end is done with.
+    /// Ends a message to ourselves, whose other end is done with.
     auto without = [&r, &net](mx_request_t q, mx_request_t peer) {
         finish(r, net.ep, peer);
         return q;

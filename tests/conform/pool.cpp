@@ -32,7 +32,7 @@ double seconds_now()
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
 }
 
-/// What workers tell the runner, in one packet.
+/// Messages of workers to the runner, in one packet.
 struct Message {
     std::size_t about; ///< a job, or a column
     bool column;
@@ -77,7 +77,7 @@ Queue::Queue(const std::vector<Job> &jobs, Shared &shared, std::size_t worker, i
     }
 }
 
-/// How many jobs of a column nobody has taken.
+/// Number of jobs of a column that nobody has taken.
 std::size_t Queue::left(std::size_t column) const
 {
     return columns_[column].count - std::min<std::size_t>(columns_[column].count, shared_.taken[column]);

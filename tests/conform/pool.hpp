@@ -18,8 +18,8 @@ struct Column {
     bool wanted; ///< in this run
 };
 
-/// What a case's run in a column proves that others may not: none, the case is not in that column. Without
-/// EMX_FULL=1 or --config the case runs in as few columns as have all its traits together.
+/// Traits that a case's run in a column proves and others may not: none, the case is not in that column.
+/// Without EMX_FULL=1 or --config the case runs in as few columns as have all its traits together.
 using Traits = std::function<std::vector<std::string>(const Case &, std::size_t column)>;
 
 /// A case in a column.
@@ -28,7 +28,7 @@ struct Job {
     std::size_t column; ///< its place in the table
 };
 
-/// What a worker has of the list. A worker stays in a column as long as that has jobs.
+/// A worker's view of the list. A worker stays in a column as long as that has jobs.
 class Queue {
 public:
     struct Shared;

@@ -40,7 +40,7 @@ public:
     /// added: its cell stays empty.
     void add(const Case &c, const std::string &column, Outcome outcome, const std::string &detail,
              double seconds = 0);
-    /// What is wrong with a whole column: counts as a failed case.
+    /// A fault of a whole column: counts as a failed case.
     void add(const std::string &column, const std::string &detail);
     /// Prints the table, the slowest ones, the skipped ones, the failures and the totals; the exit status.
     int print() const;

@@ -332,7 +332,7 @@ std::string run_case(const Case &c, const Config &config, Lab &lab, unsigned pat
     return failures;
 }
 
-/// Is there such a case in that column at all?
+/// True if there is such a case in that column at all.
 bool exists_on(const Case &c, const Config &config)
 {
     if ((c.tags & simulated) || ((c.tags & two_boards) != 0) != (config.board_count == 2))
@@ -446,8 +446,8 @@ private:
     std::unique_ptr<watch::Watcher> watcher_;
 };
 
-/// How a case's processes meet, in which dialect, and with whom: each of that once. What takes no way but
-/// memory is in no dialect.
+/// Traits of a case: how its processes meet, in which dialect, and with whom: each of that once. A case that
+/// takes no way but memory is in no dialect.
 std::vector<std::string> traits_of(const Case &c, const Config &config)
 {
     if (!exists_on(c, config))

@@ -194,7 +194,7 @@ std::string run_case(const Case &c, const Config &config)
     return failures;
 }
 
-/// Is there such a case in that column at all?
+/// True if there is such a case in that column at all.
 bool exists_on(const Case &c, const Config &config)
 {
     if ((c.tags & real) || (c.tags & (config.hosts < 2 ? apart : together)))

@@ -160,7 +160,7 @@ private:
             session_ = static_cast<uint32_t>(get(f, get(f, "is_reply") ? "replier" : "requester"));
     }
 
-    /// What a peer puts into that field now; `value` where that does not matter.
+    /// The value that a peer puts into that field now; `value` where that does not matter.
     uint64_t value_of(const Field &field, bool is_reply, uint64_t value)
     {
         const std::string name = field.name;

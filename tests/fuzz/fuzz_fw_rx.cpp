@@ -99,8 +99,8 @@ public:
         must(granted == ep_->pace.granted && granted == 0);
     }
 
-    /// What running pulls expect lies within them. It goes through all frames that are missing, each from the
-    /// first.
+    /// The expectations of running pulls lie within them. It goes through all frames that are missing, each
+    /// from the first.
     void predict() const
     {
         for (int slot = 0; slot < 4; slot++) {

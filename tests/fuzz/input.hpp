@@ -30,7 +30,7 @@ private:
     const uint8_t *at_, *end_;
 };
 
-/// What must hold whatever the input.
+/// Checks a promise that holds whatever the input.
 inline void must(bool promise)
 {
     if (!promise)

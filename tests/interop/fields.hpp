@@ -39,7 +39,7 @@ std::string identity(const Frame &frame);
 /// Sequence number or ack that the frame carries, or nothing.
 std::optional<uint16_t> ack_of(const Frame &frame);
 
-/// What a value stands for that one side draws and others repeat, by one of its uses: USE_SESSION,
+/// The use of a value that one side draws and others repeat: USE_SESSION,
 /// USE_WINDOW, USE_HANDLE, USE_CONNECT_NUMBER or USE_HOST_MAGIC; USE_ANY where the exchange fixes the value.
 wire_use chosen_as(const Field &field);
 

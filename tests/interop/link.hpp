@@ -48,7 +48,7 @@ public:
     /// True when a board agent, or the module in its place, sends queries of its own; else the hosts know
     /// each other from the start.
     virtual bool has_agent() const = 0;
-    /// How long a pause of the captured exchange may take here, and how long to look for frames that
+    /// The longest pause of the captured exchange here, and the time to look for frames that
     /// nobody expects, nanoseconds.
     virtual uint64_t longest_pause() const = 0;
     virtual uint64_t linger() const = 0;

@@ -297,7 +297,7 @@ void Replay::on_extra(const Frame &frame)
     } else if (type == EMX_TRUC) {
         designs_.insert(Design::acks);
         const uint64_t ack = get(frame, "ack"), all = 1 + their_numbers_.size();
-        // Of a real host's, what we sent last may have come after it, but no ack is behind an earlier one.
+        // A real host's ack may come before what we sent last, but never behind an earlier one.
         if (link_->has_agent() ? ack > all || ack < last_ack_ : ack != all)
             differences_.push_back(text(frame) + ": not what the peer has sent so far");
         if (get(frame, "session") != peer_session_ || get(frame, "session_copy") != peer_session_)
@@ -322,7 +322,7 @@ void Replay::compare_repeat(Frame frame, Frame first)
         differences_.push_back(text(frame) + ": its repeat is not the same frame");
 }
 
-/// What the captured peer would say to a request that it never got.
+/// Says what the captured peer would say to a request that it never got.
 void Replay::answer_connect(const Frame &request)
 {
     Frame reply = request;

@@ -37,7 +37,7 @@ enum class Design {
 /// The row of the table, for messages.
 std::string design_text(Design d);
 
-/// Whose place we take.
+/// The side whose place we take.
 enum class Role { receiver, sender };
 
 /// A message of the captured exchange.

@@ -37,7 +37,7 @@ void await_end(Replay &replay)
     replay.complain("the exchange stops before its end");
 }
 
-/// What the capture's program on host a did.
+/// Behaviour of the capture's program on host a.
 struct Receiver {
     bool connects_back = false; ///< after the first message
     uint64_t close_at = 0; ///< nanoseconds of the exchange; 0: when it is over
@@ -93,7 +93,7 @@ struct Receiver {
     }
 };
 
-/// What the capture's program on host b did.
+/// Behaviour of the capture's program on host b.
 struct Sender {
     mx_return_t connects = MX_SUCCESS; ///< expected of mx_connect
     size_t delivered = ~size_t{0}; ///< messages that arrive; later ones are refused

@@ -9,7 +9,7 @@
 
 namespace emx::model {
 
-/// How something ended.
+/// Outcomes of a send, a receive or a connect.
 enum class End {
     good,
     refused, ///< nobody has that endpoint open
@@ -69,7 +69,7 @@ public:
     bool withdraw(const void *token);
     /// The first message that such a receive would get.
     std::optional<Unexpected> look(uint64_t match, uint64_t mask) const;
-    /// Of the partner, as messages to it carry it; no_session before a connect.
+    /// The partner's session, as messages to it carry it; no_session before a connect.
     uint32_t session_of(Address whom) const;
     /// Large messages that are sent and not done.
     size_t large_under_way() const { return large_.size(); }

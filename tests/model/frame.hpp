@@ -106,7 +106,7 @@ Packet read_strictly(const Dialect &dialect, const Bytes &frame, size_t kept = S
 /// Reads a TINY or PULL as Open-MX does, with whatever it holds; none: it is another frame.
 std::optional<Packet> read_leniently(const Dialect &dialect, const Bytes &frame);
 
-/// How a frame is written.
+/// The way in which a frame is written.
 struct Writing {
     test::Rng *garbage = nullptr; ///< for reserved bytes, unset fields and padding; none: zeros
     bool pad = true; ///< to 60 bytes

@@ -20,7 +20,7 @@ class Endpoint;
 inline constexpr uint64_t us = 1000, ms = 1000 * us, sec = 1000 * ms; ///< nanoseconds
 inline constexpr uint64_t never = ~0ull;
 
-/// Which of Open-MX's (and native MX's) peculiarities this host shows.
+/// Peculiarities of Open-MX (and native MX) that this host shows.
 struct Quirks {
     bool garbage = false; ///< in reserved bytes, unset fields and padding (2.4)
     uint32_t unpadded = 0; ///< per mille of the frames below 60 bytes leave as they are

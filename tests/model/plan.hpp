@@ -15,7 +15,7 @@ namespace emx::model {
 
 inline constexpr uint32_t program_key = 0x5150;
 
-/// Who of a pair connects.
+/// The side of a pair that connects.
 enum class Style { both, ours, theirs };
 
 struct Plan {
@@ -95,7 +95,7 @@ struct Cast {
     /// One side gave up on the other, or disconnected. What was under way is forgiven, and both begin anew,
     /// under other ids. False: there is no reason for it.
     bool part();
-    /// What the endpoint was called when that was sent to it.
+    /// The name of the endpoint when that was sent to it.
     uint32_t addressee(uint32_t id, uint32_t to) const;
     /// The present id of the endpoint that had this one.
     uint32_t present(uint32_t id) const;

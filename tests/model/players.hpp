@@ -13,7 +13,7 @@
 
 namespace emx::model {
 
-/// How far an endpoint is with another one.
+/// State of an endpoint's contact with another one.
 struct Contact {
     bool connecting = false, connected = false;
     uint32_t sent = 0;

@@ -64,7 +64,7 @@ public:
 private:
     void send(const Bytes &frame)
     {
-        // What it tells is good for our side to use.
+        // The news in it is good for our side to use.
         Packet told;
         auto at = [&](size_t i, unsigned n) {
             uint64_t v = 0;
@@ -194,8 +194,8 @@ private:
             return std::nullopt;
         return up[world_.rng.below(up.size())];
     }
-    /// Who goes before the model has its connect leaves messages behind that Open-MX takes for those of
-    /// the next life: a late refusal of one fails another. Nothing of ours can help.
+    /// An endpoint that goes before the model has its connect leaves messages behind that Open-MX takes for
+    /// those of the next life: a late refusal of one fails another. Nothing of ours can help.
     bool one_sided(uint8_t number)
     {
         std::vector<uint32_t> theirs = cast_.others(true);

@@ -158,7 +158,7 @@ uint64_t Station::now()
     return static_cast<uint64_t>(duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
 }
 
-/// What the interface does not take is lost, as on any wire.
+/// A frame that the interface does not take is lost, as on any wire.
 void Station::send(const Bytes &frame) const { (void)!::send(socket_, frame.data(), frame.size(), 0); }
 
 void Station::meet(uint64_t mac)

@@ -12,7 +12,7 @@
 
 namespace emx::model {
 
-/// How the model on an interface behaves. Words in one line, with commas between them:
+/// Behaviour of the model on an interface. Words in one line, with commas between them:
 ///   garbage unpadded trailing windows offsets odd failing   peculiarities, as in Quirks
 ///   refusals   it may be refused: endpoints come and go in this test
 ///   helper     the library works while the application is away, too

@@ -85,7 +85,7 @@ private:
 void Reader::outer()
 {
     must(f_.size() >= 60, "2.3: a frame below 60 bytes may crash the peer's kernel");
-    // How long frames of the extension may be their receiver says: see Checker.
+    // The receiver of extension frames says how long they may be: see Checker.
     must(f_.size() <= d_.frame_max || (f_.size() > 16 && (f_[16] == x_data || f_[16] == x_medium)),
          "2.3: longer than any frame of the dialect");
     must(f_[12] == 0x86 && f_[13] == 0xdf, "2.1: EtherType");
@@ -296,7 +296,7 @@ uint32_t crc32c(uint32_t sum, const uint8_t *bytes, size_t count)
     return sum;
 }
 
-/// Of `data` bytes behind a body of `header`, whose checksum is at `at`.
+/// Reads the checksum at `at` of `data` bytes behind a body of `header`.
 void Reader::read_checksum(size_t at, size_t header, size_t data)
 {
     p_.checksum = u32(at);

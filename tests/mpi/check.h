@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the programs of the MPI suite share: cases, checks, patterns. A case is a function that all ranks of
+ * Parts that the programs of the MPI suite share: cases, checks, patterns. A case is a function that all ranks of
  * MPI_COMM_WORLD call; rank 0 prints one line per case, ranks print what was wrong.
  */
 #ifndef EMX_TESTS_MPI_CHECK_H

@@ -32,7 +32,7 @@ PLACES = {"hosts": "node1:64,node2:64", "host": "node1:64"}
 
 
 class Outcome:
-    """What came of one start: fault is empty for a test that passes."""
+    """The outcome of one start: fault is empty for a test that passes."""
 
     def __init__(self, fault, output, seconds):
         self.fault, self.output, self.seconds = fault, output, seconds
@@ -139,7 +139,7 @@ class Suite:
         self.count("failed", f"FAIL {place} {test.name}: {outcome.fault}; {also}", outcome.output)
 
     def endpoints_closed(self):
-        """What jobs leave open is theirs no more, and would be missing to those that come."""
+        """Endpoints that jobs leave open are theirs no more, and would be missing to those that come."""
         for host in ("node1", "node2"):
             output = subprocess.run(["on", host, "omx_endpoint_info"], stdin=subprocess.DEVNULL, check=False,
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout

@@ -56,7 +56,7 @@ def listed_tests(source, folder):
 
 
 def datatype_tests(source):
-    """What MPICH's gentests_dtp.sh makes of its table: derived datatypes, drawn by a seed, of several lengths."""
+    """The tests that MPICH's gentests_dtp.sh makes of its table: derived datatypes, drawn by a seed, of several lengths."""
     seed = 0
     for line in (source / "maint/dtp-test-config.txt").read_text().splitlines():
         fields = line.split(":")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What a user of Open MPI is told when EtherMX cannot be used: one message that names the host and the remedy, and the
-# job stops or goes on over something else, as he asked. Also: starting a job connects nobody.
+# Users of Open MPI are told when EtherMX cannot be used: one message that names the host and the remedy, and the
+# job stops or goes on over something else, as asked for. Also: starting a job connects nobody.
 #
 #   tests/mpi/refusals.sh [BUILD]     (build/plain); the last line is "N passed, N failed, N skipped"
 cd "$(dirname "$0")/../.." || exit 1

@@ -9,7 +9,7 @@ enum { CHILDREN = 2, LENGTH = 100000 };
 
 static char *program;
 
-/* What children do, named by their only argument after "child". */
+/* The work of children, named by their only argument after "child". */
 static int child(void)
 {
     MPI_Comm parent, merged;

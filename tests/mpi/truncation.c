@@ -78,7 +78,7 @@ static void synchronous_one(int room, int length)
     CHECK(MPI_Wait(&send, MPI_STATUS_IGNORE) == MPI_SUCCESS, "the sender has an error");
 }
 
-/* Of several requests the status says which was cut. */
+/* Among several requests the status says which was cut. */
 static void waitall_one(int room, int length)
 {
     int small = -1;

@@ -240,7 +240,7 @@ static void case_order_of_lengths(void)
     mixed_lengths(false);
 }
 
-/* What a matched probe has taken is out of everybody else's sight, and messages behind it are not held up. */
+/* A message that a matched probe has taken is out of everybody else's sight, and messages behind it are not held up. */
 static void taken_is_hidden(unsigned char *out, unsigned char *in, int length)
 {
     MPI_Message first;

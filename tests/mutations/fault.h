@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which fault of tests/mutations/faults shows: the one whose number EMX_FAULT names, in the module its parameter
- * emx_fault. Included before everything else in the mutated tree, and in no other.
+ * Chooses which fault of tests/mutations/faults shows: the one whose number EMX_FAULT names, in the
+ * module its parameter emx_fault. Included before everything else in the mutated tree, and in no other.
  */
 #ifndef EMX_TESTS_MUTATIONS_FAULT_H
 #define EMX_TESTS_MUTATIONS_FAULT_H

@@ -138,7 +138,7 @@ def order_of(tree, fault, affected, suites):
 
 
 def run_suite(tree, name, number, log):
-    """Whether the suite passes with that fault (0: none)."""
+    """True if the suite passes with that fault (0: none)."""
     environment = dict(os.environ, EMX_FAULT=str(number), EMX_GUEST_ENV=f'EMX_FAULT={number}')
     environment.pop('EMX_BUILD', None)
     done = subprocess.run([tree / 'tests/run', '--suite', name], env=environment, stdin=subprocess.DEVNULL,

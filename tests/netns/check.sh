@@ -78,7 +78,7 @@ loss +0 of' "a bridge with a smaller MTU"
     ip -n "$NETLAB_SWITCH" link set p2 mtu 9000
 }
 
-# What the dialect needs passes, but not what both interfaces would take.
+# A frame that the dialect needs passes, but not one that both interfaces would take.
 narrow_for_interfaces() {
     boards eth0:W eth0:W
     ip -n "$NETLAB_SWITCH" link set p2 mtu 5000

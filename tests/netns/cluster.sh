@@ -61,7 +61,7 @@ stopped() { # stopped STATUS SIGNAL: while ranks run in both hosts
     reaches running 4 && interrupts "$2" && closes "$1"
 }
 
-# What a user's privileges have to do with; the rest is for the full tier, once more.
+# Tests of a user's privileges come first; the rest is for the full tier, once more.
 as_any_user() {
     check "hosts, names, a shell with its status" shell
     check "messages between the hosts" netlab 0 2 -b "$plain" -- mpirun -n 2 "$plain/tests/mpi/mpi_modes"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Three hosts that nobody has told of each other: they meet by beacons, reach each other by name, and
 # follow when one is renamed, restarts, comes with another address, or wants to know only some.
-# How soon is judged in virtual time (tests/unit/core_beacon.cpp).
+# The time that it takes is judged in virtual time (tests/unit/core_beacon.cpp).
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/discovery.sh" "$@"

@@ -112,7 +112,7 @@ bool Pair::quiet(int side)
     return stays_away([&] { return poll(side); });
 }
 
-/// What each counter of a side says, for the report of a failure.
+/// The counters of a side, for the report of a failure.
 std::string Pair::describe(int side)
 {
     std::string text;

@@ -37,7 +37,7 @@ void talk(Pair &pair, int rounds)
     }
 }
 
-/// What opening an endpoint in a process of its own gives: an mx_return_t.
+/// Opens an endpoint in a process of its own: an mx_return_t.
 int code_of_claim(Device &device, const TwoHosts &hosts, int host, uint32_t endpoint)
 {
     const pid_t child = ::fork();
@@ -283,7 +283,7 @@ TEST_CASE("engine__a_new_agent_waits_for_processes_that_are_held_up", "[netns][e
     holder.kill();
     CHECK(becomes([&] { return refused(*port, *peer); }));
 
-    // Who stays away for longer loses the number, and others get on.
+    // A process that stays away for longer loses the number, and others get on.
     const Holder other(hosts);
     other.stop();
     hosts.kill_agent(1);

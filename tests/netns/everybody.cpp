@@ -93,7 +93,7 @@ struct Slot {
     std::vector<std::byte> bytes;
 };
 
-/// What this process says to another one, and hears from it.
+/// Messages of this process to another one, and from it.
 struct Pair {
     mx_endpoint_addr_t address{};
     std::vector<uint32_t> out, in; ///< lengths

@@ -36,7 +36,7 @@ rank() {
     PIDS[host]=$NETLAB_PID
 }
 
-# What the ranks said; whether all of them ended well. When one did not, the others wait for it in vain.
+# Prints what the ranks said; true if all of them ended well. When one did not, the others wait for it in vain.
 ended_well() {
     local host ended=some status=0
     # It knows not those that ended before it was called, but the other "wait" does.

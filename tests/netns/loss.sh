@@ -64,7 +64,7 @@ lossy() { # lossy PERMILLE SEED
     enough_lost "$1" "$before1" 1 && enough_lost "$1" "$before2" 2 && says 'messages repeated' tool 1 omx_counters
 }
 
-# What goes wrong must be seen: rank 1 sends another plan than rank 0 expects.
+# A fault must be seen: rank 1 sends another plan than rank 0 expects.
 another_plan() { refuses 'instead of|got message' both 1 2; }
 
 for config in "${configs[@]}"; do

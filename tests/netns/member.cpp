@@ -83,7 +83,7 @@ bool made_writable(int fd)
     return made;
 }
 
-/// What the agent alone writes is nobody else's to write, by no way to a descriptor.
+/// Parts that the agent alone writes are nobody else's to write, by no way to a descriptor.
 void board_file_is_read_only(int fd)
 {
     const std::string path = "/proc/self/fd/" + std::to_string(fd);

@@ -61,7 +61,7 @@ pair() {
     wait "$receiver" || { echo "receiver: exit status $?"; show "$log"; return 1; }
 }
 
-# What the receiver prints comes late through a file, so its host is asked.
+# The receiver's output comes late through a file, so its host is asked.
 wait_for_open() { until_ok 200 open_or_ended && ! lab_ended "$NETLAB_PID"; }
 open_or_ended() { netlab_in 2 "$build/tools/omx_endpoint_info" | grep -q 'open by pid' || lab_ended "$NETLAB_PID"; }
 

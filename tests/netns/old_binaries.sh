@@ -41,7 +41,7 @@ link() {
     sha256sum "$tmp/$1" >>"$tmp/sums"
 }
 
-# What the program asks the loader for: one library besides libc, each symbol in its version.
+# The program asks the loader for one library besides libc, and each symbol in its version.
 needs() { # needs NAME SONAME [plain]
     local needed
     needed=$(readelf -dW "$tmp/$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^libc\.so' | tr '\n' ' ')

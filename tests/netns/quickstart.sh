@@ -14,7 +14,7 @@ end_terminal() {
     rm -rf "$work"
 }
 
-# A user with a checkout of his own and, for the full tier, a build, made of ours with the same times: nothing is compiled.
+# A user with an own checkout and, for the full tier, a build, made of ours with the same times: nothing is compiled.
 make_user() {
     useradd -M -d "$work/home" -s /bin/bash "$user" && mkdir -p "$work/home/ethermx/build" || return
     tar -c --exclude='./build*' --exclude=./.git . | tar -x -C "$work/home/ethermx" || return
@@ -89,7 +89,7 @@ no_user_namespaces() {
 
 mkdir -p "$work/root/build" && ln -s "$plain" "$work/root/build/plain" || exit 1
 check "the build" ninja -C "$plain" "${BENCH_TARGETS[@]}"
-check "an ordinary user and his checkout" make_user
+check "an ordinary user with a checkout" make_user
 check "root: table and picture" complete root
 check "root: Ctrl-C in a measurement" stopped root INT "omx_perf -d"
 check "root: SIGTERM in the build" stopped_in_build root TERM

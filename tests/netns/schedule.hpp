@@ -12,8 +12,8 @@ namespace emx::test {
 
 inline constexpr uint32_t longest_message = 1 << 20;
 
-/// Receives wait, at most, for a message this far ahead of the oldest one that is missing. Whoever
-/// keeps more sends than this under way cannot wait for a receive that waits for him.
+/// Receives wait, at most, for a message this far ahead of the oldest one that is missing. A process
+/// that keeps more sends than this under way cannot wait for a receive that waits for it.
 inline constexpr uint32_t block_length = 48;
 
 struct PlannedMessage {

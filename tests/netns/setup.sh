@@ -128,7 +128,7 @@ commands() {
     checks "stop without the module" 0 '^not running: the kernel module is not loaded' "$init" stop
 }
 
-# How the user YOU gets a board, in step 2 of docs/open-mpi.md: its lines in an /etc of their own; systemctl starts what the
+# The user YOU gets a board, as in step 2 of docs/open-mpi.md: its lines in an /etc of their own; systemctl starts what the
 # unit of the build says, and tells nothing but that it serves.
 documented() {
     local user=$NETLAB_TMP/user log=$NETLAB_TMP/served

@@ -17,7 +17,7 @@ exchange() {
     EMX_TRACE="$traces/$name" messages 1 2 -V "$@"
 }
 
-# What a complete trace of two endpoints, with or without loss, must agree on.
+# A complete trace of two endpoints, with or without loss, must agree on this.
 judge() { # judge NAME clean|lossy|reported: what was lost is repeated when its time is over, or for a report
     "$tools/omx_trace" -F json "$traces/$1".* >"$NETLAB_TMP/json" && python3 - "$NETLAB_TMP/json" "$2" <<'END'
 import collections, json, sys
@@ -122,7 +122,7 @@ live() {
     [ "$(grep -c ' matched ' "$said")" -gt 1000 ]
 }
 
-# What the memory of a killed process held is in its file.
+# The events that a killed process held in its memory are in its file.
 killed() {
     EMX_TRACE="$traces/killed" server 2 -k && tool 1 omx_perf -d "$(netlab_mac 2)" -y -S 64 -E 65 -N 50 || return
     kill -9 "$SERVER"

@@ -33,7 +33,7 @@ public:
     void enter(int host) const;
     /// Runs a shell command on a host; throws when it fails.
     void run(int host, const std::string &command) const;
-    /// What a host sends from now on is not judged: the test sends from there, as others may.
+    /// Stops judging what a host sends: the test sends from there, as others may.
     void foreign(int host) const { watcher_->foreign(static_cast<unsigned>(host)); }
     /// Frames with that source are not judged, wherever they come from.
     void stranger(uint64_t mac) const { watcher_->stranger(mac); }

@@ -16,14 +16,14 @@
 # EMX_QEMU_PLUGIN   a plugin of QEMU and its arguments, FILE,NAME=VALUE
 # EMX_GUEST_ENV     variables of all tests, NAME=VALUE, separated by blanks
 
-# What no test may leave in the kernel log, whatever its own verdict.
+# Lines that no test may leave in the kernel log, whatever its own verdict.
 TROUBLE='WARNING:|BUG:|BUG |Oops|Call Trace|general protection|Kernel panic|refcount_t|UBSAN'
 TROUBLE="$TROUBLE"'|KASAN|suspected memory leak|unregister_netdevice: waiting|blocked for more than|rcu.*stall|soft lockup'
 
 # An emulated processor stands still while others have the real one: the kernel is to say that something hangs when it does.
 slow_processor='rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=60 sysctl.kernel.hung_task_timeout_secs=600'
 
-# What tests want on the kernel's command line: their lines "# kernel: WORDS".
+# Words that tests want on the kernel's command line: their lines "# kernel: WORDS".
 words_of() { # TEST[,ARGUMENT]...
 	local test
 	for test in $1; do

@@ -30,7 +30,7 @@ find_checkpatch() {
 	echo "$dir/checkpatch/scripts/checkpatch.pl"
 }
 
-# What differs from a kernel patch, and why:
+# Differences from a kernel patch, and their reasons:
 #  SPDX_LICENSE_TAG        the whole project uses one licence expression and one comment form
 #  FILE_PATH_CHANGES, MAINTAINERS do not exist here
 #  PREFER_KERNEL_TYPES     the core and the wire headers are also user-space code: __u32

@@ -26,7 +26,7 @@ source=$(find "$dir/root" -name dkms.conf -printf '%h\n')
 name=$(basename "$source")
 version=${name#ethermx-}
 
-# What the module's sources are, and what they include of ours.
+# Sources of the module, and headers of ours that they include.
 module_sources() {
 	cd "$TOP" && echo driver/Kbuild && find driver/core driver/linux -name '*.[ch]' &&
 		grep -rho '#include [<"]emx/[^>"]*' driver/core driver/linux include/emx | sed 's,.*["<],include/,' | sort -u

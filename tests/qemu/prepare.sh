@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What guests need: the module and the initrd of a kernel, made only when something of them has changed.
+# Prepares what guests need: the module and the initrd of a kernel, made only when something of them has changed.
 #
 #   prepare.sh DIR     leaves DIR/ethermx.ko, DIR/softdma.ko and DIR/initrd.gz for the kernel $EMX_KVER
 set -euo pipefail

@@ -39,7 +39,7 @@ for test in "$@"; do
 	outside=(-machine q35 -virtfs "local,path=/,mount_tag=outside,security_model=none,readonly=on,multidevs=remap")
 done
 
-# What a test said, its verdict left out; part_of LOGS TEST
+# Prints what a test said, its verdict left out; part_of LOGS TEST
 part_of() {
 	tr -d '\r' <"$1/result.log" 2>/dev/null | awk -v test="$2" '
 		$1 == "GUEST" && $3 == test { on = $2 == "BEGIN"; next }
@@ -47,7 +47,7 @@ part_of() {
 }
 begun() { says_of "$1" BEGIN "$2"; }
 
-# What the kernel said meanwhile, or after all tests, that it may not say.
+# Prints what the kernel said meanwhile, or after all tests, that it may not say.
 trouble_of() { # LOGS TEST|end
 	awk -v test="$2" '
 		/emx: (begins|ends) / { now = $NF; sub(/\r/, "", now); if (/emx: ends /) now = "end" }

@@ -68,7 +68,7 @@ run_items boot-b "${items[@]}" || true
 wait $first || true
 trap - EXIT
 
-# What failed is told by the logs; a boot whose log has no sum has failed, too.
+# The logs tell what failed; a boot whose log has no sum has failed, too.
 for name in boot-a pair boot-b; do
 	cat "$dir/$name.log" || true
 	read -r p _ f _ s _ < <(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$dir/$name.log" | tail -n 1) || p=0 f=1 s=0

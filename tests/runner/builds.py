@@ -37,7 +37,7 @@ def configure(folder, kind, log):
 
 
 def targets_of(runner, kind, names):
-    """What ninja must build for these suites of a build."""
+    """The targets that ninja must build for these suites of a build."""
     printed = subprocess.run([sys.executable, runner, '--targets', kind, *names], check=False,
                              capture_output=True, text=True)
     if printed.returncode:

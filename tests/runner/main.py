@@ -107,7 +107,7 @@ class Running:
 
 
 def what_failed(log):
-    """What failed comes first: a reader of a part of it reads the beginning. run_suite.py sums it up at its end, check.sh
+    """Failures come first: a reader of a part of it reads the beginning. run_suite.py sums it up at its end, check.sh
     says it as it comes."""
     with open(log, encoding='utf-8', errors='replace') as file:
         lines = file.read().splitlines()
@@ -146,7 +146,7 @@ def run_all(chosen, full, processors):
 
 
 def build(chosen):
-    """Whether all is built; tells the errors of a build that failed."""
+    """True if all is built; tells the errors of a build that failed."""
     began, path = time.monotonic(), os.path.join(LOGS, 'build.log')
     try:
         with open(path, 'w', encoding='utf-8') as log:

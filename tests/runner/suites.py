@@ -70,7 +70,7 @@ def select(suites, full, names):
 
 
 class Affected:
-    """Which suites a change of a file can affect: the row with the longest folder (or file) that holds it."""
+    """The suites that a change of a file can affect: the row with the longest folder (or file) that holds it."""
 
     def __init__(self, path, suites):
         self.path = path

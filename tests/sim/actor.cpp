@@ -13,7 +13,7 @@ constexpr uint32_t program_key = 0x5150;
 constexpr uint64_t group_mask = 0xffull << 40;
 constexpr uint64_t from_mask = 0xffull << 56;
 
-/// What a wait can take while faults last and a little longer; beyond it something hangs.
+/// The longest wait while faults last and a little longer; beyond it something hangs.
 constexpr uint64_t patience = 100 * sec;
 
 bool is_peer_failure(int code)

@@ -15,7 +15,7 @@
 
 namespace emx::sim {
 
-/// What actors know of each other out of band, and the state of the whole run.
+/// Knowledge of actors about each other, out of band, and the state of the whole run.
 struct Troupe {
     const Swarm &swarm;
     Book book;

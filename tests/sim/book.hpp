@@ -20,7 +20,7 @@ struct Message {
     uint32_t delivered = 0;
 };
 
-/// What a pair of processes said to each other, one way.
+/// Messages of a pair of processes, one way.
 struct Flow {
     std::vector<Message> messages;
     /// Deliveries need not be complete: one side died or disconnected.

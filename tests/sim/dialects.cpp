@@ -30,7 +30,7 @@ std::vector<HostOptions> kinds(Kind own, const std::vector<Kind> &strangers, boo
     return all;
 }
 
-/// Who spoke which dialect to whom, by the shape of their longer packets alone.
+/// Hears which dialect was spoken to whom, by the shape of longer packets alone.
 struct Ear {
     explicit Ear(Bench &bench)
     {

@@ -67,7 +67,7 @@ struct Flooded : Partners {
     {
         bench.tell(one, [&] { mx_register_unexp_handler(one.ep, take_all, &heard); });
     }
-    /// What the first's memory has grown by in a flood of such frames, after the first of them.
+    /// Bytes by which the first's memory has grown in a flood of such frames, after the first of them.
     template <typename Frame>
     std::size_t growth(uint32_t frames, Frame frame, uint64_t pace = flood_pace)
     {
@@ -155,7 +155,7 @@ TEST_CASE("an endpoint knows no more partners than it may")
             p.one, [&] { code = mx_iconnect(p.one.ep, p.bench.mac(1), number, key, 0, nullptr, &request); });
         return code;
     };
-    // Those that never showed that they hear us make room,
+    // Strangers that never showed that they hear us make room,
     flood();
     CHECK(p.drops(EMX_CNT_DROP_CONNECT_ROOM) == 0);
     CHECK(connect(3) == MX_SUCCESS);
@@ -258,7 +258,7 @@ TEST_CASE("made-up addresses take no place from others in the table of peers")
     CHECK(p.heard.latest.stuff[1] == address.stuff[1]);
     CHECK(p.drops(EMX_CNT_DROP_TABLE_FULL) == 0);
     p.bench.exchange(p.one, p.to_two, p.two);
-    // Who is gone makes room again.
+    // A peer that is gone makes room again.
     p.bench.tell(p.one, [&] { mx_disconnect(p.one.ep, address); });
     flood();
     CHECK(index_of(newcomer) == -1);

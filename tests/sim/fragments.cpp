@@ -134,7 +134,7 @@ TEST_CASE("fragments are as long as both links allow, where that makes fewer of 
 
 TEST_CASE("a peer's own dialect decides whether fragments of the extension are fewer")
 {
-    // Of 32768 bytes W makes 8 frames, N=9000 makes 4, as many as the extension.
+    // W makes 8 frames of 32768 bytes, N=9000 makes 4, as many as the extension.
     for (const bool polled : {false, true}) {
         const HostOptions n = frames_of(9014, polled, 'N'), w = frames_of(9014, polled, 'W');
         Bench b(1, {n, n, w});

@@ -160,7 +160,7 @@ void Board::arrive(Frame frame)
 
 namespace {
 
-/// Of an X DATA.
+/// True for an X DATA that was altered.
 bool is_altered(const fw_pkt &pkt, const Frame &frame)
 {
     return !fw_checksum_fits(&pkt, frame.data(),

@@ -21,7 +21,7 @@ namespace emx::sim {
 class SimPort;
 class Host;
 
-/// How a host is equipped. Drawn per run, or fixed by a test.
+/// Equipment of a host. Drawn per run, or fixed by a test.
 struct HostOptions {
     uint32_t boards = 1;
     char dialect = 'W';
@@ -70,7 +70,8 @@ public:
     uint32_t add_peer(uint64_t mac, const std::string &name);
     /// Speaks that dialect to a peer that it has, whatever it speaks to others; no endpoint is open here.
     void pin(uint64_t mac, char dialect, uint32_t size);
-    /// What frames to that board have to be, by what the test has said; the letter, and the size of N.
+    /// The dialect that frames to that board have to be in, by what the test has said; the letter, and the
+    /// size of N.
     std::pair<char, uint32_t> dialect_to(uint64_t mac) const;
     emx_counters counters{};
 
@@ -81,7 +82,7 @@ private:
     bool replace_spare(uint64_t mac);
     /// Carries out an effect of an endpoint; frame is what it came from, nullptr for none.
     void execute(SimPort &port, const Frame *frame, fw_fx &fx);
-    /// Those that need no endpoint.
+    /// Carries out effects that need no endpoint.
     void execute(fw_fx &fx, emx_counters &count, fw_bucket &answers);
     void replies(SimPort &port, fw_replies run);
     SimPort *steer(const Frame &frame);

@@ -20,7 +20,7 @@ namespace emx::sim {
 
 using Frame = std::vector<uint8_t>;
 
-/// What may go wrong with a frame. Rates are per mille; all zero is a perfect network.
+/// Faults that may befall a frame. Rates are per mille; all zero is a perfect network.
 struct Faults {
     uint32_t loss = 0;
     uint32_t duplicate = 0;

@@ -17,7 +17,7 @@ public:
     SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t session);
     ~SimPort() override;
 
-    // What the library calls.
+    // Called by the library.
     uint32_t number() const override { return ep_->number; }
     const emx_msg *peek() override;
     void consume() override;
@@ -40,18 +40,18 @@ public:
     bool wait(uint64_t deadline_ns) override;
     void wake() override;
 
-    // What the board calls.
+    // Called by the board.
     fw_endpoint *endpoint() { return ep_.get(); }
     void queue_frame(Frame frame);
     void put_event(const emx_msg &msg, const Frame *frame);
     void copy_in(uint64_t cookie, uint32_t position, const uint8_t *from, uint32_t length);
     bool read_window(uint16_t slot, uint64_t at, uint8_t *to, uint32_t length);
-    /// Has the firmware's own timer run, where the host and not the process runs the firmware.
+    /// Sets the firmware's own timer, where the host and not the process runs the firmware.
     void arm();
     /// The process died: the number is closed and nothing moves any more.
     void detach();
 
-    /// What is still in use: zero of each when all requests have ended.
+    /// Counts what is still in use: zero of each when all requests have ended.
     size_t windows_open() const { return windows_.size(); }
     size_t pulls_open() const { return pulls_.size(); }
     bool has_input() const { return !rx_.empty() || !late_.empty() || head_ != tail_; }

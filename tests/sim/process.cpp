@@ -38,7 +38,7 @@ Process::Process(Host &host, std::string name, std::function<void(Process &)> bo
         auto it = environment.find(variable);
         if (it != environment.end())
             return it->second.c_str();
-        // What happens in a simulation can be traced as elsewhere; it happens all the same.
+        // A simulation can be traced as anything else; it goes on all the same.
         return std::strncmp(variable, "EMX_TRACE", 9) == 0 ? std::getenv(variable) : nullptr;
     };
     task_ = &world().spawn(std::move(name), [this] { run(); });

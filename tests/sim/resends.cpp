@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t data_match = 1, end_match = 2;
 constexpr uint32_t in_flight = 64;
 
-/// How both ends behave. Times are ns.
+/// Behaviour of both ends. Times are ns.
 struct Manner {
     uint64_t compute = 0; ///< of the receiver between two looks for messages
     uint64_t pause = 0; ///< of the sender after each message, inside the library
@@ -47,7 +47,7 @@ public:
         bench.pass(100 * ms);
     }
 
-    /// What was repeated, or came a second time, while all messages of that length arrived.
+    /// Packets that were repeated, or came a second time, while all messages of that length arrived.
     uint64_t repeats(uint32_t length)
     {
         const uint64_t before = repeats();

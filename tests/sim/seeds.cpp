@@ -23,7 +23,7 @@ namespace {
 constexpr uint64_t batch = 100; ///< seeds of one child: a crash costs no more, and memory is given back
 constexpr unsigned real_limit = 60; ///< seconds of real time for one seed
 
-/// What children tell their parent, each in a place of its own.
+/// Progress that children tell their parent, each in a place of its own.
 struct Progress {
     uint64_t current; ///< the seed under way
     uint64_t passed;

@@ -23,7 +23,7 @@ struct SeedOptions {
 inline constexpr const char *seed_usage =
     "[--seed N] [--seeds COUNT] [--full-seeds COUNT] [--jobs COUNT] [--verbose] [--trace]";
 
-/// What went wrong in that seed, or empty.
+/// Runs a seed: the complaint, or empty.
 using RunSeed = std::function<std::string(uint64_t seed, const SeedOptions &)>;
 
 /// Runs them and prints the summary; `again` is the command that runs one, without the seed's number.

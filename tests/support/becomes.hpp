@@ -7,7 +7,7 @@
 
 namespace emx::test {
 
-/// What takes longer hangs. All that tests wait for takes a twentieth of it at the most.
+/// Anything that takes longer hangs. All that tests wait for takes a twentieth of it at the most.
 inline constexpr std::chrono::seconds patience{60};
 
 /// Looks until `done` is true; false when it hangs.

@@ -63,7 +63,7 @@ static inline void mutate_field(uint8_t *frame, size_t length, char dialect, str
 
 	if (length <= EMX_OUTER_LEN)
 		return;
-	/* Those of the packet first: addresses and type are every frame's, and would be hit too often. */
+	/* Fields of the packet come first: addresses and type are every frame's, and would be hit too often. */
 	for (i = 0; i < WIRE_FIELD_COUNT; i++)
 		if (wire_fields[i].type && wire_has(&wire_fields[i], frame, length, dialect))
 			has[own++] = &wire_fields[i];

@@ -165,7 +165,7 @@ netlab_unwatch() {
     NETLAB_WATCHERS=()
 }
 
-# What makes a command run in host I: NETLAB_IN. The shell inside replaces itself, so the process id
+# The words that make a command run in host I: NETLAB_IN. The shell inside replaces itself, so the process id
 # seen outside is the command's.
 netlab_into() {
     # shellcheck disable=SC2016 # $0 and $@ belong to the inner shell; the mount is seen in there only
@@ -214,7 +214,7 @@ netlab_run() {
     wait $!
 }
 
-# What runs in the background of a script ignores Ctrl-C, unless told otherwise.
+# A command in the background of a script ignores Ctrl-C, unless told otherwise.
 netlab_attach() {
     netlab_into "$1"
     shift

@@ -63,7 +63,7 @@ def count(output, status):
 
 
 def say_again(name, output):
-    """What a failed test said: the lines that name a failure and a few around each, else its last ones."""
+    """The words of a failed test: the lines that name a failure and a few around each, else its last ones."""
     lines = [line for line in output.splitlines() if line.strip()]
     named = [n for n, line in enumerate(lines) if FAILURE.match(line)]
     kept = sorted({k for n in named for k in range(n - LINES_BEFORE, n + LINES_AFTER + 1)})

@@ -56,7 +56,7 @@ closes() {
     nothing_forbidden && nothing_left "$pid" && [ $status = "$1" ]
 }
 
-# What the watcher of frames says comes last; tests look at the rest of the output.
+# The watcher of frames speaks last; tests look at the rest of the output.
 nothing_forbidden() {
     local frames
     frames=$(sed -n 's/^wirewatch: \([0-9]*\) frames judged, .*, 0 violations$/\1/p' "$out")

@@ -70,7 +70,7 @@ struct wire_field {
 	const char *name;
 };
 
-/* Of every frame; offsets in the frame. */
+/* Fields of every frame; offsets in the frame. */
 #define WIRE_OUTER(FIELD)                                             \
 	FIELD(NONE, ALL, 0, 6, dst, ANY, emx_outer, dst)              \
 	FIELD(NONE, ALL, 6, 6, src, ANY, emx_outer, src)              \

@@ -24,7 +24,7 @@ def strip(text):
 
 
 def is_function(head):
-    """Whether a brace after this text (since the last ; { or }) opens a function body."""
+    """True if a brace after this text (since the last ; { or }) opens a function body."""
     head = ' '.join(head.split())
     if NOT_FUNCTIONS.search(head) and not re.search(r'\)\s*(const|noexcept|override)?$', head):
         return False

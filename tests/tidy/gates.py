@@ -166,7 +166,7 @@ def top_level(tree):
 
 
 def machine_patterns(root):
-    """What would tie a file to the machine that wrote it: its directories, its package mirrors."""
+    """Patterns that would tie a file to the machine that wrote it: its directories, its package mirrors."""
     patterns = [r'(?<![\w.$}])/(home|Users)/\w', r'(?<![\w.$}])/root/\w']
     system = {'usr', 'tmp', 'var', 'opt', 'srv', 'etc', 'home', 'root', 'dev', 'proc', 'sys', 'run',
               'mnt', 'media', 'bin', 'lib', 'sbin', 'boot'}
@@ -226,3 +226,31 @@ def whitespace(tree):
                 yield Finding(name, number, 'trailing blanks')
         if not text.endswith('\n'):
             yield Finding(name, 0, 'the last line does not end')
+
+
+HEADLESS = r'(?:What|Whether|Who|Whose|Whom|Of|Which|How)\b'
+# Openings: of a C comment, of one behind code, of its text on the next line, of a script's comment or docstring.
+OPENINGS = re.compile(rf'(?:/\*\*?|//[/!]?<?|^\s*#+|^\s*""")\s+{HEADLESS}|^\s*"""{HEADLESS}')
+SECOND_LINE = re.compile(rf'^\s*\*\s+{HEADLESS}')
+GOES_ON = re.compile(r'^\s*(//|#)')
+PRONOUN = re.compile(r'\b(he|his|him|himself)\b', re.I)
+
+
+def is_text_of_ours(tree, name):
+    return is_source(tree, name) or pathlib.Path(name).suffix in {'.md', '.conf'}
+
+
+def comments(tree):
+    """A comment opens with its subject or its verb, never with a bare clause; programs and users are no "he"."""
+    for name in tree.files:
+        if not is_text_of_ours(tree, name) or name.startswith('tests/tidy/'):
+            continue
+        before = ''
+        for number, line in tree.lines(name):
+            if PRONOUN.search(line):
+                yield Finding(name, number, 'name the subject: a process, a peer or a user is no "he"')
+            continues = GOES_ON.match(line) and GOES_ON.match(before)
+            opens = not name.endswith('.md') and not continues and OPENINGS.search(line)
+            if opens or (before.strip() in ('/*', '/**') and SECOND_LINE.match(line)):
+                yield Finding(name, number, 'open the comment with its subject or its verb: "True if ...", "Returns ..."')
+            before = line

@@ -13,7 +13,7 @@ import remembered
 from tree import Finding
 
 CORE_SYMBOLS = {'memcpy', 'memset', 'memcmp', 'memmove'}
-# What compilers add by themselves: position independence, stack protector, sanitizers, coverage.
+# Symbols that compilers add by themselves: position independence, stack protector, sanitizers, coverage.
 COMPILER_SYMBOLS = re.compile(r'_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__(asan|ubsan|tsan|msan)_\w+'
                               r'|__sanitizer_\w+|__gcov_\w+|__llvm_\w+|__start_\w+|__stop_\w+')
 
@@ -89,8 +89,22 @@ def changed(tree):
     return list(dict.fromkeys(name for name in differ if name))
 
 
+SUBJECT_MAX = 72
+
+
+def subjects(tree):
+    """Subjects of commits have at most 72 characters and no full stop."""
+    git = ('git', '-C', tree.root)
+    if run(*git, 'merge-base', '--is-ancestor', tree.subjects_since, 'HEAD').returncode:
+        return
+    for line in run(*git, 'log', '--format=%h %s', f'{tree.subjects_since}..HEAD').stdout.splitlines():
+        commit, subject = line.split(' ', 1)
+        if len(subject) > SUBJECT_MAX or subject.endswith('.'):
+            yield Finding(f'commit {commit}', 0, f'shorten its subject to {SUBJECT_MAX} characters, without a full stop')
+
+
 def in_turn(tree, names):
-    """What a gate that takes seconds over a file looks at: all with --full, else what has changed, as far as it may."""
+    """The files that a gate that takes seconds over a file looks at: all with --full, else what has changed, as far as it may."""
     if tree.full:
         return names
     names = set(names)
@@ -124,7 +138,7 @@ def commands_of_files(tree):
 
 
 def tidy_findings(tree, folder, name, command):
-    """What clang-tidy finds in a file, or None when it is known that it finds nothing."""
+    """Findings of clang-tidy in a file, or None when it is known that it finds nothing."""
     look = remembered.Look(tree.root, folder, name, command)
     if look.is_known_good():
         return None

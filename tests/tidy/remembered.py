@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""What clang-tidy found nothing in, so that it need not look again: kept in ${EMX_CACHE:-~/.cache/ethermx}/tidy.
+"""Remembers in what clang-tidy found nothing, so that it need not look again: ${EMX_CACHE:-~/.cache/ethermx}/tidy.
 
 A record stands for a file, its command and the checks, and holds the hash of each file that it is made of. As with
 ccache's direct mode, a header that a new one now hides is not noticed."""
@@ -23,7 +23,7 @@ def folder():
 
 @functools.lru_cache(maxsize=None)
 def hash_of(path):
-    """Of a file's bytes; empty when there is none."""
+    """Hash of a file's bytes; empty when there is none."""
     try:
         return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
     except OSError:
@@ -63,7 +63,7 @@ class Look:
         return done.stdout.split(':', 1)[1].replace('\\\n', ' ').split()
 
     def is_known_good(self):
-        """Whether a record says that nothing was found in exactly these files."""
+        """True if a record says that nothing was found in exactly these files."""
         try:
             parts = json.loads(self.record.read_text(encoding='utf-8'))
         except (OSError, ValueError):

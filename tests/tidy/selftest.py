@@ -77,6 +77,11 @@ SAMPLES = {
     'doc-paths': [({'README.md': 'see `lib/gone.c`\n', 'lib/a.c': ''}, {'README.md': 'see `lib/a.c`, `a.c`\n', 'lib/a.c': ''}),
                   ({'docs/a.md': 'see [it](b.md)\n'}, {'docs/a.md': 'see [it](../b.md), [e](https://e.org/x)\n', 'b.md': ''}),
                   ({'docs/a.md': 'see `gone.py`\n'}, {'docs/a.md': 'see `lib/`, `build/x`, `and/or else`\n', 'lib/a.c': '', 'and/or': ''})],
+    'comments': [({'a.c': '/* Whether it is. */\nint x;\n'}, {'a.c': '/* True if it is. */\nint x; /* not\n * What follows */\n'}),
+                 ({'a.h': 'int x; ///< What it is\n'}, {'a.cpp': '// The end\n// What comes then\n'}),
+                 ({'a.c': '/*\n * Which of them.\n */\n'}, {'a.py': '"""Whatever."""\n# One\n# of them\n'}),
+                 ({'a.sh': '# What it does\n'}, {'a.md': '# What it does\n'}),
+                 ({'a.py': '"""Of a file."""\n'}, {}), ({'a.md': 'The user and his host\n'}, {'a.md': 'The user, this host\n'})],
     'whitespace': [({'a.c': 'int x; \n'}, {'a.c': 'int x;\n'}), ({'a.md': 'text'}, {'a.md': ''}),
                    ({'a.c': 'int x;\r\n'}, {})],
     'clang-format': [({'.clang-format': FORMAT, 'a.cpp': 'int  x ;\n'},
@@ -139,7 +144,7 @@ BUILT_SAMPLES = {
                      'void *f(void *a, void *b, unsigned long n) { return memcpy(a, b, n); }\n'),
     'clang-tidy': ('int f(int a);\nint f(int a) { return a - a; }\n',
                    'int f(int a);\nint f(int a) { return a + 1; }\n'),
-    # What no check of clang-tidy has, but a build by clang.
+    # A warning that no check of clang-tidy has, but a build by clang.
     'clang-tidy, warnings of clang': ('struct { int a, b; } s = {1};\n', 'struct { int a, b; } s = {.a = 1};\n'),
 }
 
@@ -160,9 +165,22 @@ def check_memory():
     return None if looks == [(False, True), (False, False), (True, True), (False, False)] else f'clang-tidy, remembered: {looks}'
 
 
+def check_subjects():
+    """A long subject, and one with a full stop, are found; those before the rule are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        git = ('git', '-C', folder, '-c', 'user.name=a', '-c', 'user.email=a@b')
+        subprocess.run([*git, 'init', '-q'], check=True)
+        for subject in ('x' * 90, 'Add it.', 'y' * 73, 'z' * 72):
+            subprocess.run([*git, 'commit', '-q', '--allow-empty', '-m', subject], check=True)
+        tree = Tree(folder)
+        tree.subjects_since = 'HEAD~3'
+        found = len(findings('subjects', tree))
+    return None if found == 2 else f'subjects: finds {found} of 2'
+
+
 def main():
     errors = [f'{gate}: no sample proves that it can fail'
-              for gate in tidy.GATES if gate not in SAMPLES and gate not in BUILT_SAMPLES]
+              for gate in tidy.GATES if gate not in SAMPLES and gate not in BUILT_SAMPLES and gate != 'subjects']
     for gate, pairs in SAMPLES.items():
         try:
             errors += [check_text_gate(gate, bad, good) for bad, good in pairs]
@@ -170,7 +188,7 @@ def main():
             errors.append(f'{gate}: {missing}')
     for gate, (bad, good) in BUILT_SAMPLES.items():
         errors.append(check_built_gate(gate.split(',')[0], bad, good))
-    errors = [e for e in [*errors, check_memory()] if e]
+    errors = [e for e in [*errors, check_memory(), check_subjects()] if e]
     print('\n'.join(errors) or f'all {len(tidy.GATES)} gates can fail, and pass')
     return 1 if errors else 0
 

@@ -33,6 +33,8 @@ GATES = {
     'machine-paths': gates.machine_paths,
     'doc-paths': gates.doc_paths,
     'whitespace': gates.whitespace,
+    'comments': gates.comments,
+    'subjects': programs.subjects,
     'clang-format': programs.formatted,
     'shellcheck': programs.shell,
     'clang-tidy': programs.clang_tidy,

@@ -82,7 +82,7 @@ const Call needed[] = {
     {"memory", [] { return mapped(PROT_READ | PROT_WRITE); }},
 };
 
-/// How many of these calls there are that EPERM bars, or does not, in a confined process; each is named.
+/// Counts those of these calls that EPERM bars, or does not, in a confined process; each is named.
 template <std::size_t N>
 int count(const Call (&calls)[N], bool with_eperm, Confinement confinement)
 {
@@ -118,7 +118,7 @@ TEST_CASE("agent: confined, it makes only the system calls of serving")
 
 TEST_CASE("agent: root's, with a path, changes names of files as well, and executes nothing either")
 {
-    // Those by which it takes its path away: open in three ways, unlinkat, fchmodat, fchownat.
+    // These calls take its path away: open in three ways, unlinkat, fchmodat, fchownat.
     CHECK(count(barred, false, Confinement::path) == 7);
     ::unlink(file);
 }

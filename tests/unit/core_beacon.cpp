@@ -284,7 +284,7 @@ TEST_CASE("beacon__a_closed_table_takes_nobody_in")
     CHECK(a.counters.v[EMX_CNT_RX_RAW] == 8);
     CHECK(a.counters.v[EMX_CNT_DROP_UNKNOWN_PEER] == 0); // nobody asks it in vain
     CHECK(b.fw.peers->count == 1);
-    // Who is on its list hears of it, without all others.
+    // A host that is on its list hears of it, without all others.
     REQUIRE(fw_peer_add(a.fw.peers, mac_b) == 1);
     fw_peer_name(a.fw.peers, 1, "listed:0");
     cable.start(b);

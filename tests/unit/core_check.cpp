@@ -363,7 +363,7 @@ TEST_CASE("fw_check__offer_is_taken_only_from_the_frame_it_was_made_for")
         shorter.resize(63);
         REQUIRE(offer_of(shorter) == 0);
         for (std::size_t i = 0; i < frame.size(); i++) {
-            // What no offer depends on: EtherType, tag, data length, number, advert, status, reserved bytes.
+            // No offer depends on these: EtherType, tag, data length, number, advert, status, reserved bytes.
             const bool covered = i < 12 || (i >= 17 && i < 19) || (i >= 32 && i < 44) || i >= 48;
             Bytes other = frame;
             other[i] ^= i == 42 ? 2 : 0x40; // a kind of 2 instead of 0 or 3 instead of 1 stays a kind

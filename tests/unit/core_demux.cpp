@@ -113,7 +113,7 @@ TEST_CASE("fw_peer_pin__its_packets_have_sizes_of_its_own")
     CHECK(taken(n, 0x02000000000c, EMX_MEDIUM) == EMX_CNT_DROP_DIALECT_MEDIUM);
     CHECK(taken(n, 0x02000000000d, EMX_MEDIUM) == EMX_CNT_DROP_DIALECT_MEDIUM); // a stranger
 
-    // What goes out: the bytes of a length are elsewhere, and a fragment may be longer.
+    // Outgoing packets: the bytes of a length are elsewhere, and a fragment may be longer.
     emx_msg msg{};
     uint8_t header[EMX_HEADER_MAX] = {};
     int counter = 0;
@@ -221,7 +221,7 @@ TEST_CASE("fw_demux__pulls_of_the_other_dialect_are_refused_as_it_reads_refusals
 
 TEST_CASE("fw_demux__what_any_frame_may_draw_is_bounded")
 {
-    // Of whatever type, for whichever endpoint and session: what is sent in answer is an ANSWER.
+    // Whatever the type, endpoint and session, the answer is an ANSWER.
     int answers = 0;
     for (unsigned type = 0; type < 128; type++)
         for (uint8_t ep : {2, 7, 255})

@@ -25,7 +25,7 @@ struct Wire {
     uint32_t reorder_by = 3; ///< frames that may overtake
 };
 
-/// What a pull is made of and how it ended.
+/// The parts of a pull and its outcome.
 struct PullJob {
     uint64_t cookie = 0;
     std::vector<uint8_t> source; ///< the window: offset bytes before the message

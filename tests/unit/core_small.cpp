@@ -142,7 +142,7 @@ TEST_CASE("fw_peer__places_of_strangers_are_taken_again")
     const auto stays = [](uint32_t i) {
         return i < own || i == 3 || i == 4 || i == 5 || i == kept || i == 30;
     };
-    // What a user asked for goes first, then the oldest.
+    // A peer that a user asked for goes first, then the oldest.
     CHECK(newcomer(first + 1000) == 20);
     CHECK(fw_peer(t, 20)->life == 1);
     CHECK(fw_peers_tags(t)->tag[20] == EMX_TAG_NONE);

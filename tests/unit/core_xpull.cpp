@@ -445,7 +445,7 @@ TEST_CASE("fw_expect__names_the_frames_in_the_order_in_which_they_come")
             }
             const uint32_t frame = (uint32_t(pair.frame_on_wire(0)[30]) << 8 | pair.frame_on_wire(0)[31]);
             hits += n > 0 && expected[0].position == frame * 1000;
-            // What is on the wire now comes in the order expected, but for what was lost.
+            // The frames on the wire now come in the order expected, but for what was lost.
             uint32_t at = 0;
             for (std::size_t w = 0; w < pair.on_wire() && loss == 0 && at < n; w++)
                 if (pair.is_reply(w))

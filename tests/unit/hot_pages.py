@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Whether each function that a linker script of the library places lies in the pages it made.
+"""Tests that each function that a linker script of the library places lies in the pages it made.
 
 usage: hot_pages.py SCRIPT LIBRARY
 """

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Whether wirewatch sees what hosts send, wherever tests have it watch, and whether a frame that nobody may send makes
+# Tests that wirewatch sees what hosts send, wherever tests have it watch, and that a frame that nobody may send makes
 # them fail; each with such a frame, planted.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh

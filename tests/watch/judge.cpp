@@ -159,7 +159,7 @@ std::string Judge::judge_as(const Dialect &d, const Bytes &frame)
     return by_core_.judge(d.sizes, frame);
 }
 
-/// Who breaks rules may have told anything.
+/// A host that breaks rules may have told anything.
 void Judge::overhear(const Bytes &frame)
 {
     for (const Dialect &d : dialects_)

@@ -32,8 +32,8 @@ std::optional<Dialect> dialect_of(const std::string &name);
 /// "02:00:00:00:00:0a" as a number; nothing if that is none.
 std::optional<uint64_t> mac_of(const std::string &text);
 
-/// What makes an Open-MX host abort or crash (wire.md 2.3, 4.13, 6.3, 6.4, 9, 13), whatever else is wrong
-/// with the frame: its name, or nothing.
+/// Names the danger if the frame makes an Open-MX host abort or crash (wire.md 2.3, 4.13, 6.3, 6.4, 9, 13),
+/// whatever else is wrong with the frame: its name, or nothing.
 std::string danger(const std::vector<Dialect> &dialects, const Bytes &frame);
 
 class Judge {

@@ -23,7 +23,7 @@ std::vector<Dialect> dialects(std::initializer_list<const char *> names)
 
 std::vector<Dialect> all() { return dialects({"W", "N=1500", "N=9000"}); }
 
-/// Of frames with much data only the header stands in the file.
+/// The file has only the header of frames with much data.
 Bytes golden(const char *name)
 {
     Bytes frame = test::golden(EMX_WIRE_FOLDER, name);
@@ -42,7 +42,7 @@ Bytes changed(const char *name, size_t at, uint8_t value)
     return frame;
 }
 
-/// Of the golden frames' sender.
+/// Addresses of the golden frames' sender.
 constexpr uint64_t host_a = 0x02000000000a, host_b = 0x02000000000b;
 
 struct Danger {

@@ -36,7 +36,7 @@ constexpr uint32_t patience = 1u << 20; ///< looks at a slot that the kernel fil
 
 uint32_t ancillary(int field) { return static_cast<uint32_t>(SKF_AD_OFF + field); }
 
-/// What is sent on the loopback interface comes in there, too: it counts once.
+/// Frames that are sent on the loopback interface come in there, too: each counts once.
 bool add_filter(int fd, Ways ways)
 {
     const uint8_t elsewhere = ways == Ways::both ? 3 : 0; // jump to the end, or on to the next

@@ -14,7 +14,7 @@ struct tpacket2_hdr;
 
 namespace emx::watch {
 
-/// Which frames a tap takes: those that the namespace's hosts send, or also those that come there from
+/// Frames that a tap takes: those that the namespace's hosts send, or also those that come there from
 /// elsewhere.
 enum class Ways { sent, both };
 

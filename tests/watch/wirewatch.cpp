@@ -251,7 +251,7 @@ bool Watch::is_foreign(const Bytes &frame, int tap) const
     return (tap >= 0 && foreign_[static_cast<size_t>(tap)]) || !judge_.is_judged(frame);
 }
 
-/// What was said, or lost, before the frame was sent may not have been looked at before it.
+/// Anything said, or lost, before the frame was sent may not have been looked at before it.
 bool Watch::excused(const Bytes &frame, int tap)
 {
     const bool commanded = take_commands();

@@ -16,7 +16,7 @@ namespace emx::check {
 
 inline constexpr uint32_t server_endpoint = 30;
 
-/// How a board is set, as one side tells the other.
+/// Settings of a board, as one side tells the other.
 struct Settings {
     char dialect = 0; ///< 'W' or 'N'
     uint32_t size = 0; ///< of dialect N; 0: unknown

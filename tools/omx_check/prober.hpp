@@ -13,7 +13,7 @@
 
 namespace emx::check {
 
-/// What became of a run of frames.
+/// Outcome of a run of frames.
 struct Burst {
     uint32_t sent = 0;
     uint32_t lost = 0; ///< not answered in time
@@ -37,7 +37,7 @@ public:
     /// its endpoint. EtherMX does so while its own frames carry more than that, and drops the others as
     /// malformed; Open-MX looks at the endpoint first.
     bool takes_pull(uint32_t skip);
-    /// That many frames, of the lengths in turn, a few in flight at a time.
+    /// Sends that many frames, of the lengths in turn, a few in flight at a time.
     Burst burst(uint32_t frames, const std::vector<uint32_t> &lengths);
     /// Answers to any frame so far beyond one for each time that it was sent: somebody else answers, too.
     /// Waits a moment for those of a slow one.

@@ -50,7 +50,7 @@ struct DoneMessage {
     emx_be32 reserved;
 };
 
-/// Of go and under_way. One byte, since the language knows no smaller object.
+/// The body of go and under_way. One byte, since the language knows no smaller object.
 struct Nothing {
     uint8_t nothing;
 };
@@ -92,7 +92,7 @@ public:
     void exchange() override;
     bool whole() const override { return plan_.pattern != Pattern::pingpong; }
     double directions() const override { return plan_.pattern == Pattern::both ? 2 : 1; }
-    /// What the next prepare() is about.
+    /// Sets the pattern that the next prepare() is about.
     void choose(Pattern pattern) { plan_.pattern = pattern; }
     /// Says bye; the number of messages that arrived altered, on either side.
     uint32_t finish();

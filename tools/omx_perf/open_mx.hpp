@@ -29,7 +29,7 @@ struct OpenMxLong {
     emx_be32 low, high;
 };
 
-/// What the sender tells, in that order.
+/// Parameters that the sender tells, in that order.
 struct OpenMxParameters {
     emx_be32 iterations, warmup;
     OpenMxLong from, to, multiply, add;
@@ -37,8 +37,8 @@ struct OpenMxParameters {
 };
 static_assert(sizeof(OpenMxParameters) == 44);
 
-/// Of a measurement, what that dialogue can tell; Pattern::stream is one direction with an answer to each
-/// message.
+/// Terms of a measurement that this dialogue can tell; Pattern::stream is one direction with an answer to
+/// each message.
 struct OpenMxTerms {
     Plan plan;
     bool aligned = false;

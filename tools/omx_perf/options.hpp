@@ -12,7 +12,7 @@ namespace emx::perf {
 
 enum class Pattern : uint32_t { pingpong = 0, stream = 1, both = 2, overlap = 3 };
 
-/// How a measurement runs, on both sides alike.
+/// A measurement's plan, on both sides alike.
 struct Plan {
     Lengths lengths;
     Effort effort;

@@ -31,7 +31,7 @@ const char *name_of(Throughput kind)
     return kind == Throughput::end_to_end ? "end-to-end" : "transmission";
 }
 
-/// Those that occur, in a fixed order.
+/// The kinds that occur, in a fixed order.
 std::vector<Throughput> kinds_of(const std::vector<Row> &rows)
 {
     std::vector<Throughput> kinds;

@@ -23,7 +23,7 @@ struct Figures {
     double r_inf = 0; ///< asymptotic throughput: the best one measured, MB/s
     double n_half = 0; ///< length that reaches half of r_inf, interpolated, bytes; 0 = below the series
 };
-/// Of the rows of one kind, in the order of their lengths.
+/// Figures of the rows of one kind, in the order of their lengths.
 Figures figures_of(const std::vector<Row> &rows, Throughput kind);
 
 /// Collects rows and prints them as they come. Settings go into the header (key, value).
@@ -57,7 +57,7 @@ private:
     std::vector<Row> rows_;
 };
 
-/// What stands before the rows of a table or of JSON; nothing for CSV. `quantity`: what a time is.
+/// Prints what stands before the rows of a table or of JSON; nothing for CSV. `quantity`: what a time is.
 void print_head(Format format, const std::string &quantity, const Report::Settings &settings);
 
 /// One line on stderr, rewritten in place, only when stderr is a terminal.

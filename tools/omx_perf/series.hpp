@@ -23,7 +23,7 @@ struct Lengths {
     uint32_t count() const;
 };
 
-/// How often one length is measured.
+/// The effort for one length.
 struct Effort {
     uint32_t iterations = 1000; ///< most
     uint32_t warmup = 10;
@@ -50,7 +50,7 @@ public:
     virtual double directions() const { return 1; }
 };
 
-/// What the length over the time of a row means (the GAMMA project's terms): over the delay that one
+/// The meaning of length over time in a row (the GAMMA project's terms): over the delay that one
 /// message has from end to end, or over the time from one message to the next in a stream.
 enum class Throughput { end_to_end, transmission };
 

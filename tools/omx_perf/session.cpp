@@ -60,7 +60,7 @@ uint32_t session_of(mx_endpoint_addr_t address)
     return session;
 }
 
-/// How often poll() may be called between two looks at the clock: for milliseconds of spinning; a yield may
+/// Calls of poll() between two looks at the clock: for milliseconds of spinning; a yield may
 /// last milliseconds itself, and a blocked wait block_ms.
 uint32_t looks_per_check(Waiting waiting)
 {

@@ -13,7 +13,7 @@
 
 namespace emx::perf {
 
-/// How wait() waits.
+/// Ways in which wait() waits.
 enum class Waiting { spin, yield, block };
 
 /// Throws cli::Failure: `what`, and the library's own text on its last failure.

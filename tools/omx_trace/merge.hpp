@@ -12,7 +12,7 @@
 
 namespace emx::trace {
 
-/// What one file says.
+/// Contents of one file.
 struct Trace {
     std::string path;
     Header header{};
@@ -21,7 +21,7 @@ struct Trace {
     uint64_t closed_ns = 0;
 };
 
-/// What became of a packet that was sent.
+/// The fate of a packet that was sent.
 enum class Fate : uint8_t {
     unknown, ///< its receiver was not traced, or not at that time
     arrived,
@@ -36,7 +36,7 @@ struct Event {
     int64_t under_way_ns = 0; ///< of one that arrived, and of what arrived there
 };
 
-/// How far a host's clock is ahead of the first host's.
+/// The time by which a host's clock is ahead of the first host's.
 struct HostClock {
     std::string host;
     int64_t ahead_ns = 0;
@@ -44,7 +44,7 @@ struct HostClock {
     bool measured = false; ///< by packets in both directions; else it is taken for right
 };
 
-/// What went from one endpoint to another.
+/// Packets from one endpoint to another.
 struct Flow {
     uint64_t from = 0, to = 0; ///< MAC addresses
     uint32_t from_ep = 0, to_ep = 0;

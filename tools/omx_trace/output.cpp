@@ -134,7 +134,7 @@ void Output::event(const Event &event) const
         text_event(event);
 }
 
-/// What stands behind the name of an event.
+/// Text behind the name of an event.
 std::string Output::details(const Event &event) const
 {
     const Entry &e = event.entry;

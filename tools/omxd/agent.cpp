@@ -168,7 +168,7 @@ bool Agent::read_config(StartError &error)
     return true;
 }
 
-/// Whom root's agent becomes, and why it stays root if it does.
+/// Finds the user that root's agent becomes, and why it stays root if it does.
 bool Agent::look_up_user(bool named_by_option, StartError &error)
 {
     const bool named = !options_.user.empty();

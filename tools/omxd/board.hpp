@@ -19,7 +19,7 @@
 
 namespace emx {
 
-/// What a board is made from; checked before any of it is set up.
+/// The parts that a board is made from; checked before any of it is set up.
 struct BoardPlan {
     BoardSpec spec;
     InterfaceFacts facts;
@@ -75,7 +75,7 @@ public:
     int list_peer(uint64_t mac);
     void set_name(const std::string &name);
     void forget_names();
-    /// Has a peer spoken to in that dialect of that size; no endpoint is open here.
+    /// Pins a peer to that dialect of that size; no endpoint is open here.
     void pin(uint32_t peer, uint16_t speaks, const fw_sizes &sizes);
     /// All peers are spoken to in the board's dialect again.
     void unpin();

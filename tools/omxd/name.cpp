@@ -121,7 +121,7 @@ void Agent::open_path_to_group() const
         log_.line("opening " + path_ + " to the group " + options_.group + ": " + std::strerror(errno));
 }
 
-/// Who is not root any more leaves it to the next agent, which sweeps the folder.
+/// An agent that is not root any more leaves it to the next one, which sweeps the folder.
 void Agent::leave_path()
 {
     if (!by_path_ || ::geteuid() != starter_)
@@ -157,7 +157,7 @@ bool Agent::take_abstract_name(StartError &error)
     const socklen_t length = abstract_address(agent_socket_name, address);
     listener_ = make_socket();
     if (name_it(listener_, address, length)) {
-        // Who connects before the boards are ready waits in the queue.
+        // A client that connects before the boards are ready waits in the queue.
         if (::listen(listener_.get(), backlog) == 0)
             return true;
         error = {mx_no_resources, std::string("listening on the control socket: ") + std::strerror(errno)};

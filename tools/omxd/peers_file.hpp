@@ -20,12 +20,12 @@ struct NamedPeer {
 /// Six hexadecimal bytes with colons to a unicast address; false when it is none.
 bool parse_mac(const std::string &text, uint64_t &mac);
 
-/// What the names of boards that this host tells consist of: printable ASCII without blanks.
+/// Characters of the names of boards that this host tells: printable ASCII without blanks.
 constexpr bool in_board_name(char c) { return c > ' ' && c < 127; }
 /// 1 to 79 such characters.
 bool is_board_name(const std::string &name);
 
-/// What a line of the file has to be, with an example.
+/// The form of a line of the file, with an example.
 inline constexpr const char *peers_line_form = "write a line as MAC NAME, for example 02:00:00:00:00:0a "
                                                "node1:0, and if that board speaks another dialect "
                                                "than this host, W or N=SIZE behind it";

@@ -32,7 +32,7 @@ bool become(const ServiceUser &user, bool administers);
 /// The capabilities that this process can use, "CAP_NET_RAW and CAP_NET_ADMIN" or the like of these two.
 std::string network_capabilities();
 
-/// What a confined process may do beside serving.
+/// Rights of a confined process beside serving.
 enum class Confinement {
     service, ///< nothing
     path, ///< take its path away from root's folder when it ends, and open it to a group

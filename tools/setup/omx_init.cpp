@@ -235,7 +235,7 @@ int status(const Options &options)
 
 // ---- check
 
-/// What start would do, without a privilege and without the module.
+/// Tells what start would do, without a privilege and without the module.
 void check(const Options &options)
 {
     const Plan plan = read_plan(options.config);

@@ -63,7 +63,7 @@ void wait_for_change(const Fd &watch, Clock::time_point until)
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
     pollfd entry{watch.get(), POLLIN, 0};
     ::poll(&entry, 1, left > 0 ? static_cast<int>(left) : 0);
-    // What happened is looked up; a queue that overflowed is as good.
+    // Read off what the queue has: the change is looked up, and a queue that overflowed is as good.
     for (char text[8192]; ::recv(watch.get(), text, sizeof(text), 0) > 0;) {
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What Open MPI's configure links: the internal functions, with no header but MX's. Never run. */
+/* Links what Open MPI's configure links: the internal functions, with no header but MX's. Never run. */
 #include "mx_extensions.h"
 #include "mx_io.h"
 #include "mx_internals/mx__fops.h"

@@ -13,7 +13,7 @@ namespace {
 static_assert(int(THREADS) == int(real) && int(SIMULATED) == int(simulated) && int(APART) == int(apart) &&
               int(TWO_BOARDS) == int(two_boards));
 
-/// What a client's rank keeps for it.
+/// State that a client's rank keeps for it.
 struct Holder {
     Rank &rank;
     std::vector<std::unique_ptr<uint8_t[]>> memory;

@@ -54,7 +54,7 @@ int client_run(struct client *c, client_body body);
     }                                                                                                        \
     static void name(struct client *c)
 
-// What a process does beside the library; as Rank in conform.hpp. Not for other threads.
+// Services beside the library; as Rank in conform.hpp. Not for other threads.
 void client_barrier(struct client *c);
 /// Everybody gives a value and gets all of them, by id. Also a barrier.
 void client_exchange(struct client *c, uint64_t value, uint64_t *all);

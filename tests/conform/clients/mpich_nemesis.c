@@ -74,7 +74,7 @@ CLIENT(nem_lists_the_boards, 1, ANYWHERE)
     OK(mx_finalize());
 }
 
-/// What the module's handler has done, in structures that nothing but the gate protects.
+/// Work of the module's handler, in structures that nothing but the gate protects.
 struct module {
     struct client *c;
     mx_endpoint_t ep;

@@ -59,7 +59,7 @@ CLIENT(btl_counts_boards_without_an_endpoint, 1, ANYWHERE)
     OK(mx_finalize());
 }
 
-/// What it makes of line speed and mapper.
+/// The network number that it derives from line speed and mapper.
 static uint32_t network_of_board_0(struct client *c)
 {
     mx_endpt_handle_t handle = MX__INVALID_HANDLE;
@@ -179,7 +179,7 @@ CLIENT(btl_sixteen_preposted_wild_receives, 2, ANYWHERE)
     client_stop(c, &net);
 }
 
-/// What the unexpected handler got.
+/// Deliveries of the unexpected handler.
 struct delivery {
     struct client *c;
     uint32_t calls;

@@ -296,7 +296,7 @@ static void post_burst(struct client *c, struct client_net *net, struct burst *b
     }
 }
 
-/// What its progress function does: whatever mx_ipeek names is complete.
+/// Its progress function: whatever mx_ipeek names is complete.
 static void progress(struct client *c, mx_endpoint_t ep, struct burst *b)
 {
     mx_request_t request = NULL, again = NULL;

@@ -86,7 +86,7 @@ def ones(pairs):
     return {a: [b] for a, b in pairs.items()}
 
 
-# What answers, repeats and acknowledges what, by the start of the file's name; fields that are not named are not
+# Answers, repeats and acknowledgements, by the start of the file's name; fields that are not named are not
 # looked at, but of those that are each frame that has one stands here.
 STORIES = {
     '01': {'request_in': ones({6: 4, 14: 13}), 'retransmission_of': {13: [2]}},

@@ -42,7 +42,7 @@ def compare(frames, lines):
 
 
 def key_of(line, frame_bytes):
-    """What a repeat has in common with what it repeats; None for what is not repeated."""
+    """The key that a repeat shares with what it repeats; None for what is not repeated."""
     kind = int(line['mxoe.type'])
     ends = frame_bytes[:12], line.get('mxoe.dst_ep'), line.get('mxoe.src_ep')
     names = {CONNECT: ('connect.requester', 'connect.number', 'connect.is_reply'),

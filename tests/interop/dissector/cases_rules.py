@@ -42,7 +42,7 @@ def notes_of(tshark, path, *options):
 
 
 def verdicts_of(codec, size, path):
-    """What the codec says of each frame: a counter, or None for a good one."""
+    """The codec's verdict on each frame: a counter, or None for a good one."""
     done = subprocess.run([codec, size, path], capture_output=True, text=True, check=True)
     return [None if line.startswith('ok') else line for line in done.stdout.splitlines()]
 
@@ -146,7 +146,7 @@ def check_extension(tshark):
 
 
 def check_beacons(tshark):
-    """Which beacon is a repeat, which shows a restart, and which question one draws."""
+    """Tells repeats of beacons, those that show a restart, and the question that each draws."""
     n = Network(1, 'W')
     path = scratch(tshark, 'beacons.pcap')
     write_pcap(path, [n.beacon('a'), n.query('b', 'a'), n.host_reply('a', 'b'), n.beacon('b'), n.beacon('a'),
@@ -172,7 +172,7 @@ def mutated(frames, dice, count):
 
 
 def check_mutations(dialect, codec, sources):
-    """What the codec refuses the dissector calls malformed, for the same reason, and nothing else."""
+    """The dissector calls malformed what the codec refuses, for the same reason, and nothing else."""
     def check(tshark):
         frames = sorted({f[:700] for path in sources for f in read_pcap(path)})
         frames += [f for c in rules.cases(dialect) if c.wanted is None for f in c.frames]

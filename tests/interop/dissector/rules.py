@@ -14,14 +14,14 @@ ALL = 'WN'
 
 
 class Case:
-    """What the last frame does, what is to be said of it (None: nothing), the frames, the dialect."""
+    """A rule: what the last frame does, what is to be said of it (None: nothing), the frames, the dialect."""
 
     def __init__(self, what, wanted, frames, dialect):
         self.what, self.wanted, self.frames, self.dialect = what, wanted, frames, dialect
 
     @property
     def malformed(self):
-        """Whether the frame is wrong by itself, so that the codec refuses it too."""
+        """True if the frame is wrong by itself, so that the codec refuses it too."""
         return self.wanted is not None and self.wanted.startswith('malformed.')
 
 

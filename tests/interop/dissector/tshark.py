@@ -13,7 +13,7 @@ SEPARATOR = '\x1f'
 COMMA = '\x1e'
 
 
-# What the codec reads, what follows from several frames, and what is said of them.
+# Fields that the codec reads, those that follow from several frames, and texts about them.
 FIELDS = tuple('mxoe.' + name for name in """
     type tag dst_ep src_ep session seq ack match length data position frag frag.size window window.tag window.offset
     pull.total pull.handle pull.magic pull.skip pull.block pull.frame reply.frame reply.size advert host.magic host.name

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh
-# What messages cost over the module, the engine and TCP, in turns; for tests/bench/kernel, which says what is
+# Measures messages over the module, the engine and TCP, in turns; for tests/bench/kernel, which says what is
 # counted. Each has a link of its own, and nothing else listens there:
 #
 #     module: 02:00:00:00:00:1a = 1b     engine: 2a = 2b     tcp: 3a 10.0.0.1 = 3b 10.0.0.2

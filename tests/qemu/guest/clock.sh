@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh
-# How long things take, told and never judged.
+# Durations, told and never judged.
 
-# Of a second, since the boot. The shell itself reads it: nothing is started.
+# Hundredths of a second since the boot. The shell itself reads it: nothing is started.
 hundredths() {
 	read -r up _ </proc/uptime
 	echo "${up%.*}${up#*.}"

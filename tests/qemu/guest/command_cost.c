@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What a send costs the program by each way to give commands: an ioctl each, a list in one ioctl,
+ * Measures what a send costs the program by each way to give commands: an ioctl each, a list in one ioctl,
  * and a list by io_uring. The frames go to an interface that drops them.
  *
  *   command_cost [ROUNDS]     medians over rounds that take turns, in ns per command

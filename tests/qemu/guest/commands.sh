@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh
-# What commands cost by each way to give them, to an interface that drops what it is to send. The
+# Measures commands by each way to give them, to an interface that drops what it is to send. The
 # argument: rounds (101). It judges no time.
 failed=0
 . /check.sh

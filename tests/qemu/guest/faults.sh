@@ -39,7 +39,7 @@ label_of() {
 	esac
 }
 
-# Of all boards.
+# Counters of all boards.
 received() { # KIND
 	awk -v label="$(label_of "$1")" 'substr($0, index($0, " ") + 1) == label { n += $1 } END { print n + 0 }' \
 		/sys/kernel/debug/ethermx/*/counters
@@ -108,7 +108,7 @@ kill_client() { # KIND
 	nothing_pinned
 }
 
-# How many announcements of large messages came to host b.
+# Count of announcements of large messages that came to host b.
 announced() { counted b 'rendezvous received'; }
 more_announced() { [ "$(announced)" -gt "$1" ]; }
 is_stopped() { ! grep -h '^State:' /proc/"$1"/task/*/status | grep -qv 'T (stopped)'; }
@@ -130,7 +130,7 @@ stop_before_message() { # PROCESS
 	return 1
 }
 
-# What the server wants to fetch then fails.
+# The message that the server wants to fetch then fails.
 fetched_from_killed() {
 	verify=
 	stream large
@@ -206,7 +206,7 @@ fill_memory() { # MIB
 	echo "$(($(available) / 1024)) MiB available"
 }
 
-# What can be moved is; what is pinned must not.
+# Pages that can be moved are; pinned ones must not be.
 move_memory() {
 	echo 4 >/proc/sys/vm/drop_caches # no line in the log for each of the others
 	while :; do
@@ -240,7 +240,7 @@ check "hosts" make_hosts
 check "module loads" insmod /ethermx.ko
 check "attach" attach eth0:N=9000
 check "another board" make_third
-# What the third board sends, users of the bare driver let it send, who connect to nobody.
+# The third board sends what users of the bare driver let it send, which connect to nobody.
 check "what is sent is watched" watch --both /run/netns/a --not 02:00:00:00:00:0c --not 02:00:00:00:00:0d --dialect N=9000 \
 	/proc/self/ns/net
 check "messages" perf -w -T 0 -N 2 -M 64 -W 1
@@ -295,6 +295,6 @@ check "detach" detach
 check "detach the third" /emx/tools/omx_attach -d emx0
 check "interfaces go" timeout $HUNG /bin/ip link del emx0
 check "unload" rmmod ethermx
-# Which waits for the last reference on an interface and on a network namespace.
+# Deleting waits for the last reference on an interface and on a network namespace.
 check "no interface is held" no_interface_is_held
 exit $failed

@@ -256,7 +256,7 @@ static bool put(const struct frame *f)
 }
 
 /*
- * The next frame from the board; length 0 when none came in time. The board asks a stranger for his
+ * The next frame from the board; length 0 when none came in time. The board asks a stranger for its
  * name whenever it likes, and sends beacons: those are no answers.
  */
 static struct frame get(void)
@@ -403,7 +403,7 @@ static bool drops(void)
 	return good;
 }
 
-/* What a flood draws would fill the socket's queue, and the reply be lost. */
+/* Answers that a flood draws would fill the socket's queue, and the reply be lost. */
 static bool take_only(uint8_t type)
 {
 	struct sock_filter code[] = {

@@ -26,7 +26,7 @@ held() {
 	echo "$(cat /sys/module/ethermx/refcnt) users"
 }
 
-# What was given back before may be freed a moment later.
+# Memory that was given back before may be freed a moment later.
 remember() {
 	held >/tmp/held
 	until_ok settled
@@ -58,7 +58,7 @@ askers() {
 		END { for (way in sum) print sum[way], way }' | sort -k2
 }
 
-# Who has asked for more than was given back is told first: functions, and how many objects.
+# Functions that have asked for more than was given back are told first, with how many objects.
 nothing_lost() {
 	until_ok as_before && return
 	askers >/tmp/askers

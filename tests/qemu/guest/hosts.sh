@@ -77,7 +77,7 @@ perf_between() {
 # counted HOST LABEL: a counter of its board, of the module
 counted() { sed -n "s/^\([0-9]*\) $2\$/\1/p" "/sys/kernel/debug/ethermx/$(directory_of "$1")/counters"; }
 
-# What the hosts have found missing, or their interfaces have refused.
+# Messages that the hosts have found missing, or their interfaces have refused.
 missed() {
 	sum=0
 	for host in a b; do
@@ -131,7 +131,7 @@ may_alter() {
 	load sch_ingress cls_u32 act_gact act_pedit
 }
 
-# Of the X MEDIUM that come to a host, and of the X DATA, every so manyth has a byte of its data inverted. That byte is in the
+# Every so manyth X MEDIUM and X DATA that come to a host has a byte of its data inverted. That byte is in the
 # shortest frame, too, perhaps as padding.
 alter() { # HOST EVERY
 	in_host "$1" tc qdisc add dev eth0 clsact || return
@@ -145,7 +145,7 @@ alter_no_more() { in_host "$1" tc qdisc del dev eth0 clsact; }
 
 # ---- what the hosts send is judged (watch.sh)
 
-# Of what is found so the test's verdict is made: it must be possible.
+# The test's verdict is made of what is found so: it must be possible.
 planted_is_found() {
 	watch --both /run/netns/a && in_host a /frames eth0 forbidden || return 1
 	nothing_forbidden && return 1

@@ -36,7 +36,7 @@ static bool sends(struct endpoint *own, const uint8_t *memory, size_t bytes, uin
 	return well && full_of(other, bytes, byte);
 }
 
-/* How the receive of so many such bytes into memory ends. */
+/* Receives so many such bytes into memory: the outcome. */
 static int receive(struct endpoint *own, uint8_t *memory, size_t bytes, uint8_t byte)
 {
 	int status = -1;

@@ -53,7 +53,7 @@ vanishes() {
 
 no_board_is_left() { [ "$(find /sys/kernel/debug/ethermx -name counters | wc -l)" = 0 ]; }
 
-# Of that name, but too small for the frames.
+# An interface of that name, but too small for the frames.
 comes_back_small() {
 	/bin/ip -n a link add eth0 mtu 1500 address 02:00:00:00:00:0a type veth \
 		peer name eth0 netns b mtu 1500 address 02:00:00:00:00:0b &&

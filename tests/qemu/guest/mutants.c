@@ -121,7 +121,7 @@ static void fail(const char *what)
 	exit(2);
 }
 
-/* What is for the hosts that we play, its header. */
+/* Hears the headers of frames for the hosts that we play, and no more. */
 static void hear_only_ours(void)
 {
 	struct sock_filter code[] = {
@@ -292,7 +292,7 @@ static void address(const struct partner *p, struct frame *f)
 	}
 }
 
-/* What the seed is, as this partner could send it now. */
+/* Makes the frame what the seed is, as this partner could send it now. */
 static void fit(struct partner *p, const struct seed *s, struct frame *f)
 {
 	uint8_t type = s->bytes[EMX_OUTER_LEN];
@@ -446,7 +446,7 @@ static void hear_connect(struct partner *p, const struct frame *f)
 	p->connected = true;
 }
 
-/* Those of an earlier life come late. */
+/* Acks of an earlier life come late. */
 static void hear_ack(struct partner *p, const struct frame *f)
 {
 	uint16_t ack = (uint16_t)get(f, "ack");

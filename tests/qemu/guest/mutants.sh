@@ -17,7 +17,7 @@ least=$((seconds * 50)) # frames that must have come in half of the time
 own=02:00:00:00:00:0$me
 PATH=/emx/tools:/emx/tests/qemu:$PATH
 export EMX_DEVICE=kernel EMX_SPIN_US=0
-# What programs of one host say passes the module, too.
+# Words between programs of one host pass the module, too.
 export OMX_DISABLE_SHARED=1
 
 # ---- host a
@@ -150,7 +150,7 @@ send_mutants() { # DIALECT
 	check "both have a board" meet
 	serve
 	check "ready" meet
-	# What a card loses decides how far a short run comes.
+	# Losses in the card decide how far a short run comes.
 	check "mutants" mutants "${1%%=*}" $((seconds / 2)) $((seconds / 2 + 120))
 	check "that is all" meet
 	check "the other host is done" meet

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What users get by user namespaces of their own, in which they are root: boards, up to a limit; no
- * lines of their own making in the kernel's log; and numbers of processes as they see them. And how
- * much of a table of peers one user fills.
+ * Users in user namespaces of their own, in which they are root, get boards, up to a limit; no
+ * lines of their own making in the kernel's log; and numbers of processes as they see them. One user
+ * fills no more than its part of a table of peers.
  *
  *   namespaces     started by root, with /dev/ethermx and one board of the host's own
  */

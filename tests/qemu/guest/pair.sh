@@ -152,7 +152,7 @@ switches() { sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' "/proc/$1/status"; }
 
 five_is_open() { grep -q '^5 process' /sys/kernel/debug/ethermx/eth0/endpoints; }
 
-# What comes for others does not wake who sleeps.
+# A message for others does not wake a sleeper.
 sleeps_on() {
 	omx_perf -w -e 5 >/tmp/sleeper 2>&1 &
 	sleeper=$!

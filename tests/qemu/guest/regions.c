@@ -119,7 +119,7 @@ static int pull_of_stranger(const struct endpoint *own, void *memory)
 	return command(own, &c);
 }
 
-/* How it ends. */
+/* The outcome of the pull. */
 static int ended(struct endpoint *own)
 {
 	const struct emx_msg *msg = event(own, own->claim.ring_entries - 1);
@@ -224,7 +224,7 @@ static bool data_is(uint32_t number, uint8_t byte)
 }
 
 /*
- * The stranger asks for frames of a message that he takes for longer than it is: what there is of
+ * The stranger asks for frames of a message that it takes for longer than it is: what there is of
  * them comes, what is beyond the message does not.
  */
 static void frames_of_a_window(struct endpoint *own)
@@ -247,9 +247,9 @@ static void frames_of_a_window(struct endpoint *own)
 		      ended(own) == EMX_PULL_OK,
 	      "the stranger has heard of the board");
 	check(!offer(own, peer_of(own, stranger), memory, 3 * PAGE, 3 * PAGE, 7),
-	      "a message for him");
+	      "a message for the stranger");
 	body.want[0] = 9; /* frames 0 and 3 */
-	check(send_body(request.mac, &body, sizeof(body), 0), "he asks for a frame too much");
+	check(send_body(request.mac, &body, sizeof(body), 0), "which asks for a frame too much");
 	body.want[0] = 5; /* frames 0 and 2 */
 	check(send_body(request.mac, &body, sizeof(body), 0), "and for two that there are");
 	check(data_is(0, 'a') && data_is(2, 'c'), "gets those, and no others");

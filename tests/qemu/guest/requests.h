@@ -45,10 +45,10 @@ struct file {
 	size_t bytes[3];
 };
 
-/* Of each thread: others use their descriptors, not what is mapped. */
+/* Files of each thread: others use their descriptors, not what is mapped. */
 static struct file files[THREADS][FILES];
 static uint8_t *arena;
-/* What commands are read from, of each thread. */
+/* Memory that commands are read from, of each thread. */
 static _Thread_local struct {
 	struct emx_dev_segment segments[32];
 	struct emx_dev_command list[8];
@@ -717,7 +717,7 @@ static inline void change_interface(void)
 
 static inline void operate(struct file *f)
 {
-	/* Of another thread, perhaps, which closes it at any time. */
+	/* The board may be another thread's, which closes it at any time. */
 	int fd = own_boards && chance(8) ? files[below(THREADS)][below(FILES)].fd : f->fd;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
@@ -739,7 +739,7 @@ static inline void operate(struct file *f)
 			change_arena();
 		if (chance(8))
 			remap(f);
-		/* What waits for many others, and costs most of the time. */
+		/* This request waits for many others, and costs most of the time. */
 		if (chance(64))
 			fork_and_ask(fd);
 		if (own_boards && chance(32))
@@ -779,7 +779,7 @@ static inline void scribble(struct file *own, uint64_t seed, unsigned long count
 		operate(&own[below(FILES)]);
 }
 
-/* What the threads share. */
+/* Prepares what the threads share. */
 static inline void prepare_requests(unsigned int count, bool own)
 {
 	boards = count;

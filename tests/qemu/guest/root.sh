@@ -25,7 +25,7 @@ mount_root() {
 	[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
 }
 
-# Who is still in it keeps it. "ip netns" has left its folder a mount of its own.
+# A process that is still in it keeps it. "ip netns" has left its folder a mount of its own.
 unmount_root() {
 	! grep -q " $root/run/netns " /proc/mounts || umount $root/run/netns || return
 	for folder in dev/shm sys/kernel/debug run dev sys proc; do

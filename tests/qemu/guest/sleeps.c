@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What ends a sleep in an endpoint (EMX_IOC_WAIT), and nobody else's: sleeps IFNAME, as trespass. A
- * line for each check; exit status 0 when all hold.
+ * Tests what ends a sleep in an endpoint (EMX_IOC_WAIT), and nobody else's: sleeps IFNAME, as
+ * trespass. A line for each check; exit status 0 when all hold.
  */
 #define _GNU_SOURCE /* what users.h needs */
 

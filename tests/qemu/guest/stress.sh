@@ -71,7 +71,7 @@ check "no endpoint is left" [ "$(cat /sys/kernel/debug/ethermx/*/endpoints | wc 
 check "nothing pinned" nothing_pinned
 check "the boards work on" honest_pair
 check "nothing forbidden was sent" nothing_forbidden
-# What io_uring still holds of their files it lets go of by a thread of its own.
+# A thread of io_uring lets go of what it still holds of their files.
 check "unload" until_ok rmmod ethermx
 check "the other host goes" /bin/ip netns del b
 exit $failed

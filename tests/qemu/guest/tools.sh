@@ -111,7 +111,7 @@ altered() {
 	return $status
 }
 
-# What is altered arrives so where nobody sums up: the alteration is one.
+# Altered data arrives altered where nobody sums up: the alteration is one.
 arrives_altered() {
 	alter b 11 || return
 	perf -S 5000 -E 32769 -M 2 -T 0 -N 30 -W 0 >/tmp/altered 2>&1
@@ -156,7 +156,7 @@ uring_forbidden() {
 
 other_dialect_came() { [ "$(counted b 'drop: medium of the other dialect')" -gt 0 ]; }
 
-# What is wrong is said, by the counters and by a test of the path.
+# Counters and a test of the path name the fault.
 other_dialect() {
 	in_host a /emx/tools/omx_attach eth0:N=9000 && in_host b /emx/tools/omx_attach eth0:W || return
 	/bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &

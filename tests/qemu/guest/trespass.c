@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What a user of /dev/ethermx without privileges must not be able to do, one case each, beside the
- * same thing done by who may:
+ * Tests that a user of /dev/ethermx without privileges cannot do what it must not, one case each,
+ * beside the same thing done by a user that may:
  *
  *   trespass CASE IFNAME [uring]     CASE: send, slots, pin, memory, rights or uring
  *
  * With "uring" all commands are given by io_uring instead of the ioctl.
  *
  * Started by root. It opens a raw socket on IFNAME, the far end of the board, which sees
- * what leaves; forks a neighbour, another ordinary user with endpoint 0, who does as he is asked;
- * and becomes the user with endpoint 1, whom the case is about. A line for each check; exit status
+ * what leaves; forks a neighbour, another ordinary user with endpoint 0, which does as it is asked;
+ * and becomes the user with endpoint 1, the subject of the case. A line for each check; exit status
  * 0 when all hold.
  */
 #define _GNU_SOURCE /* memmem, mremap, setresuid */
@@ -60,7 +60,7 @@ static void case_send(struct endpoint *own)
 	struct endpoint other;
 
 	check(!ask(SEND_OUT), "the neighbour sends");
-	sees(0, "from the neighbour", "his message comes from his endpoint");
+	sees(0, "from the neighbour", "its message comes from its endpoint");
 
 	c.msg.local_ep = 0;
 	check(!command(own, &c), "a message that says it is from endpoint 0");
@@ -83,9 +83,9 @@ static void case_send(struct endpoint *own)
 	check(claim(&other, 0) == EBUSY, "the neighbour's endpoint cannot be claimed");
 	release(&other);
 	check(!ask(SEND_OUT), "though a copy of its file was closed, it still sends");
-	sees(0, "from the neighbour", "and his message leaves");
+	sees(0, "from the neighbour", "and its message leaves");
 	ask(LEAVE);
-	check(!claim(&other, 0), "when he has left, it can be claimed");
+	check(!claim(&other, 0), "when it has left, its number can be claimed");
 	release(&other);
 	check(socket(AF_PACKET, SOCK_RAW, htons(EMX_ETHERTYPE)) < 0 && errno == EPERM,
 	      "no raw socket");
@@ -153,14 +153,14 @@ static void case_slots(struct endpoint *own)
 	struct endpoint foreign = { 0 };
 	struct endpoint fresh;
 
-	check(ask(KEEP_SECRET), "the neighbour's slots hold what was sent to him");
+	check(ask(KEEP_SECRET), "the neighbour's slots hold what was sent to it");
 	check(!contains(own->slots, own->claim.slots_bytes, SECRET, strlen(SECRET)),
 	      "those of another endpoint do not");
 	foreign.fd = file_of_neighbour();
 	check(!map(foreign.fd, EMX_DEV_MAP_SLOTS, own->claim.slots_bytes) && errno == EPERM,
-	      "his slots cannot be mapped with his file");
+	      "its slots cannot be mapped with its file");
 	check(!map(foreign.fd, EMX_DEV_MAP_RING, own->claim.ring_bytes) && errno == EPERM,
-	      "nor his ring");
+	      "nor its ring");
 	close(foreign.fd);
 	no_other_parts(own);
 	no_growth(own);
@@ -168,10 +168,10 @@ static void case_slots(struct endpoint *own)
 	check(!child_reads(own->slots), "but not its slots");
 
 	ask(LEAVE);
-	check(!claim(&fresh, 0), "the neighbour leaves, and his endpoint is claimed");
+	check(!claim(&fresh, 0), "the neighbour leaves, and its endpoint is claimed");
 	check(all_zero(fresh.slots, fresh.claim.slots_bytes), "its slots are empty");
 	check(!contains(fresh.ring, fresh.claim.ring_bytes, SECRET, strlen(SECRET)),
-	      "and its ring holds nothing of his");
+	      "and the ring holds nothing of the neighbour's");
 	release(&fresh);
 }
 
@@ -632,7 +632,7 @@ static void hostile_ring(struct endpoint *own)
 
 	check(!ask(SEND_OVER) && came(own), "a message of the neighbour comes");
 	before = ask(FINGERPRINT);
-	check(ask(FINGERPRINT) == before, "which leaves his ring and slots as they are");
+	check(ask(FINGERPRINT) == before, "which leaves its ring and slots as they are");
 	own->ring->mask = ~0u;
 	own->ring->head = 0x7ffffff0;
 	own->ring->reserved = ~0u;
@@ -650,7 +650,7 @@ static void hostile_ring(struct endpoint *own)
 			send_long(own, 'l');
 		}
 	check(ask(FINGERPRINT) == before, "the neighbour's have not changed by all that");
-	check(ask(KEEP_SECRET) && ask(FINGERPRINT) != before, "but by a message to him they do");
+	check(ask(KEEP_SECRET) && ask(FINGERPRINT) != before, "but by a message to it they do");
 }
 
 static void case_memory(struct endpoint *own, int file)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh
-# What a user without privileges must not be able to do with the device. trespass.c says who is who.
+# Tests that a user without privileges cannot do with the device what it must not. trespass.c says who is who.
 #
 #     trespass (raw socket) -- emx1 ======= emx0 -- ethermx
 failed=0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * For programs about users of the device: endpoints as a library sees them, their memory, the user
- * and his neighbour, and the wire.
+ * and the neighbour, and the wire.
  */
 #ifndef EMX_GUEST_USERS_H
 #define EMX_GUEST_USERS_H
@@ -57,7 +57,7 @@ static struct io_uring uring;
 static pid_t uring_of; /* who made it */
 static int wire; /* raw socket */
 static int account; /* what the module tells of memory; only root may open it */
-static int neighbour; /* socket to him */
+static int neighbour; /* socket to it */
 static uint64_t stranger; /* address of the far end */
 static uint64_t agreed; /* the offer of all whose messages are pulled; 0: without the extension */
 
@@ -182,7 +182,7 @@ static inline bool contains(const void *memory, size_t bytes, const void *what, 
 	return memmem(memory, bytes, what, length) != NULL;
 }
 
-/* How a pull of a window of that endpoint of this board ends: enum emx_pull_status, or -1. */
+/* Pulls a window of that endpoint of this board: enum emx_pull_status, or -1. */
 static inline int pull(struct endpoint *own, uint8_t from, uint8_t id, void *memory, uint32_t bytes)
 {
 	struct emx_dev_segment segment = { .address = (uintptr_t)memory, .length = bytes };
@@ -223,7 +223,7 @@ static inline long number_in(int fd, const char *format)
 	return -1;
 }
 
-/* What this process has pinned, KiB. */
+/* Memory that this process has pinned, KiB. */
 static inline long pinned(void)
 {
 	int fd = open("/proc/self/status", O_RDONLY);
@@ -233,13 +233,13 @@ static inline long pinned(void)
 	return value;
 }
 
-/* How many messages found their memory pinned, since the module was loaded. */
+/* Count of messages that found their memory pinned, since the module was loaded. */
 static inline long found_pinned(void)
 {
 	return number_in(account, "%ld messages found their memory pinned%n");
 }
 
-/* What the module has, of all processes, KiB. */
+/* Memory that the module has pinned, of all processes, KiB. */
 static inline long pinned_by_all(void)
 {
 	return number_in(account, "%ld pages pinned%n") * (PAGE >> 10);
@@ -298,9 +298,9 @@ static inline void close_window(const struct endpoint *ep, uint8_t id, uint8_t t
 enum wish {
 	SEND_OUT = 1, /* a message to the stranger */
 	SEND_OVER, /* a message to endpoint 1 */
-	KEEP_SECRET, /* send it to himself, tell whether it is in his slots */
-	GIVE_FILE, /* his endpoint's file */
-	FINGERPRINT, /* of his ring and slots */
+	KEEP_SECRET, /* send it to itself, tell whether it is in its slots */
+	GIVE_FILE, /* its endpoint's file */
+	FINGERPRINT, /* of its ring and slots */
 	OFFER, /* a page with the secret, to endpoint 1 */
 	OFFER_ELSEWHERE, /* the same, to an endpoint of the stranger */
 	LEAVE,
@@ -507,7 +507,7 @@ static inline void meet_neighbour(void)
 	need(!answer_of_neighbour(), "the neighbour's endpoint");
 }
 
-/* What only root may do, before anybody becomes a user. */
+/* Does what only root may, before anybody becomes a user. */
 static inline void prepare(const char *ifname)
 {
 	const struct rlimit limit = { .rlim_cur = LIMIT, .rlim_max = LIMIT };

@@ -99,7 +99,7 @@ static void finish(struct channel *c, struct job *job)
 	struct dmaengine_result result = { .result = DMA_TRANS_NOERROR };
 
 	if (one_in(&copied, READ_ONCE(fail_every))) {
-		/* What a broken engine may leave. */
+		/* A broken engine may leave this. */
 		memset(phys_to_virt(job->to), 0xee, job->bytes);
 		result.result = DMA_TRANS_WRITE_FAILED;
 	} else {
