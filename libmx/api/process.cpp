@@ -90,14 +90,16 @@ mx_return_t initialise()
     std::unique_ptr<Device> device = make_device(conf, error);
     if (!device)
         return refuse(static_cast<mx_return_t>(error.code), "mx_init: " + error.text);
-    p.context = std::make_unique<Context>(std::move(device), conf, global_handler);
-    p.context->set_warner(teller(conf.verbose_prefix));
+    // The process gets the context last: memory may be short for any of these steps.
+    auto context = std::make_unique<Context>(std::move(device), conf, global_handler);
+    context->set_warner(teller(conf.verbose_prefix));
     if (conf.verbose) {
-        p.context->set_teller(teller(conf.verbose_prefix));
-        p.context->tell("initialised, " + std::to_string(p.context->device().boards().size()) + " boards");
+        context->set_teller(teller(conf.verbose_prefix));
+        context->tell("initialised, " + std::to_string(context->device().boards().size()) + " boards");
     }
     if (p.helper_thread)
-        p.context->start_helper();
+        context->start_helper();
+    p.context = std::move(context);
     p.inherited = false;
     static std::once_flag once;
     if (&p == &real_process)
