@@ -254,3 +254,18 @@ def comments(tree):
             if opens or (before.strip() in ('/*', '/**') and SECOND_LINE.match(line)):
                 yield Finding(name, number, 'open the comment with its subject or its verb: "True if ...", "Returns ..."')
             before = line
+
+
+DOCUMENT_LINE_MAX = 100
+
+
+def wrapped(tree):
+    """Lines of documents end at 100 characters, but for tables, code, headings and what has no blank to break at."""
+    for name in tree.under('', suffixes={'.md'}):
+        fenced = False
+        for number, line in tree.lines(name):
+            if line.lstrip().startswith('```'):
+                fenced = not fenced
+            elif not fenced and not line.startswith(('|', '#', '    ', '<', '![')) and len(line) > DOCUMENT_LINE_MAX:
+                if ' ' in line[:DOCUMENT_LINE_MAX].strip().lstrip('-*0123456789. '):
+                    yield Finding(name, number, f'wrap it at {DOCUMENT_LINE_MAX} characters')

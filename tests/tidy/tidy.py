@@ -34,6 +34,7 @@ GATES = {
     'doc-paths': gates.doc_paths,
     'whitespace': gates.whitespace,
     'comments': gates.comments,
+    'wrapped': gates.wrapped,
     'subjects': programs.subjects,
     'clang-format': programs.formatted,
     'shellcheck': programs.shell,
