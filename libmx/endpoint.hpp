@@ -147,7 +147,6 @@ public:
     /// The one handler of unexpected messages, of whichever layer; empty: none.
     void set_unexp_handler(UnexpHandler handler) { unexp_handler_ = std::move(handler); }
     bool closing() const { return closing_; }
-    bool disabled() const { return progression_disabled_; }
     uint32_t eager_max() const { return eager_max_; }
     Context::Census census();
 

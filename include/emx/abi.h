@@ -18,7 +18,6 @@
 enum emx_event_kind {
 	EMX_EV_PULL_DONE = 0x80, /* u.pull: all copied, or failed with a status */
 	EMX_EV_LINK = 0x81, /* u.link: the interface went down, came up, or is gone */
-	EMX_EV_RAW = 0x82, /* a raw frame, whole, for the raw endpoint */
 };
 
 enum emx_link_state {
