@@ -49,7 +49,7 @@ more_than() { [ "$(received "$2")" -gt "$1" ]; }
 goes_on() { until_ok more_than $(($(received "$1") + ${2:-0})) "$1"; } # KIND [FRAMES]
 all_go_on() { goes_on small && goes_on medium && goes_on large; }
 
-# One way: whatever happens to the server, the client has messages under way, whose errors it must get. Who only
+# One way: whatever happens to the server, the client has messages under way, whose errors it must get. One that only
 # receives may wait for ever for one that is gone. No time is set: how many messages fit into one would be guessed from
 # the first, which may take a second on an emulated machine.
 verify=-V
@@ -62,7 +62,7 @@ client() { # KIND
 # Until somebody ends it. The first message is the client's warm-up; after it both sides prepare for the others, and
 # nothing is under way.
 stream() { # KIND
-	/bin/ip netns exec b /emx/tools/omx_perf -w -e "$(endpoint_of "$1")" >"/tmp/server_$1" 2>&1 &
+	/bin/ip netns exec b /emx/tools/omx_perf -w --patience $HUNG -e "$(endpoint_of "$1")" >"/tmp/server_$1" 2>&1 &
 	eval "server_$1=$!"
 	client "$1" &
 	eval "client_$1=$!"
