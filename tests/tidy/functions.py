@@ -98,3 +98,18 @@ def function_length(tree):
             yield Finding(RATCHET, 0, f'{key}: give the reason')
         if seen.get(key, 0) <= FUNCTION_LINES_MAX or seen[key] < limit:
             yield Finding(RATCHET, 0, f'{key}: now {seen.get(key, 0)} lines, lower or drop its entry')
+
+
+STEP = re.compile(r'`([A-Za-z_]\w*(?:::\w+)*)` \(`([\w./]+\.(?:c|cpp|h|hpp))`\)')
+
+
+def steps(tree):
+    """A document that names a function and its file, as `f` (`a.c`), is right."""
+    defined = {}
+    for name in tree.under('', suffixes={'.md'}):
+        for number, line in tree.lines(name):
+            for function, file in STEP.findall(line):
+                if file not in defined:
+                    defined[file] = {f for f, _, _ in functions(tree.text(file) or '')} if file in tree.files else set()
+                if function not in defined[file]:
+                    yield Finding(name, number, f'{file} does not define {function}')

@@ -82,6 +82,8 @@ SAMPLES = {
                  ({'a.c': '/*\n * Which of them.\n */\n'}, {'a.py': '"""Whatever."""\n# One\n# of them\n'}),
                  ({'a.sh': '# What it does\n'}, {'a.md': '# What it does\n'}),
                  ({'a.py': '"""Of a file."""\n'}, {}), ({'a.md': 'The user and his host\n'}, {'a.md': 'The user, this host\n'})],
+    'steps': [({'a.md': 'first `g` (`a.c`)\n', 'a.c': SHORT}, {'a.md': 'first `f` (`a.c`), `g`\n', 'a.c': SHORT}),
+              ({'a.md': '| `f` (`b.c`) |\n', 'a.c': SHORT}, {})],
     'wrapped': [({'a.md': 'word ' * 21 + '\n'}, {'a.md': 'word ' * 20 + '\n| ' + 'word ' * 40 + '|\n\n    ' + 'code ' * 40 + '\n'})],
     'whitespace': [({'a.c': 'int x; \n'}, {'a.c': 'int x;\n'}), ({'a.md': 'text'}, {'a.md': ''}),
                    ({'a.c': 'int x;\r\n'}, {})],

@@ -28,6 +28,7 @@ GATES = {
     'kernel-versions': gates.kernel_versions,
     'file-length': gates.file_length,
     'function-length': functions.function_length,
+    'steps': functions.steps,
     'banned-calls': gates.banned_calls,
     'top-level': gates.top_level,
     'machine-paths': gates.machine_paths,
