@@ -2,8 +2,8 @@
 // The library instance: endpoints by handle, opening and closing.
 #include "libmx/context.hpp"
 
-#include "driver/engine/system_calls.hpp"
-#include "driver/engine/thread.hpp"
+#include "driver/base/system_calls.hpp"
+#include "driver/base/thread.hpp"
 #include "libmx/endpoint.hpp"
 #include "libmx/shm/port.hpp"
 #include "libmx/trace/port.hpp"

@@ -5,9 +5,9 @@
 // simulated process.
 #pragma once
 
+#include "driver/device.hpp"
 #include "libmx/condition.hpp"
 #include "libmx/conf/conf.hpp"
-#include "libmx/device.hpp"
 #include "libmx/error_handler.hpp"
 #include "libmx/lock.hpp"
 

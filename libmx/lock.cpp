@@ -2,7 +2,7 @@
 // The lock of an endpoint when its owner does not just walk in: see lock.hpp.
 #include "libmx/lock.hpp"
 
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/system_calls.hpp"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

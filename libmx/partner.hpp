@@ -6,7 +6,7 @@
 // hold its address (partner_table.hpp; API specification, 1.9).
 #pragma once
 
-#include "libmx/device.hpp"
+#include "driver/device.hpp"
 #include "libmx/match/indexed_fifo.hpp"
 #include "libmx/reliab/flight.hpp"
 #include "libmx/reliab/round_trip.hpp"

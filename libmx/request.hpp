@@ -5,8 +5,8 @@
 // stale copy in a program's hands is recognised and never hits a recycled request (API, 1.8 and 3.5).
 #pragma once
 
-#include "libmx/copy.hpp"
-#include "libmx/device.hpp"
+#include "driver/base/copy.hpp"
+#include "driver/device.hpp"
 #include "libmx/match/indexed_fifo.hpp"
 
 #include "myriexpress.h"

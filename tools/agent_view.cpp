@@ -3,10 +3,10 @@
 #include "board_view.hpp"
 #include "cli.hpp"
 
+#include "driver/base/environment.hpp"
+#include "driver/base/printable.hpp"
 #include "driver/engine/agent_client.hpp"
 #include "driver/engine/board_file.hpp"
-#include "driver/engine/environment.hpp"
-#include "driver/engine/printable.hpp"
 #include "libmx/conf/conf.hpp"
 
 #include <cstring>

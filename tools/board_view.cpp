@@ -4,8 +4,8 @@
 
 #include "cli.hpp"
 
+#include "driver/base/environment.hpp"
 #include "driver/engine/board_spec.hpp"
-#include "driver/engine/environment.hpp"
 #include "libmx/conf/conf.hpp"
 
 #include <cstdio>

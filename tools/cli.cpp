@@ -2,7 +2,7 @@
 // Option table, usage text and number parsing of the tools.
 #include "cli.hpp"
 
-#include "driver/engine/printable.hpp"
+#include "driver/base/printable.hpp"
 
 #include <charconv>
 #include <cstdio>

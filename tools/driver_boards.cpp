@@ -4,8 +4,8 @@
 
 #include "cli.hpp"
 
+#include "driver/base/printable.hpp"
 #include "driver/engine/interface.hpp"
-#include "driver/engine/printable.hpp"
 
 #include <cerrno>
 #include <cstring>

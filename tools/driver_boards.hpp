@@ -2,8 +2,8 @@
 // Giving interfaces to the kernel module, and taking them back.
 #pragma once
 
-#include "driver/device/driver_file.hpp"
 #include "driver/engine/board_spec.hpp"
+#include "driver/kernel_client/driver_file.hpp"
 
 #include <cstdint>
 #include <string>

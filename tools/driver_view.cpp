@@ -3,10 +3,10 @@
 #include "board_view.hpp"
 #include "cli.hpp"
 
-#include "driver/device/driver_file.hpp"
-#include "driver/device/kernel_device.hpp"
+#include "driver/base/printable.hpp"
 #include "driver/engine/board_spec.hpp"
-#include "driver/engine/printable.hpp"
+#include "driver/kernel_client/driver_file.hpp"
+#include "driver/kernel_client/kernel_device.hpp"
 
 #include <cerrno>
 #include <cstring>

@@ -3,9 +3,9 @@
 #include "board_view.hpp"
 #include "cli.hpp"
 
+#include "driver/base/environment.hpp"
+#include "driver/base/printable.hpp"
 #include "driver/engine/board_spec.hpp"
-#include "driver/engine/environment.hpp"
-#include "driver/engine/printable.hpp"
 #include "libmx/conf/conf.hpp"
 #include <myriexpress.h>
 

@@ -3,8 +3,8 @@
 #include "board_view.hpp"
 #include "cli.hpp"
 
+#include "driver/base/printable.hpp"
 #include "driver/engine/board_spec.hpp"
-#include "driver/engine/printable.hpp"
 #include "tools/omxd/peers_file.hpp"
 
 #include <cstdio>

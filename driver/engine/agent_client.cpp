@@ -2,11 +2,11 @@
 // Requests to the board agent over its socket.
 #include "driver/engine/agent_client.hpp"
 
-#include "driver/engine/control_socket.hpp"
-#include "driver/engine/mx_codes.hpp"
-#include "driver/engine/printable.hpp"
-#include "driver/engine/reason.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/control_socket.hpp"
+#include "driver/base/printable.hpp"
+#include "driver/base/system_calls.hpp"
+#include "driver/mx_codes.hpp"
+#include "driver/system_error.hpp"
 
 #include <poll.h>
 

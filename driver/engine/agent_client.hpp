@@ -2,9 +2,9 @@
 // A process's end of a connection to the board agent.
 #pragma once
 
+#include "driver/base/fd.hpp"
+#include "driver/device.hpp"
 #include "driver/engine/agent_protocol.hpp"
-#include "driver/engine/fd.hpp"
-#include "libmx/device.hpp"
 
 #include <mutex>
 #include <optional>

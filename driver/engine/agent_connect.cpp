@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Connecting to the board agent, and to nobody who poses as it.
+#include "driver/base/control_socket.hpp"
+#include "driver/base/system_calls.hpp"
 #include "driver/engine/agent_client.hpp"
-#include "driver/engine/control_socket.hpp"
-#include "driver/engine/mx_codes.hpp"
 #include "driver/engine/peer_user.hpp"
-#include "driver/engine/reason.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/mx_codes.hpp"
+#include "driver/system_error.hpp"
 
 #include <sys/time.h>
 

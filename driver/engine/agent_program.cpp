@@ -3,8 +3,8 @@
 // others: hence no place is looked at that a stranger could have made.
 #include "driver/engine/agent_program.hpp"
 
-#include "driver/engine/environment.hpp"
-#include "driver/engine/text_file.hpp"
+#include "driver/base/environment.hpp"
+#include "driver/base/text_file.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -3,13 +3,13 @@
 //
 // The caller may have threads, so nothing between fork and exec allocates. The agent is orphaned
 // by a second fork; it tells through a pipe that it serves, or why it cannot.
+#include "driver/base/environment.hpp"
+#include "driver/base/printable.hpp"
+#include "driver/base/system_calls.hpp"
 #include "driver/engine/agent_client.hpp"
 #include "driver/engine/agent_program.hpp"
-#include "driver/engine/environment.hpp"
-#include "driver/engine/mx_codes.hpp"
-#include "driver/engine/printable.hpp"
-#include "driver/engine/reason.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/mx_codes.hpp"
+#include "driver/system_error.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

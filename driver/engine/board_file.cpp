@@ -2,10 +2,10 @@
 // Layout, creation and mapping of the board file.
 #include "driver/engine/board_file.hpp"
 
+#include "driver/base/system_calls.hpp"
 #include "driver/engine/board_spec.hpp"
-#include "driver/engine/mx_codes.hpp"
-#include "driver/engine/reason.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/mx_codes.hpp"
+#include "driver/system_error.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -8,8 +8,8 @@
 // descriptor at all is decided by the agent (docs/man/omxd.8).
 #pragma once
 
-#include "driver/engine/fd.hpp"
-#include "libmx/device.hpp"
+#include "driver/base/fd.hpp"
+#include "driver/device.hpp"
 
 #include <emx/abi.h>
 #include <emx/wire.h>

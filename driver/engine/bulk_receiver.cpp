@@ -2,7 +2,7 @@
 // Batches of pull replies, scattered to their final places.
 #include "driver/engine/bulk_receiver.hpp"
 
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/system_calls.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -9,8 +9,8 @@
 // brought nothing stays armed for the next call while the same pull is asked about.
 #pragma once
 
-#include "driver/engine/fd.hpp"
-#include "driver/engine/segments.hpp"
+#include "driver/base/fd.hpp"
+#include "driver/segments.hpp"
 
 #include <sys/socket.h>
 

@@ -2,11 +2,11 @@
 // The thread that takes claims from a board agent that ended to the next one.
 #include "driver/engine/claim_keeper.hpp"
 
-#include "driver/engine/control_socket.hpp"
-#include "driver/engine/mx_codes.hpp"
-#include "driver/engine/reason.hpp"
-#include "driver/engine/system_calls.hpp"
-#include "driver/engine/thread.hpp"
+#include "driver/base/control_socket.hpp"
+#include "driver/base/system_calls.hpp"
+#include "driver/base/thread.hpp"
+#include "driver/mx_codes.hpp"
+#include "driver/system_error.hpp"
 
 #include <poll.h>
 #include <sys/eventfd.h>

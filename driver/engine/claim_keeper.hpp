@@ -6,10 +6,10 @@
 // of this is on the path of packets.
 #pragma once
 
+#include "driver/base/fd.hpp"
 #include "driver/engine/agent_client.hpp"
 #include "driver/engine/board_file.hpp"
 #include "driver/engine/endpoint_page.hpp"
-#include "driver/engine/fd.hpp"
 
 #include <sys/types.h>
 

@@ -2,7 +2,7 @@
 // Reading of the configuration file.
 #include "driver/engine/config_file.hpp"
 
-#include "driver/engine/text_file.hpp"
+#include "driver/base/text_file.hpp"
 
 #include <emx/wire.h>
 

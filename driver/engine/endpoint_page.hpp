@@ -3,7 +3,7 @@
 // agent reads.
 #pragma once
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 
 #include <emx/abi.h>
 

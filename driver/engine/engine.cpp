@@ -2,12 +2,12 @@
 // The engine as a Device: boards, names, counters, and opening of endpoints through the agent.
 #include "driver/engine/engine.hpp"
 
+#include "driver/base/clock.hpp"
+#include "driver/base/system_calls.hpp"
 #include "driver/engine/board_spec.hpp"
-#include "driver/engine/clock.hpp"
-#include "driver/engine/mx_codes.hpp"
 #include "driver/engine/port.hpp"
-#include "driver/engine/reason.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/mx_codes.hpp"
+#include "driver/system_error.hpp"
 
 #include <sched.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 // agent (tools/omxd), which it starts when none runs.
 #pragma once
 
-#include "libmx/device.hpp"
+#include "driver/device.hpp"
 
 #include <cstdint>
 #include <memory>

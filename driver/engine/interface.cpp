@@ -2,8 +2,8 @@
 // Facts about a network interface, by ioctl and sysfs.
 #include "driver/engine/interface.hpp"
 
-#include "driver/engine/fd.hpp"
-#include "driver/engine/text_file.hpp"
+#include "driver/base/fd.hpp"
+#include "driver/base/text_file.hpp"
 
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>

@@ -2,7 +2,7 @@
 // AF_PACKET sockets of an endpoint: made by the board agent, used by the process that opened it.
 #pragma once
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 #include "driver/engine/filter.hpp"
 
 #include <linux/if_packet.h>

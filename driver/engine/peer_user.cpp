@@ -2,8 +2,8 @@
 // Credentials of the other end of a Unix socket, and what they are good for.
 #include "driver/engine/peer_user.hpp"
 
+#include "driver/base/text_file.hpp"
 #include "driver/engine/config_file.hpp"
-#include "driver/engine/text_file.hpp"
 
 #include <sys/socket.h>
 #include <unistd.h>

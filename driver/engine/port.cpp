@@ -2,12 +2,12 @@
 // An endpoint of the engine: set-up, commands, waiting, link state.
 #include "driver/engine/port.hpp"
 
-#include "driver/engine/clock.hpp"
-#include "driver/engine/close_together.hpp"
+#include "driver/base/clock.hpp"
+#include "driver/base/close_together.hpp"
+#include "driver/base/system_calls.hpp"
 #include "driver/engine/interface.hpp"
-#include "driver/engine/mx_codes.hpp"
-#include "driver/engine/reason.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/mx_codes.hpp"
+#include "driver/system_error.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -6,14 +6,14 @@
 // host travel over the loopback interface.
 #pragma once
 
+#include "driver/base/wake.hpp"
+#include "driver/device.hpp"
 #include "driver/engine/board_file.hpp"
 #include "driver/engine/bulk_receiver.hpp"
 #include "driver/engine/claim_keeper.hpp"
 #include "driver/engine/learned_tags.hpp"
 #include "driver/engine/packet_socket.hpp"
 #include "driver/engine/reply_sender.hpp"
-#include "driver/engine/wake.hpp"
-#include "libmx/device.hpp"
 
 #include <array>
 #include <atomic>

@@ -5,8 +5,8 @@
 // checks and judges it, and the event points into the slot. No system call, clock or allocation.
 #include "driver/engine/port.hpp"
 
-#include "driver/engine/clock.hpp"
-#include "driver/engine/relax.hpp"
+#include "driver/base/clock.hpp"
+#include "driver/base/relax.hpp"
 
 #include <cerrno>
 

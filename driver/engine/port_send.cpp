@@ -2,7 +2,7 @@
 // An endpoint of the engine: frames out.
 #include "driver/engine/port.hpp"
 
-#include "libmx/copy.hpp"
+#include "driver/base/copy.hpp"
 
 #include <sys/socket.h>
 #include <sys/syscall.h>

@@ -2,7 +2,7 @@
 // Runs of pull replies, sent in batches straight from the windows' memory.
 #include "driver/engine/reply_sender.hpp"
 
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/system_calls.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -3,7 +3,7 @@
 // windows' memory.
 #pragma once
 
-#include "driver/engine/segments.hpp"
+#include "driver/segments.hpp"
 
 #include <sys/socket.h>
 

@@ -2,7 +2,7 @@
 // Where a process runs. See binding.hpp.
 #include "libmx/api/binding.hpp"
 
-#include "driver/engine/text_file.hpp"
+#include "driver/base/text_file.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -3,8 +3,8 @@
 //
 // Programs copy the objects into their own image (copy relocations), so the library compares
 // handlers by value and never looks at the objects' addresses.
-#include "driver/engine/printable.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/printable.hpp"
+#include "driver/base/system_calls.hpp"
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/omx_convert.hpp"
 #include "libmx/error_handler.hpp"

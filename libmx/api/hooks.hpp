@@ -2,7 +2,7 @@
 // What the omx_* layer and the raw interface need of the library besides the public mx_* calls.
 #pragma once
 
-#include "libmx/device.hpp"
+#include "driver/device.hpp"
 #include "libmx/error_handler.hpp"
 #include "libmx/match/unexp_handler.hpp"
 

@@ -2,11 +2,11 @@
 // Process-wide state: initialisation, finalisation, fork, the global error handler.
 #include "libmx/api/process.hpp"
 
-#include "driver/device/kernel_device.hpp"
+#include "driver/base/environment.hpp"
+#include "driver/base/printable.hpp"
+#include "driver/base/system_calls.hpp"
 #include "driver/engine/engine.hpp"
-#include "driver/engine/environment.hpp"
-#include "driver/engine/printable.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/kernel_client/kernel_device.hpp"
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/verbose.hpp"
 #include "libmx/endpoint.hpp"

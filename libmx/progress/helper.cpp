@@ -2,7 +2,7 @@
 // The helper thread: when the application has been away for a while, accepts what arrived and serves
 // timers, so that peers of a computing process are acknowledged, connected and served with data. It never
 // matches and never calls user code.
-#include "driver/engine/thread.hpp"
+#include "driver/base/thread.hpp"
 #include "libmx/context.hpp"
 #include "libmx/endpoint.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Blocking calls: spin a little, then sleep. One thread at a time sleeps on the device and drives
 // progress; other threads of the endpoint sleep on a condition variable.
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/system_calls.hpp"
 #include "libmx/endpoint.hpp"
 
 #include <algorithm>

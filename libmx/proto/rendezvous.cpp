@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Rendezvous: large and synchronous messages. The sender announces (RNDV) and exposes a window, the
 // receiver pulls, and its NOTIFY ends it (wire specification, section 10).
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/system_calls.hpp"
 #include "libmx/endpoint.hpp"
 
 #include <algorithm>

@@ -2,9 +2,9 @@
 // Setting channels up: names, credentials, memory.
 #include "libmx/shm/channel.hpp"
 
-#include "driver/engine/control_socket.hpp"
+#include "driver/base/control_socket.hpp"
+#include "driver/base/system_calls.hpp"
 #include "driver/engine/peer_user.hpp"
-#include "driver/engine/system_calls.hpp"
 
 #include <cerrno>
 #include <cstdio>

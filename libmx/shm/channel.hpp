@@ -4,7 +4,7 @@
 // wake-ups, and ends with its process.
 #pragma once
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 #include "libmx/shm/ring.hpp"
 
 #include <cstddef>

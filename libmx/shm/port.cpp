@@ -2,8 +2,8 @@
 // Packets in, pulls, waiting, and what the channels' descriptors tell.
 #include "libmx/shm/port.hpp"
 
-#include "driver/engine/clock.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/clock.hpp"
+#include "driver/base/system_calls.hpp"
 
 #include <algorithm>
 #include <cerrno>

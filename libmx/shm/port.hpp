@@ -6,7 +6,7 @@
 // the packet or pull goes as frames through the port inside, which also finds out who is gone.
 #pragma once
 
-#include "libmx/device.hpp"
+#include "driver/device.hpp"
 #include "libmx/shm/channel.hpp"
 #include "libmx/shm/pull.hpp"
 

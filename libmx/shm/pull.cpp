@@ -2,7 +2,7 @@
 // Copying from the window of another process.
 #include "libmx/shm/pull.hpp"
 
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/system_calls.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,7 @@
 // Fetching a large message from another process of the host by process_vm_readv, piece by piece.
 #pragma once
 
-#include "driver/engine/segments.hpp"
+#include "driver/segments.hpp"
 #include "libmx/shm/channel.hpp"
 
 #include <memory>

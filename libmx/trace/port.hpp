@@ -6,7 +6,7 @@
 // the endpoint.
 #pragma once
 
-#include "libmx/device.hpp"
+#include "driver/device.hpp"
 #include "libmx/trace/recorder.hpp"
 
 #include <array>

@@ -2,10 +2,10 @@
 // The writer of a trace file. See recorder.hpp.
 #include "libmx/trace/recorder.hpp"
 
-#include "driver/engine/fd.hpp"
-#include "driver/engine/reason.hpp"
-#include "driver/engine/system_calls.hpp"
-#include "driver/engine/text_file.hpp"
+#include "driver/base/fd.hpp"
+#include "driver/base/reason.hpp"
+#include "driver/base/system_calls.hpp"
+#include "driver/base/text_file.hpp"
 
 #include <myriexpress.h>
 

@@ -2,7 +2,7 @@
 // The writer of a trace file.
 #pragma once
 
-#include "libmx/device.hpp"
+#include "driver/device.hpp"
 #include "libmx/trace/format.hpp"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The board agent as processes meet it: errors, claims, death of a holder, refusals, link changes.
-#include "driver/engine/mx_codes.hpp"
+#include "driver/mx_codes.hpp"
 #include "tests/netns/engine_fixture.hpp"
 #include "tests/support/becomes.hpp"
 

@@ -2,8 +2,8 @@
 // Two open ports that know each other, for tests of the engine below the library.
 #pragma once
 
+#include "driver/device.hpp"
 #include "driver/engine/engine.hpp"
-#include "libmx/device.hpp"
 #include "tests/netns/two_hosts.hpp"
 
 #include <algorithm>

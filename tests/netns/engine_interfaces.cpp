@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Interfaces that vanish, return, start down, or change their address under a running agent.
-#include "driver/engine/mx_codes.hpp"
+#include "driver/mx_codes.hpp"
 #include "tests/netns/engine_fixture.hpp"
 #include "tests/support/becomes.hpp"
 

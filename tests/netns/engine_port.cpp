@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Ports of the engine on two hosts: frames of every class, large transfers, both dialects.
-#include "driver/engine/clock.hpp"
+#include "driver/base/clock.hpp"
 #include "driver/engine/engine.hpp"
 #include "driver/engine/interface.hpp"
-#include "driver/engine/mx_codes.hpp"
 #include "driver/engine/packet_socket.hpp"
+#include "driver/mx_codes.hpp"
 #include "tests/netns/engine_fixture.hpp"
 #include "tests/support/becomes.hpp"
 

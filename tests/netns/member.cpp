@@ -5,11 +5,11 @@
 //   member N     N writes of random words into its page of counters and its rings, and among them requests of
 //   random
 //                bytes with random descriptors; prints each way that should be barred and is not
+#include "driver/base/control_socket.hpp"
 #include "driver/engine/agent_client.hpp"
 #include "driver/engine/board_file.hpp"
-#include "driver/engine/control_socket.hpp"
 #include "driver/engine/endpoint_page.hpp"
-#include "driver/engine/mx_codes.hpp"
+#include "driver/mx_codes.hpp"
 #include "tests/support/rng.hpp"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 // frames, which can say anything.
 #pragma once
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 #include "tests/netns/two_hosts.hpp"
 #include "tests/unit/core_board.hpp"
 

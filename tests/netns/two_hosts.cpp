@@ -2,8 +2,8 @@
 // Two network namespaces joined by a veth pair, within one process.
 #include "tests/netns/two_hosts.hpp"
 
+#include "driver/base/control_socket.hpp"
 #include "driver/engine/agent_protocol.hpp"
-#include "driver/engine/control_socket.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
 // endpoints of both hosts. Needs root, or a user namespace of its own.
 #pragma once
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 #include "tests/watch/watcher.hpp"
 
 #include <signal.h>

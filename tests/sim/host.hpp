@@ -6,7 +6,7 @@
 #include "network.hpp"
 
 #include <driver/core/fw.h>
-#include <libmx/device.hpp>
+#include <driver/device.hpp>
 
 #include <array>
 #include <map>

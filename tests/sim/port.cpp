@@ -2,7 +2,7 @@
 // A simulated endpoint: event ring, payload slots, windows, pulls, sleeping. See port.hpp.
 #include "port.hpp"
 
-#include "driver/engine/mx_codes.hpp"
+#include "driver/mx_codes.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -81,9 +81,11 @@ def file_length(tree):
 
 
 # (what, folders, suffixes, pattern, remedy)
-PACKET_PATHS = ('driver/core/', 'driver/engine/', 'driver/linux/rx.c', 'driver/linux/tx.c',
+PACKET_PATHS = ('driver/core/', 'driver/base/', 'driver/engine/', 'driver/linux/rx.c', 'driver/linux/tx.c',
                 'libmx/match/', 'libmx/proto/', 'libmx/reliab/', 'libmx/shm/', 'libmx/progress/')
-PRODUCT = ('compat/openmpi/', 'driver/core/', 'driver/device/', 'driver/engine/', 'include/', 'libmx/', 'tools/')
+# Code that runs in programs which we do not know.
+IN_PROGRAMS = ('driver/base/', 'driver/engine/', 'driver/kernel_client/', 'driver/segments', 'driver/system_error', 'libmx/')
+PRODUCT = (*IN_PROGRAMS, 'compat/openmpi/', 'driver/core/', 'include/', 'tools/')
 # There a sleep only moves the simulator's clock.
 VIRTUAL_TIME = re.compile(r'^tests/(sim|model)/|/run_sim\.cpp$|^tests/interop/sim_link|^tests/fuzz/fuzz_(api|endpoint)\.cpp$')
 BANNED = (
@@ -102,17 +104,17 @@ BANNED = (
      'time is judged in the simulator; on real hosts a limit only says that something hangs'),
     ('environment', PRODUCT, C_SUFFIXES,
      r'\b(\w*getenv|environ|temp_directory_path|tempnam|exec[lv]pe?|posix_spawnp|popen|system)\b(?=\s*[\[(;,*)])',
-     'takes what the caller of a set-user-ID program says: driver/engine/environment.hpp reads the environment, '
+     'takes what the caller of a set-user-ID program says: driver/base/environment.hpp reads the environment, '
      'and programs are run by their absolute paths'),
-    ('system-call', ('driver/device/', 'driver/engine/', 'libmx/'), C_SUFFIXES,
+    ('system-call', IN_PROGRAMS, C_SUFFIXES,
      r'(?<![\w>])::(accept4?|close|connect|epoll_p?wait|getrandom|nanosleep|open(at)?|p?poll|read|recv\w*|send\w*|'
      r'sleep|usleep|wait\w*|write)\(|\bsleep_(for|until)\(',
      'a signal of the program would end it, and a cancelled thread end there: system_calls.hpp has it'),
-    ('thread', ('driver/device/', 'driver/engine/', 'libmx/'), C_SUFFIXES, r'\bstd::j?thread\(|(\.|->)join\(\)',
+    ('thread', IN_PROGRAMS, C_SUFFIXES, r'\bstd::j?thread\(|(\.|->)join\(\)',
      'takes signals of the program, and throws where none can be had: start_thread(), join_thread() of thread.hpp'),
-    ('file-size', ('driver/device/', 'driver/engine/', 'libmx/', 'tools/omxd/'), C_SUFFIXES,
+    ('file-size', (*IN_PROGRAMS, 'tools/omxd/'), C_SUFFIXES,
      r'\b(ftruncate|(posix_)?fallocate)\(', 'is a signal where files are limited: set_file_size() of fd.hpp'),
-    ('stream', ('driver/device/', 'driver/engine/', 'libmx/', 'tools/omxd/', 'tools/setup/'), C_SUFFIXES,
+    ('stream', (*IN_PROGRAMS, 'tools/omxd/', 'tools/setup/'), C_SUFFIXES,
      r'\bstd::[io]?fstream\b|\bfopen\(', 'may become a standard stream of the program: read_text_file(), or Fd'),
 )
 
@@ -269,3 +271,48 @@ def wrapped(tree):
             elif not fenced and not line.startswith(('|', '#', '    ', '<', '![')) and len(line) > DOCUMENT_LINE_MAX:
                 if ' ' in line[:DOCUMENT_LINE_MAX].strip().lstrip('-*0123456789. '):
                     yield Finding(name, number, f'wrap it at {DOCUMENT_LINE_MAX} characters')
+
+
+# Layers of the product, the lowest first: folder (the longest that fits), and what it may include besides its own.
+LIBRARY = {'include', 'include/emx', 'driver', 'driver/base', 'driver/core', 'libmx'}
+LAYERS = {
+    'include': set(),
+    'include/emx': set(),
+    'driver/core': {'include/emx'},
+    'driver/base': set(),
+    'driver': {'include/emx', 'driver/base', 'driver/core'},
+    'driver/engine': {'include/emx', 'driver', 'driver/base', 'driver/core'},
+    'driver/kernel_client': {'include/emx', 'driver', 'driver/base', 'driver/core', 'driver/engine'},
+    'driver/linux': {'include/emx', 'driver/core'},
+    'libmx': LIBRARY,
+    'compat': {'include', 'include/emx'},
+    'tools': LIBRARY | {'driver/engine', 'driver/kernel_client'},
+}
+# The one place where the library chooses a device, and the one where it asks which user a process has.
+ACROSS = {('libmx/api/process.cpp', 'driver/engine'), ('libmx/api/process.cpp', 'driver/kernel_client'),
+          ('libmx/shm/channel.cpp', 'driver/engine')}
+
+
+def layer_of(name):
+    """The longest folder of LAYERS that holds a file, or None."""
+    folders = [str(f) for f in pathlib.PurePath(name).parents]
+    return next((f for f in folders if f in LAYERS), None)
+
+
+def included(tree, name, text):
+    """The file of the tree that an include names, or None."""
+    places = (pathlib.PurePath(name).parent / text, pathlib.PurePath(text), pathlib.PurePath('include') / text,
+              pathlib.PurePath('driver/core') / text)
+    return next((p for p in (os.path.normpath(p) for p in places) if p in tree.files), None)
+
+
+def layers(tree):
+    """Includes between the folders of the product point down."""
+    for name in tree.under('driver/', 'include/', 'libmx/', 'tools/', 'compat/', suffixes=C_SUFFIXES):
+        own = layer_of(name)
+        for number, line in tree.lines(name):
+            include = re.match(r'\s*#\s*include\s*[<"](.*)[>"]', line)
+            target = included(tree, name, include.group(1)) if include else None
+            to = layer_of(target) if target else None
+            if to and to != own and to not in LAYERS[own] and (name, to) not in ACROSS:
+                yield Finding(name, number, f'{own} may not include {target}: see LAYERS')

@@ -23,6 +23,7 @@ GATES = {
     'spdx': gates.spdx,
     'core-includes': gates.core_includes,
     'core-host': gates.core_host,
+    'layers': gates.layers,
     'core-built-twice': gates.core_built_twice,
     'core-symbols': programs.core_symbols,
     'kernel-versions': gates.kernel_versions,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Commands by io_uring are not offered where nobody would execute them. That they are executed elsewhere
 // is tested with the module.
-#include "driver/device/command_ring.hpp"
-#include "driver/device/command_path.hpp"
-#include "driver/engine/fd.hpp"
+#include "driver/kernel_client/command_ring.hpp"
+#include "driver/base/fd.hpp"
+#include "driver/kernel_client/command_path.hpp"
 
 #include <catch2/catch.hpp>
 #include <fcntl.h>

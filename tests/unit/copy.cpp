@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // copy_bytes(): every small length at every alignment, and nothing beside it.
-#include "libmx/copy.hpp"
+#include "driver/base/copy.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // How a channel of shared memory comes about when the sender is slow between its steps, or never takes the
 // next.
-#include "driver/engine/control_socket.hpp"
+#include "driver/base/control_socket.hpp"
 #include "libmx/shm/channel.hpp"
 
 #include <catch2/catch.hpp>

@@ -4,7 +4,7 @@
 
 #include "judge.hpp"
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 
 #include <cstdint>
 #include <memory>

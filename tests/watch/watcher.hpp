@@ -2,7 +2,7 @@
 // wirewatch beside a test that makes its hosts by itself.
 #pragma once
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 
 #include <sys/types.h>
 

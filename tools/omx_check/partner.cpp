@@ -2,7 +2,7 @@
 // The MX side of omx_check: its client and its server.
 #include "tools/omx_check/partner.hpp"
 
-#include "driver/engine/clock.hpp"
+#include "driver/base/clock.hpp"
 #include "tools/cli.hpp"
 
 #include <emx/wire.h>

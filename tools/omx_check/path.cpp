@@ -5,7 +5,7 @@
 #include "tools/cli.hpp"
 #include "tools/omx_check/prober.hpp"
 
-#include "driver/engine/printable.hpp"
+#include "driver/base/printable.hpp"
 
 #include <algorithm>
 #include <cstdarg>

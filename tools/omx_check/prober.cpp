@@ -2,7 +2,7 @@
 // Frames for a closed endpoint, and their refusals.
 #include "tools/omx_check/prober.hpp"
 
-#include "driver/engine/clock.hpp"
+#include "driver/base/clock.hpp"
 #include "tools/cli.hpp"
 
 #include <arpa/inet.h>

@@ -3,7 +3,7 @@
 // and what it refuses, it has received and understood. So a path is measured without a partner.
 #pragma once
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 #include "tools/board_view.hpp"
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include "open_mx.hpp"
 #include "overlap_mx.hpp"
 
-#include "driver/engine/printable.hpp"
+#include "driver/base/printable.hpp"
 
 #include <cstdio>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include "../cli.hpp"
 #include "series.hpp"
 
-#include "driver/engine/printable.hpp"
+#include "driver/base/printable.hpp"
 
 #include <mx_extensions.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // omx_trace: what endpoints did, from the files that EMX_TRACE has them write: recorded, or while they run.
-#include "driver/engine/environment.hpp"
+#include "driver/base/environment.hpp"
 #include "tools/cli.hpp"
 #include "tools/omx_trace/merge.hpp"
 #include "tools/omx_trace/output.hpp"

@@ -2,7 +2,7 @@
 // Output of omx_trace. See output.hpp.
 #include "tools/omx_trace/output.hpp"
 
-#include "driver/engine/printable.hpp"
+#include "driver/base/printable.hpp"
 #include "tools/cli.hpp"
 
 #include <emx/abi.h>

@@ -2,7 +2,7 @@
 // Reading of trace files. See trace_file.hpp.
 #include "tools/omx_trace/trace_file.hpp"
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 #include "tools/cli.hpp"
 
 #include <fcntl.h>

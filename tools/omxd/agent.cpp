@@ -2,10 +2,10 @@
 // Start of the board agent: its name, its boards, its peers.
 #include "tools/omxd/agent.hpp"
 
-#include "driver/device/driver_file.hpp"
-#include "driver/engine/clock.hpp"
+#include "driver/base/clock.hpp"
 #include "driver/engine/config_file.hpp"
-#include "driver/engine/mx_codes.hpp"
+#include "driver/kernel_client/driver_file.hpp"
+#include "driver/mx_codes.hpp"
 
 #include <fcntl.h>
 #include <grp.h>

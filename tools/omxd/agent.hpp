@@ -2,9 +2,9 @@
 // The board agent: one event loop over clients, boards and interface changes.
 #pragma once
 
+#include "driver/base/fd.hpp"
 #include "driver/engine/agent_protocol.hpp"
 #include "driver/engine/board_file.hpp"
-#include "driver/engine/fd.hpp"
 #include "tools/omxd/board.hpp"
 #include "tools/omxd/links.hpp"
 #include "tools/omxd/log.hpp"

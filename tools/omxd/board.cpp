@@ -2,7 +2,7 @@
 // The agent's side of a board: host queries, refusals, peers, and the sockets of endpoints.
 #include "tools/omxd/board.hpp"
 
-#include "driver/engine/clock.hpp"
+#include "driver/base/clock.hpp"
 
 #include <sys/random.h>
 #include <sys/socket.h>

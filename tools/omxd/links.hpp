@@ -2,7 +2,7 @@
 // Watches the interfaces of this network namespace through a routing socket.
 #pragma once
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 
 #include <emx/abi.h>
 

@@ -3,7 +3,7 @@
 // whatever names it has.
 #pragma once
 
-#include "driver/engine/printable.hpp"
+#include "driver/base/printable.hpp"
 
 #include <cstdio>
 #include <ctime>

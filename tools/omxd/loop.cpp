@@ -2,10 +2,10 @@
 // The board agent's event loop and the life of its clients.
 #include "tools/omxd/agent.hpp"
 
-#include "driver/engine/clock.hpp"
-#include "driver/engine/control_socket.hpp"
-#include "driver/engine/mx_codes.hpp"
+#include "driver/base/clock.hpp"
+#include "driver/base/control_socket.hpp"
 #include "driver/engine/peer_user.hpp"
+#include "driver/mx_codes.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
 // omxd, the board agent: options, and becoming a daemon.
 #include "tools/omxd/agent.hpp"
 
-#include "driver/engine/fd.hpp"
-#include "driver/engine/printable.hpp"
+#include "driver/base/fd.hpp"
+#include "driver/base/printable.hpp"
 
 #include <fcntl.h>
 #include <getopt.h>

@@ -3,10 +3,10 @@
 // user can take, and root's path, which none can (docs/decisions/0012).
 #include "tools/omxd/agent.hpp"
 
+#include "driver/base/control_socket.hpp"
 #include "driver/engine/agent_client.hpp"
-#include "driver/engine/control_socket.hpp"
-#include "driver/engine/mx_codes.hpp"
 #include "driver/engine/peer_user.hpp"
+#include "driver/mx_codes.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>

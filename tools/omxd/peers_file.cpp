@@ -2,8 +2,8 @@
 // Reading of the peers file.
 #include "tools/omxd/peers_file.hpp"
 
+#include "driver/base/text_file.hpp"
 #include "driver/engine/board_spec.hpp"
-#include "driver/engine/text_file.hpp"
 
 #include <emx/wire.h>
 

@@ -2,7 +2,7 @@
 // Users, capabilities and the filter of system calls of the agent.
 #include "tools/omxd/privileges.hpp"
 
-#include "driver/engine/text_file.hpp"
+#include "driver/base/text_file.hpp"
 
 #include <emx/dev.h>
 

@@ -6,9 +6,9 @@
 // first of them brings the board file of before, with which the agent goes on.
 #include "tools/omxd/agent.hpp"
 
-#include "driver/engine/clock.hpp"
-#include "driver/engine/mx_codes.hpp"
-#include "driver/engine/text_file.hpp"
+#include "driver/base/clock.hpp"
+#include "driver/base/text_file.hpp"
+#include "driver/mx_codes.hpp"
 
 #include <emx/wire.h>
 

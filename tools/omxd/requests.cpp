@@ -2,10 +2,10 @@
 // What clients ask of the board agent. Requests are hostile: every number and text is checked.
 #include "tools/omxd/agent.hpp"
 
-#include "driver/engine/control_socket.hpp"
-#include "driver/engine/mx_codes.hpp"
-#include "driver/engine/printable.hpp"
-#include "driver/engine/text_file.hpp"
+#include "driver/base/control_socket.hpp"
+#include "driver/base/printable.hpp"
+#include "driver/base/text_file.hpp"
+#include "driver/mx_codes.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -2,8 +2,8 @@
 // Loading and unloading of the kernel module, by modprobe.
 #include "tools/setup/module.hpp"
 
-#include "driver/engine/environment.hpp"
-#include "driver/engine/text_file.hpp"
+#include "driver/base/environment.hpp"
+#include "driver/base/text_file.hpp"
 #include "tools/cli.hpp"
 
 #include <sys/utsname.h>

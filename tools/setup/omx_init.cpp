@@ -6,7 +6,7 @@
 #include "tools/setup/module.hpp"
 #include "tools/setup/plan.hpp"
 
-#include "driver/engine/printable.hpp"
+#include "driver/base/printable.hpp"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 // Reading and checking of what the configuration wants.
 #include "tools/setup/plan.hpp"
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 #include "driver/engine/interface.hpp"
 #include "tools/cli.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Sentences for system calls that fail. See reason.hpp.
-#include "driver/engine/reason.hpp"
+#include "driver/base/reason.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -33,11 +33,6 @@ std::string system_reason(int error)
 bool is_own_shortage(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == EPERM || error == ENOSYS;
-}
-
-DeviceError system_error(const std::string &what, int otherwise)
-{
-    return {is_own_shortage(errno) ? int{mx_no_resources} : otherwise, what + ": " + system_reason(errno)};
 }
 
 } // namespace emx

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Ways for commands. See command_path.hpp.
-#include "driver/device/command_path.hpp"
+#include "driver/kernel_client/command_path.hpp"
 
 namespace emx {
 namespace {

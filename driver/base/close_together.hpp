@@ -3,7 +3,7 @@
 // period, some 25 ms).
 #pragma once
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 
 #include <span>
 

@@ -6,7 +6,7 @@
 // Each is the system call of its name: the same arguments, -1 with errno set. Any thread.
 #pragma once
 
-#include "driver/engine/clock.hpp"
+#include "driver/base/clock.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 // Ownership of one file descriptor.
 #pragma once
 
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/system_calls.hpp"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 // Threads of the library, which leave the program's signals to the program's own threads.
 #pragma once
 
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/system_calls.hpp"
 
 #include <signal.h>
 

@@ -2,8 +2,8 @@
 // A wake-up that two waiting threads see each: the application's and the helper's.
 #pragma once
 
-#include "driver/engine/fd.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/fd.hpp"
+#include "driver/base/system_calls.hpp"
 
 #include <sys/eventfd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Randomness for sessions and secrets. See system_calls.hpp.
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/system_calls.hpp"
 
 #include <sys/auxv.h>
 #include <sys/uio.h>

@@ -2,8 +2,8 @@
 // How commands reach the kernel module: one by an ioctl, several by one ioctl for all, or by io_uring.
 #pragma once
 
-#include "driver/device/command_ring.hpp"
-#include "driver/device/driver_file.hpp"
+#include "driver/kernel_client/command_ring.hpp"
+#include "driver/kernel_client/driver_file.hpp"
 
 #include <emx/dev.h>
 

@@ -2,8 +2,8 @@
 // The kernel module as seen through its device file: opening, versions, questions.
 #pragma once
 
-#include "driver/engine/fd.hpp"
-#include "libmx/device.hpp"
+#include "driver/base/fd.hpp"
+#include "driver/device.hpp"
 
 #include <emx/dev.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Commands by io_uring. See command_ring.hpp.
-#include "driver/device/command_ring.hpp"
+#include "driver/kernel_client/command_ring.hpp"
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 
 #ifdef EMX_HAVE_LIBURING
 #include <liburing.h>

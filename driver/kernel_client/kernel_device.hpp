@@ -2,8 +2,8 @@
 // The firmware host in the kernel as a Device: boards, names, counters, and opening of endpoints.
 #pragma once
 
-#include "driver/device/command_path.hpp"
-#include "libmx/device.hpp"
+#include "driver/device.hpp"
+#include "driver/kernel_client/command_path.hpp"
 
 #include <memory>
 #include <string>

@@ -2,7 +2,7 @@
 // A message in memory: a list of pieces, addressed by position.
 #pragma once
 
-#include "libmx/device.hpp"
+#include "driver/device.hpp"
 
 #include <sys/uio.h>
 

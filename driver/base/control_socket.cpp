@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Datagrams with descriptors over a connected Unix socket.
-#include "driver/engine/control_socket.hpp"
+#include "driver/base/control_socket.hpp"
 
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/system_calls.hpp"
 
 #include <cassert>
 #include <cerrno>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Small files that are read whole. See text_file.hpp.
-#include "driver/engine/text_file.hpp"
+#include "driver/base/text_file.hpp"
 
-#include "driver/engine/fd.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/fd.hpp"
+#include "driver/base/system_calls.hpp"
 
 #include <array>
 #include <cerrno>

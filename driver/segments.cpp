@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A message in memory, addressed by position.
-#include "driver/engine/segments.hpp"
+#include "driver/segments.hpp"
 
 #include <algorithm>
 #include <cassert>

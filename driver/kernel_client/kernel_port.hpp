@@ -3,10 +3,10 @@
 // and the module does the rest by itself.
 #pragma once
 
-#include "driver/device/command_path.hpp"
-#include "driver/device/driver_file.hpp"
-#include "driver/engine/wake.hpp"
-#include "libmx/device.hpp"
+#include "driver/base/wake.hpp"
+#include "driver/device.hpp"
+#include "driver/kernel_client/command_path.hpp"
+#include "driver/kernel_client/driver_file.hpp"
 
 extern "C" {
 #include "driver/core/fw.h"

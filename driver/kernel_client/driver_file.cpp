@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The device file of the kernel module. See driver_file.hpp.
-#include "driver/device/driver_file.hpp"
+#include "driver/kernel_client/driver_file.hpp"
 
-#include "driver/engine/mx_codes.hpp"
-#include "driver/engine/reason.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/system_calls.hpp"
+#include "driver/mx_codes.hpp"
+#include "driver/system_error.hpp"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>

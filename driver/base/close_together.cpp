@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Closes several packet sockets at once.
-#include "driver/engine/close_together.hpp"
+#include "driver/base/close_together.hpp"
 
-#include "driver/engine/thread.hpp"
+#include "driver/base/thread.hpp"
 
 #include <array>
 

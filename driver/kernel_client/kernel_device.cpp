@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The kernel module as a Device. See kernel_device.hpp.
-#include "driver/device/kernel_device.hpp"
+#include "driver/kernel_client/kernel_device.hpp"
 
-#include "driver/device/kernel_port.hpp"
+#include "driver/base/clock.hpp"
+#include "driver/base/system_calls.hpp"
 #include "driver/engine/board_spec.hpp"
-#include "driver/engine/clock.hpp"
 #include "driver/engine/interface.hpp"
-#include "driver/engine/mx_codes.hpp"
-#include "driver/engine/reason.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/kernel_client/kernel_port.hpp"
+#include "driver/mx_codes.hpp"
+#include "driver/system_error.hpp"
 
 #include <sched.h>
 

@@ -2,7 +2,7 @@
 // Datagrams with descriptors over a connected Unix socket, as agent and processes use them.
 #pragma once
 
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // An endpoint of the kernel module. See kernel_port.hpp.
-#include "driver/device/kernel_port.hpp"
+#include "driver/kernel_client/kernel_port.hpp"
 
-#include "driver/engine/clock.hpp"
-#include "driver/engine/mx_codes.hpp"
-#include "driver/engine/reason.hpp"
-#include "driver/engine/relax.hpp"
-#include "driver/engine/system_calls.hpp"
+#include "driver/base/clock.hpp"
+#include "driver/base/relax.hpp"
+#include "driver/base/system_calls.hpp"
+#include "driver/mx_codes.hpp"
+#include "driver/system_error.hpp"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Descriptors beyond the standard streams. See fd.hpp.
-#include "driver/engine/fd.hpp"
+#include "driver/base/fd.hpp"
 
-#include "driver/engine/system_calls.hpp"
-#include "driver/engine/thread.hpp"
+#include "driver/base/system_calls.hpp"
+#include "driver/base/thread.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
