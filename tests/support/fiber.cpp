@@ -93,6 +93,9 @@ struct Fiber::Impl {
     void *owner_fake = nullptr;
     const void *owner_bottom = nullptr;
     std::size_t owner_size = 0;
+    // The body may itself run on stacks of others when it leaves.
+    const void *left_bottom = nullptr;
+    std::size_t left_size = 0;
 #endif
 
     std::byte *stack() const { return map + page(); }
@@ -154,7 +157,8 @@ void Fiber::Impl::enter()
     EhGlobals saved = *eh_globals();
     *eh_globals() = eh;
 #ifdef EMX_TEST_ASAN
-    __sanitizer_start_switch_fiber(&owner_fake, stack(), stack_bytes());
+    __sanitizer_start_switch_fiber(&owner_fake, left_bottom ? left_bottom : stack(),
+                                   left_bottom ? left_size : stack_bytes());
 #endif
 #ifdef __x86_64__
     emx_fiber_swap(&owner_sp, sp);
@@ -162,7 +166,7 @@ void Fiber::Impl::enter()
     swapcontext(&owner, &context);
 #endif
 #ifdef EMX_TEST_ASAN
-    __sanitizer_finish_switch_fiber(owner_fake, nullptr, nullptr);
+    __sanitizer_finish_switch_fiber(owner_fake, &left_bottom, &left_size);
 #endif
     eh = *eh_globals();
     *eh_globals() = saved;
