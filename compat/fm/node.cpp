@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The node: its slots, packets and credits. The protocol stands in label.hpp.
+#include "api.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace fm {
+
+/// A hint alone: MX tells its error handler of no endpoint. Each node compares it with what it saw last.
+std::atomic<uint32_t> troubles{0};
+
+namespace {
+
+uint32_t window_for(uint32_t memory, std::size_t nodes)
+{
+    const uint64_t slots = memory / packet_bytes / nodes;
+    const uint64_t packets = slots > spare_slots ? slots - spare_slots : 0;
+    return static_cast<uint32_t>(std::clamp<uint64_t>(packets, window_least, window_most)) / 4 * 4;
+}
+
+} // namespace
+
+mx_return_t note_trouble(char *, mx_return_t code)
+{
+    troubles.fetch_add(1, std::memory_order_relaxed);
+    return code;
+}
+
+Node::Node(const Options &options)
+    : options_(options), peers_(options.places.size()), handlers_(options.handlers_max)
+{
+    window_ = window_for(options.memory, options.places.size());
+    half_ = window_ / 2;
+    quarter_ = window_ / 4;
+    for (uint32_t i = 0; i < count(); i++) {
+        peers_[i].node = i;
+        peers_[i].place = options.places[i];
+    }
+    slot_count_ = count() * (window_ + spare_slots);
+    slots_ = std::make_unique<Slot[]>(slot_count_);
+    memory_.reset(new std::byte[std::size_t{slot_count_} * packet_bytes]); // not touched before it is used
+    for (uint32_t i = 0; i < slot_count_; i++)
+        slots_[i].data = &memory_[std::size_t{i} * packet_bytes];
+    trouble_seen_ = troubles.load(std::memory_order_relaxed);
+}
+
+Node::~Node() = default;
+
+uint32_t Node::held() const
+{
+    const Lock lock(mutex_);
+    uint32_t packets = 0;
+    for (const Peer &peer : peers_)
+        packets += peer.held;
+    return packets;
+}
+
+void Node::fail(int code) { set_error(this, code); }
+
+void Node::warn(const std::string &text) const
+{
+    if (!options_.quiet)
+        std::fprintf(stderr, "fm: node %u: %s\n", options_.node, text.c_str());
+}
+
+// ---- slots
+
+void Node::post(Slot *slot)
+{
+    mx_segment_t segment{slot->data, packet_bytes};
+    mx_request_t request; // found again by its context
+    if (mx_irecv(endpoint_, &segment, 1, 0, bulk_bit, static_cast<Event *>(slot), &request) != MX_SUCCESS)
+        news_ = FM_E_MX;
+}
+
+/// Takes in one thing that MX has finished. Runs no handler.
+inline bool Node::pump()
+{
+    mx_status_t status;
+    uint32_t found = 0;
+    mx_test_any(endpoint_, 0, 0, &status, &found);
+    if (!found)
+        return false;
+    take(static_cast<Event *>(status.context), status);
+    return true;
+}
+
+void Node::take(Event *event, const mx_status_t &status)
+{
+    const bool good = status.code == MX_STATUS_SUCCESS;
+    switch (event->what) {
+    case What::slot: {
+        auto *slot = static_cast<Slot *>(event);
+        slot->length = status.xfer_length;
+        slot->label = status.match_info;
+        return good ? arrive(slot) : post(slot);
+    }
+    case What::send: {
+        auto *stream = static_cast<SendStream *>(event);
+        --stream->bulk_out;
+        if (!good && status.code != MX_STATUS_TRUNCATED) // cut: the handler did not want all of it
+            stream->failed = true;
+        return;
+    }
+    case What::receive: {
+        auto *stream = static_cast<ReceiveStream *>(event);
+        if (!good) {
+            stream->broken = true;
+            stream->rest_end = 0;
+        }
+        if (--stream->bulk_out == 0) {
+            stream->bulk_posted = 0;
+            wake(stream);
+        }
+        return;
+    }
+    case What::ping: {
+        // The only member of a peer that MX knows.
+        for (Peer &peer : peers_)
+            if (&peer.ping == event)
+                take_pong(peer, status);
+    }
+    }
+}
+
+void Node::arrive(Slot *slot)
+{
+    slot->at = 0;
+    const uint64_t label = slot->label;
+    const uint32_t node = node_of(label);
+    if (node >= count()) [[unlikely]]
+        return post(slot);
+    Peer &peer = peers_[node];
+    take_freed(peer, label);
+    const Kind kind = kind_of(label);
+    if (kind <= Kind::notice) [[likely]] {
+        if (peer.held++ == quarter_)
+            ++crowded_;
+        if (number_of(label) == peer.expected) [[likely]] {
+            admit(peer, slot);
+            if (peer.early) [[unlikely]]
+                admit_early(peer);
+            return;
+        }
+        slot->next = peer.early;
+        peer.early = slot;
+        return;
+    }
+    if (kind == Kind::hello)
+        take_hello(peer, *slot);
+    else if (kind == Kind::bye)
+        peer.left = true;
+    post(slot);
+}
+
+void Node::admit(Peer &peer, Slot *slot)
+{
+    ++peer.expected;
+    if (closing_) [[unlikely]]
+        return discard(slot);
+    ready_.push(slot);
+}
+
+void Node::admit_early(Peer &peer)
+{
+    for (Slot **at = &peer.early; *at;) {
+        Slot *slot = *at;
+        if (number_of(slot->label) != peer.expected) {
+            at = &slot->next;
+            continue;
+        }
+        *at = slot->next;
+        admit(peer, slot);
+        at = &peer.early;
+    }
+}
+
+// ---- credits
+
+/// What a packet says of ours. One that was overtaken says less than we know.
+void Node::take_freed(Peer &peer, uint64_t label)
+{
+    const uint32_t more = (freed_of(label) - peer.acked) & freed_mask;
+    if (more <= peer.out())
+        peer.acked = static_cast<uint16_t>(peer.acked + more);
+}
+
+/// The bytes of a packet are used up.
+void Node::free_slot(Slot *slot)
+{
+    Peer &peer = peers_[node_of(slot->label)];
+    if (peer.held-- == quarter_ + 1)
+        --crowded_;
+    ++peer.freed;
+    post(slot);
+    if (static_cast<uint16_t>(peer.freed - peer.told) >= quarter_) [[unlikely]]
+        tell_credit(peer);
+}
+
+void Node::tell_credit(Peer &peer)
+{
+    if (!peer.dead && !peer.left)
+        transmit(peer, label(Kind::credit, true, options_.node, 0), nullptr, 0);
+}
+
+/// Sends a packet; one of a message has its credit.
+bool Node::transmit(Peer &peer, uint64_t label, mx_segment_t *segments, uint32_t count)
+{
+    peer.told = peer.freed;
+    label |= uint64_t{peer.freed & freed_mask} << 16;
+    if (kind_of(label) <= Kind::notice)
+        label |= peer.sent++;
+    const mx_return_t code = mx_isend(endpoint_, segments, count, peer.address, label, nullptr, nullptr);
+    if (code == MX_SUCCESS) [[likely]]
+        return true;
+    bury(peer, mx_strerror(code)); // a hole in the row of its packets: none can follow
+    return false;
+}
+
+bool Node::inside_handler() const
+{
+    if (!visits_) [[likely]]
+        return false;
+    const pthread_t self = pthread_self();
+    for (const Visit *visit = visits_; visit; visit = visit->next)
+        if (visit->in_handler && pthread_equal(visit->thread, self))
+            return true;
+    return false;
+}
+
+uint32_t Node::register_handler(uint32_t id, FM_handler *streams, FM_handler_1 *whole)
+{
+    const Lock lock(mutex_);
+    if (id == FM_ANY_ID)
+        for (id = 1; id < handlers_.size() && (handlers_[id].streams || handlers_[id].whole);)
+            ++id;
+    if (id >= handlers_.size()) {
+        fail(FM_E_HANDLER);
+        return FM_ANY_ID;
+    }
+    handlers_[id] = {streams, whole};
+    return id;
+}
+
+} // namespace fm

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// One node of a job: everything that Fast Messages knows. The protocol stands in label.hpp.
+#pragma once
+
+#include "coroutine.hpp"
+#include "fm.h"
+#include "label.hpp"
+
+#include <myriexpress.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <pthread.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fm {
+
+class Node;
+struct Peer;
+
+/// What the context of an MX request points to.
+enum class What : uint8_t { slot, send, receive, ping };
+struct Event {
+    explicit Event(What w) : what(w) {}
+    What what;
+};
+
+/// A packet, or room for one.
+struct Slot : Event {
+    Slot() : Event(What::slot) {}
+    std::byte *data = nullptr;
+    uint32_t length = 0;
+    uint32_t at = 0; ///< bytes that are used up
+    uint64_t label = 0;
+    Slot *next = nullptr;
+};
+
+struct SlotQueue {
+    Slot *head = nullptr, *tail = nullptr;
+    void push(Slot *slot)
+    {
+        slot->next = nullptr;
+        (tail ? tail->next : head) = slot;
+        tail = slot;
+    }
+    Slot *pop()
+    {
+        Slot *slot = head;
+        if (slot && !(head = slot->next))
+            tail = nullptr;
+        return slot;
+    }
+};
+
+} // namespace fm
+
+/// Never freed before the node: a stream that is used after its end is told from one that is open.
+struct FM_stream : fm::Event {
+    FM_stream(fm::What w, fm::Node &n) : Event(w), node(n) {}
+    fm::Node &node;
+    bool open = false;
+};
+
+namespace fm {
+
+struct SendStream : FM_stream {
+    explicit SendStream(Node &n) : FM_stream(What::send, n) {}
+    Peer *to = nullptr;
+    uint32_t handler = 0;
+    uint32_t number = 0; ///< of the stream, once its first packet has left
+    uint64_t announced = 0, given = 0; ///< bytes
+    uint32_t credits = 0; ///< reserved and not used yet
+    bool started = false; ///< the first packet has left
+    bool waits = false; ///< needs more than half a window: its pieces wait for credits
+    bool finished = false; ///< the last packet has left
+    bool failed = false;
+    uint32_t bulk_out = 0; ///< long pieces under way
+    // The packet that is being gathered. segments[0] is for what stands before it.
+    uint32_t count = 0, bytes = 0, room = 0;
+    std::array<mx_segment_t, MX_MAX_SEGMENTS> segments;
+    std::unique_ptr<std::byte[]> gathered; ///< of many small pieces
+    uint32_t gathered_bytes = 0; ///< of the packet, that lie there
+    SendStream *next = nullptr;
+};
+
+struct ReceiveStream : FM_stream {
+    explicit ReceiveStream(Node &n) : FM_stream(What::receive, n) {}
+    Peer *from = nullptr;
+    uint32_t number = 0;
+    uint32_t handler = 0;
+    uint64_t announced = 0;
+    Slot *current = nullptr; ///< the handler reads from it
+    SlotQueue queue; ///< what comes after it
+    Coroutine *coroutine = nullptr;
+    int result = FM_CONTINUE;
+    bool whole = false; ///< current is all of it
+    bool ended = false; ///< its last packet is in the queue, or used up
+    bool broken = false; ///< the sender died
+    bool waiting = false; ///< in FM_receive
+    bool dropping = false; ///< its handler has returned
+    bool returned = false;
+    bool woken = false; ///< in one of the lists of those
+    uint32_t bulk_out = 0; ///< receives of long pieces under way
+    uint32_t bulk_posted = 0; ///< since there was none
+    std::array<mx_request_t, 8> bulk{};
+    std::vector<std::byte> rest; ///< of a long piece that did not fit into what the handler asked for
+    uint32_t rest_at = 0, rest_end = 0;
+    ReceiveStream *next = nullptr, *next_woken = nullptr;
+};
+
+/// Where a node is found.
+struct Place {
+    uint64_t nic_id = 0;
+    uint32_t endpoint = 0;
+};
+
+struct Peer {
+    uint32_t node = 0;
+    mx_endpoint_addr_t address{};
+    Place place;
+    uint32_t session = 0;
+    Event ping{What::ping};
+    bool greeted = false, left = false, dead = false, pinging = false;
+    // Sending.
+    uint32_t window = 0; ///< packets, that it grants us
+    uint32_t reserved = 0; ///< by open streams
+    uint32_t open = 0; ///< streams
+    uint16_t sent = 0; ///< packets
+    uint16_t acked = 0; ///< of them, that it has freed
+    uint16_t streams_out = 0;
+    // Receiving.
+    uint16_t expected = 0; ///< number of the next packet
+    uint16_t freed = 0, told = 0;
+    uint16_t streams_in = 0;
+    uint32_t held = 0; ///< its packets here
+    Slot *early = nullptr; ///< out of turn
+    ReceiveStream *streams = nullptr; ///< those with more than one packet
+
+    uint32_t out() const { return static_cast<uint16_t>(sent - acked); }
+    uint32_t free_credits() const { return window - out() - reserved; }
+};
+
+struct Options {
+    uint32_t node = 0;
+    std::vector<Place> places; ///< of all nodes
+    uint32_t board = MX_ANY_NIC;
+    mx_endpoint_t endpoint = nullptr; ///< open already, and the node's from then on; or nullptr
+    uint32_t key = 0x464d;
+    uint32_t memory = 4 << 20;
+    uint32_t handlers_max = 1024;
+    uint32_t stack = 256 << 10;
+    uint32_t start_timeout = 60;
+    bool quiet = false;
+};
+
+/// Counts what MX told its error handlers.
+extern std::atomic<uint32_t> troubles;
+
+/// The endpoint's error handler of all nodes: notes that something failed, which makes them look after peers.
+mx_return_t note_trouble(char *text, mx_return_t code);
+
+class Node {
+public:
+    explicit Node(const Options &options);
+    ~Node();
+    Node(const Node &) = delete;
+    Node &operator=(const Node &) = delete;
+
+    /// Opens the endpoint if need be and meets all others. Empty, or what went wrong and what to do.
+    std::string open();
+    bool close(); ///< false: not now
+
+    uint32_t register_handler(uint32_t id, FM_handler *streams, FM_handler_1 *whole);
+    SendStream *begin(uint32_t dest, uint64_t length, uint32_t handler);
+    void piece(FM_stream *stream, const void *buffer, uint32_t length);
+    void end(FM_stream *stream);
+    int send(uint32_t dest, uint32_t handler, const void *buffer, uint32_t size);
+    uint32_t extract(uint32_t limit);
+    uint32_t receive(FM_stream *stream, void *buffer, uint32_t length);
+
+    uint32_t number() const { return options_.node; }
+    uint32_t count() const { return static_cast<uint32_t>(options_.places.size()); }
+    uint32_t window() const { return window_; }
+    // For tests.
+    uint32_t held() const; ///< packets of all nodes here
+    uint32_t stacks() const { return stacks_; } ///< made so far
+    uint32_t slots() const { return slot_count_; }
+
+    int error = 0; ///< where FM_errno is the node's (see api.hpp)
+
+private:
+    using Lock = std::unique_lock<std::mutex>;
+    struct Entry {
+        FM_handler *streams = nullptr;
+        FM_handler_1 *whole = nullptr;
+    };
+    /// A thread in FM_extract.
+    struct Visit {
+        pthread_t thread;
+        bool in_handler;
+        Visit *next;
+    };
+
+    // node.cpp: the endpoint, slots, packets, credits
+    void post(Slot *slot);
+    bool pump();
+    void take(Event *event, const mx_status_t &status);
+    void arrive(Slot *slot);
+    void admit(Peer &peer, Slot *slot);
+    void admit_early(Peer &peer);
+    void take_freed(Peer &peer, uint64_t label);
+    void free_slot(Slot *slot);
+    bool transmit(Peer &peer, uint64_t label, mx_segment_t *segments, uint32_t count);
+    void tell_credit(Peer &peer);
+    bool inside_handler() const;
+    void fail(int code);
+    void warn(const std::string &text) const;
+
+    // meet.cpp: start, end, and death of nodes
+    std::string open_endpoint();
+    std::string connect(Peer &peer);
+    std::string greet_all();
+    void take_hello(Peer &peer, const Slot &slot);
+    void ping(Peer &peer);
+    void take_pong(Peer &peer, const mx_status_t &status);
+    void bury(Peer &peer, const char *why);
+    void break_stream(ReceiveStream *stream);
+    void look_after(Peer *awaited);
+    std::string missing() const;
+
+    // send.cpp
+    int check_send(uint32_t dest, uint32_t handler) const;
+    int reserve(Lock &lock, Peer &peer, uint32_t packets);
+    bool room_by_waiting(Peer &peer, uint32_t packets, Lock &lock, int &code);
+    SendStream *new_send(Peer &peer, uint64_t length, uint32_t handler);
+    int begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32_t handler, SendStream *&stream);
+    void add(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length);
+    void add_bulk(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length);
+    void gather(SendStream &stream);
+    bool flush(Lock &lock, SendStream &stream, bool last);
+    bool credit(Lock &lock, SendStream &stream);
+    void pause(Lock &lock, Peer *awaited);
+    SendStream *sending(FM_stream *stream);
+    int piece_locked(Lock &lock, SendStream &stream, const void *buffer, uint32_t length);
+    int end_locked(Lock &lock, SendStream &stream);
+    int send_long(Lock &lock, uint32_t dest, uint32_t handler, const void *buffer, uint32_t size);
+
+    // receive.cpp
+    bool process(Slot *slot, Visit &visit, Lock &lock);
+    bool start(Slot *slot, Visit &visit, Lock &lock);
+    bool run_whole(Slot *slot, const Entry &entry, Visit &visit, Lock &lock);
+    bool resume(ReceiveStream *stream, Visit &visit);
+    void finish(ReceiveStream *stream);
+    void discard(Slot *slot);
+    void drop_unknown(Slot *slot);
+    static void body(void *stream);
+    void run_handler(ReceiveStream *stream);
+    int assemble(ReceiveStream *stream, FM_handler_1 *handler);
+    uint32_t receive_more(ReceiveStream &stream, std::byte *buffer, uint32_t length, uint32_t got, int &code);
+    uint32_t take_bulk(ReceiveStream &stream, std::byte *buffer, uint32_t length);
+    void suspend(ReceiveStream &stream);
+    ReceiveStream *find(const Peer &peer, uint32_t number) const;
+    ReceiveStream *new_receive(Peer &peer, uint32_t handler);
+    void remove(ReceiveStream *stream);
+    void wake(ReceiveStream *stream);
+    Coroutine *coroutine();
+
+    Options options_;
+    mutable std::mutex mutex_;
+    mx_endpoint_t endpoint_ = nullptr;
+    std::vector<Peer> peers_;
+    std::vector<Entry> handlers_;
+    uint32_t window_ = 0, half_ = 0, quarter_ = 0;
+    uint32_t bulk_min_ = 0; ///< pieces from here on are long
+    uint32_t slot_count_ = 0;
+    std::unique_ptr<Slot[]> slots_;
+    std::unique_ptr<std::byte[]> memory_;
+    SlotQueue ready_; ///< in order of each sender
+    ReceiveStream *woken_ = nullptr, *broken_ = nullptr;
+    uint32_t crowded_ = 0; ///< nodes with more than a quarter of their window here
+    Visit *visits_ = nullptr;
+    uint32_t open_ = 0; ///< send streams
+    pthread_t sender_{}; ///< the thread that has them open
+    uint32_t idle_ = 0, next_pinged_ = 0;
+    uint32_t trouble_seen_ = 0;
+    int news_ = 0; ///< error for the next end of FM_extract
+    bool closing_ = false, ready_for_use_ = false;
+    uint32_t stacks_ = 0;
+    Coroutine *spare_coroutines_ = nullptr;
+    SendStream *spare_sends_ = nullptr, *last_spare_send_ = nullptr;
+    ReceiveStream *spare_receives_ = nullptr, *last_spare_receive_ = nullptr;
+    std::vector<std::unique_ptr<SendStream>> sends_;
+    std::vector<std::unique_ptr<ReceiveStream>> receives_;
+    std::vector<std::unique_ptr<Coroutine>> coroutines_;
+};
+
+} // namespace fm

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Extraction: packets find their handlers, which run here, wait for more, and go on.
+#include "api.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace fm {
+
+namespace {
+
+/// What a packet has not given yet.
+uint32_t copy_from(Slot &slot, std::byte *buffer, uint32_t room)
+{
+    const uint32_t part = std::min(room, slot.length - slot.at);
+    std::memcpy(buffer, slot.data + slot.at, part);
+    slot.at += part;
+    return part;
+}
+
+bool is_notice(const Slot &slot) { return kind_of(slot.label) == Kind::notice; }
+
+uint64_t eight_bytes(const Slot &slot)
+{
+    uint64_t value = 0;
+    if (slot.length >= sizeof value)
+        std::memcpy(&value, slot.data, sizeof value);
+    return value;
+}
+
+uint64_t bulk_size(const Slot &notice) { return std::min<uint64_t>(eight_bytes(notice), bulk_bytes); }
+
+} // namespace
+
+uint32_t Node::extract(uint32_t limit)
+{
+    Lock lock(mutex_);
+    if (!ready_for_use_ || inside_handler()) [[unlikely]] {
+        fail(ready_for_use_ ? FM_E_IN_HANDLER : FM_E_INIT);
+        return 0;
+    }
+    Visit visit{pthread_self(), false, visits_};
+    visits_ = &visit;
+    uint64_t spent = 0, taken = 0; // an empty packet counts as a byte of the limit
+    for (bool more = true; more && spent < limit;) {
+        if (woken_) [[unlikely]] {
+            ReceiveStream *stream = woken_;
+            woken_ = stream->next_woken;
+            stream->woken = false;
+            more = resume(stream, visit);
+        } else if (Slot *slot = ready_.pop()) {
+            const uint64_t bytes = is_notice(*slot) ? bulk_size(*slot) : slot->length;
+            taken += bytes;
+            spent += std::max<uint64_t>(bytes, 1);
+            more = process(slot, visit, lock);
+        } else if (pump()) {
+            continue;
+        } else if (broken_) [[unlikely]] { // only now: what the dead one sent before is of use
+            ReceiveStream *stream = broken_;
+            broken_ = stream->next_woken;
+            stream->woken = false;
+            more = resume(stream, visit);
+        } else {
+            constexpr uint32_t looks_between = 16384;
+            if (++idle_ % looks_between == 0 || troubles.load(std::memory_order_relaxed) != trouble_seen_)
+                look_after(nullptr);
+            break;
+        }
+    }
+    if (limit == 0)
+        while (pump()) {
+        }
+    Visit **at = &visits_;
+    while (*at != &visit)
+        at = &(*at)->next;
+    *at = visit.next;
+    if (news_) [[unlikely]]
+        fail(std::exchange(news_, 0));
+    return static_cast<uint32_t>(std::min<uint64_t>(taken, FM_ALL));
+}
+
+/// Gives a packet to its message. False: a handler wants this FM_extract to end.
+bool Node::process(Slot *slot, Visit &visit, Lock &lock)
+{
+    if (kind_of(slot->label) == Kind::first)
+        return start(slot, visit, lock);
+    ReceiveStream *stream = find(peers_[node_of(slot->label)], name_of(slot->label));
+    const bool last = is_last(slot->label);
+    if (!stream || stream->dropping) {
+        discard(slot);
+        if (stream) {
+            stream->ended = last;
+            if (last)
+                remove(stream);
+        }
+        return true;
+    }
+    stream->queue.push(slot);
+    stream->ended = last;
+    return !stream->waiting || stream->woken || stream->bulk_out || resume(stream, visit);
+}
+
+bool Node::start(Slot *slot, Visit &visit, Lock &lock)
+{
+    Peer &peer = peers_[node_of(slot->label)];
+    const uint32_t handler = name_of(slot->label);
+    const Entry entry = handler < handlers_.size() ? handlers_[handler] : Entry{};
+    const bool known = entry.streams || entry.whole;
+    if (is_last(slot->label)) {
+        if (known) [[likely]]
+            return run_whole(slot, entry, visit, lock);
+        drop_unknown(slot);
+        discard(slot);
+        return true;
+    }
+    ReceiveStream *stream = new_receive(peer, handler);
+    stream->number = peer.streams_in++;
+    stream->announced = eight_bytes(*slot);
+    slot->at = std::min(announce_bytes, slot->length);
+    stream->next = peer.streams;
+    peer.streams = stream;
+    if (!known) {
+        drop_unknown(slot);
+        stream->dropping = true;
+        discard(slot);
+        return true;
+    }
+    stream->current = slot;
+    if (!(stream->coroutine = coroutine())) {
+        news_ = FM_E_MX;
+        warn("no memory for the stack of a handler: its message is dropped; lower FM_STACK");
+        stream->returned = true;
+        finish(stream);
+        return true;
+    }
+    return resume(stream, visit);
+}
+
+/// A message of one packet never waits for more: its handler runs on the stack of the caller.
+bool Node::run_whole(Slot *slot, const Entry &entry, Visit &visit, Lock &lock)
+{
+    const uint32_t node = node_of(slot->label);
+    ReceiveStream *stream = nullptr;
+    if (entry.streams) {
+        stream = new_receive(peers_[node], name_of(slot->label));
+        stream->current = slot;
+        stream->whole = true;
+    }
+    visit.in_handler = true;
+    lock.unlock();
+    const int result = [&]() noexcept {
+        return stream ? entry.streams(stream, node) : entry.whole(slot->data, slot->length, node);
+    }();
+    lock.lock();
+    visit.in_handler = false;
+    if (stream) {
+        stream->current = nullptr;
+        remove(stream);
+    }
+    free_slot(slot);
+    return result != FM_QUIT;
+}
+
+void Node::drop_unknown(Slot *slot)
+{
+    news_ = FM_E_HANDLER;
+    warn("a message of node " + std::to_string(node_of(slot->label)) + " for handler " +
+         std::to_string(name_of(slot->label)) +
+         ", which is not registered here, is dropped; register it before the first FM_extract");
+}
+
+/// A packet that no handler wants; the sender of a long piece is not left waiting.
+void Node::discard(Slot *slot)
+{
+    if (is_notice(*slot))
+        mx_irecv(endpoint_, nullptr, 0, bulk_label(slot->label), MX_MATCH_MASK_NONE, nullptr, nullptr);
+    free_slot(slot);
+}
+
+// ---- handlers with stacks of their own. The lock is held at each switch.
+
+Coroutine *Node::coroutine()
+{
+    Coroutine *spare = spare_coroutines_;
+    if (spare) {
+        spare_coroutines_ = spare->next;
+        return spare;
+    }
+    try {
+        coroutines_.push_back(std::make_unique<Coroutine>(options_.stack, body));
+    } catch (const std::bad_alloc &) {
+        return nullptr;
+    }
+    ++stacks_;
+    return coroutines_.back().get();
+}
+
+void Node::body(void *argument)
+{
+    auto *stream = static_cast<ReceiveStream *>(argument);
+    stream->node.run_handler(stream);
+}
+
+void Node::run_handler(ReceiveStream *stream)
+{
+    const Entry entry = handlers_[stream->handler];
+    mutex_.unlock();
+    const int result = [&]() noexcept {
+        return entry.streams ? entry.streams(stream, stream->from->node) : assemble(stream, entry.whole);
+    }();
+    mutex_.lock();
+    stream->result = result;
+    stream->returned = true;
+}
+
+/// A long message for a handler of FM 1.x.
+int Node::assemble(ReceiveStream *stream, FM_handler_1 *handler)
+{
+    std::unique_ptr<uint64_t[]> buffer;
+    if (stream->announced < FM_ALL)
+        buffer.reset(new (std::nothrow) uint64_t[stream->announced / 8 + 1]);
+    if (!buffer) {
+        const Lock lock(mutex_);
+        news_ = FM_E_MX;
+        warn("no memory for a message of " + std::to_string(stream->announced) + " bytes: it is dropped");
+        return FM_CONTINUE;
+    }
+    int code = 0;
+    const uint32_t got = receive_more(*stream, reinterpret_cast<std::byte *>(buffer.get()),
+                                      static_cast<uint32_t>(stream->announced), 0, code);
+    if (code == FM_E_PEER)
+        return FM_CONTINUE;
+    return handler(buffer.get(), got, stream->from->node);
+}
+
+bool Node::resume(ReceiveStream *stream, Visit &visit)
+{
+    visit.in_handler = true;
+    stream->waiting = false;
+    stream->coroutine->enter(stream);
+    visit.in_handler = false;
+    if (!stream->returned)
+        return true;
+    const int result = stream->result;
+    finish(stream);
+    return result != FM_QUIT;
+}
+
+/// A handler returned: what it did not receive is dropped, now and later.
+void Node::finish(ReceiveStream *stream)
+{
+    if (stream->coroutine) {
+        stream->coroutine->next = spare_coroutines_;
+        spare_coroutines_ = stream->coroutine;
+        stream->coroutine = nullptr;
+    }
+    if (stream->current)
+        discard(std::exchange(stream->current, nullptr));
+    while (Slot *slot = stream->queue.pop())
+        discard(slot);
+    stream->open = false;
+    if (stream->ended || stream->broken || stream->from->dead)
+        remove(stream);
+    else
+        stream->dropping = true;
+}
+
+ReceiveStream *Node::new_receive(Peer &peer, uint32_t handler)
+{
+    ReceiveStream *stream = spare_receives_;
+    if (stream) {
+        if (!(spare_receives_ = stream->next))
+            last_spare_receive_ = nullptr;
+    } else {
+        receives_.push_back(std::make_unique<ReceiveStream>(*this));
+        stream = receives_.back().get();
+    }
+    stream->from = &peer;
+    stream->handler = handler;
+    stream->whole = stream->ended = stream->broken = stream->waiting = stream->dropping = stream->returned =
+        false;
+    stream->bulk_posted = stream->rest_at = stream->rest_end = 0;
+    stream->open = true;
+    return stream;
+}
+
+ReceiveStream *Node::find(const Peer &peer, uint32_t number) const
+{
+    for (ReceiveStream *stream = peer.streams; stream; stream = stream->next)
+        if (stream->number == (number & 0xffff))
+            return stream;
+    return nullptr;
+}
+
+void Node::remove(ReceiveStream *stream)
+{
+    if (!stream->whole) {
+        ReceiveStream **at = &stream->from->streams;
+        while (*at != stream)
+            at = &(*at)->next;
+        *at = stream->next;
+    }
+    stream->open = false;
+    stream->next = nullptr;
+    (last_spare_receive_ ? last_spare_receive_->next : spare_receives_) = stream;
+    last_spare_receive_ = stream;
+}
+
+/// The handler goes on in the next FM_extract.
+void Node::wake(ReceiveStream *stream)
+{
+    if (!stream->waiting || stream->woken)
+        return;
+    ReceiveStream *&list = stream->broken ? broken_ : woken_;
+    stream->woken = true;
+    stream->next_woken = list;
+    list = stream;
+}
+
+void Node::suspend(ReceiveStream &stream)
+{
+    stream.waiting = true;
+    stream.coroutine->leave();
+}
+
+// ---- FM_receive
+
+uint32_t Node::receive(FM_stream *handle, void *buffer, uint32_t length)
+{
+    if (!handle || handle->what != What::receive || !handle->open ||
+        static_cast<ReceiveStream *>(handle)->waiting) [[unlikely]] {
+        fail(FM_E_STREAM);
+        return 0;
+    }
+    auto &stream = static_cast<ReceiveStream &>(*handle);
+    auto *to = static_cast<std::byte *>(buffer);
+    uint32_t got = 0;
+    if (stream.current) [[likely]] // the handler's alone
+        got = copy_from(*stream.current, to, length);
+    if (got == length) [[likely]]
+        return got;
+    int code = FM_E_END;
+    if (!stream.whole)
+        got = receive_more(stream, to, length, got, code = 0);
+    if (code)
+        fail(code);
+    return got;
+}
+
+uint32_t Node::receive_more(ReceiveStream &stream, std::byte *buffer, uint32_t length, uint32_t got,
+                            int &code)
+{
+    const Lock lock(mutex_);
+    uint32_t sure = got; // what is here, and not under way as part of a long piece
+    while (got < length && !code) {
+        if (Slot *slot = stream.current; slot && slot->at < slot->length) {
+            got += copy_from(*slot, buffer + got, length - got);
+        } else if (slot) {
+            free_slot(std::exchange(stream.current, nullptr));
+        } else if (stream.rest_at < stream.rest_end) {
+            const uint32_t part = std::min(length - got, stream.rest_end - stream.rest_at);
+            std::memcpy(buffer + got, &stream.rest[stream.rest_at], part);
+            stream.rest_at += part;
+            got += part;
+        } else if (stream.queue.head && is_notice(*stream.queue.head)) {
+            if (stream.bulk_posted == stream.bulk.size())
+                suspend(stream);
+            else
+                got += take_bulk(stream, buffer + got, length - got);
+        } else if (stream.queue.head) {
+            stream.current = stream.queue.pop();
+        } else if (stream.ended) {
+            code = FM_E_END;
+        } else if (stream.broken) {
+            code = FM_E_PEER;
+        } else {
+            suspend(stream);
+        }
+        if (!stream.bulk_out)
+            sure = got;
+    }
+    while (stream.bulk_out)
+        suspend(stream);
+    if (stream.broken && sure < got)
+        code = FM_E_PEER;
+    else
+        sure = got;
+    return sure;
+}
+
+/// A long piece is received into the handler's memory, and what is beyond it into memory of the stream.
+uint32_t Node::take_bulk(ReceiveStream &stream, std::byte *buffer, uint32_t length)
+{
+    Slot *notice = stream.queue.pop();
+    const uint64_t size = bulk_size(*notice);
+    const auto here = static_cast<uint32_t>(std::min<uint64_t>(size, length));
+    const auto beyond = static_cast<uint32_t>(size - here);
+    if (stream.rest.size() < beyond)
+        stream.rest.resize(beyond);
+    mx_segment_t segments[] = {{buffer, here}, {stream.rest.data(), beyond}};
+    if (mx_irecv(endpoint_, segments, 2, bulk_label(notice->label), MX_MATCH_MASK_NONE,
+                 static_cast<Event *>(&stream), &stream.bulk[stream.bulk_posted]) != MX_SUCCESS) {
+        stream.broken = true;
+    } else {
+        ++stream.bulk_posted;
+        ++stream.bulk_out;
+    }
+    stream.rest_at = 0;
+    stream.rest_end = beyond;
+    free_slot(notice);
+    return here;
+}
+
+} // namespace fm

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Sending: room for a message, its pieces, its packets.
+#include "api.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fm {
+
+namespace {
+
+constexpr uint32_t open_most = 16; ///< streams of a node to one other: each may keep a handler waiting there
+/// The peer tells streams apart by 16 bits of their number: none may be so far behind.
+constexpr uint32_t behind_most = 60000;
+
+uint32_t packets_of(uint64_t length)
+{
+    if (length <= packet_bytes)
+        return 1;
+    return static_cast<uint32_t>(
+        std::min<uint64_t>((length + announce_bytes + packet_bytes - 1) / packet_bytes, 1 << 30));
+}
+
+} // namespace
+
+int Node::check_send(uint32_t dest, uint32_t handler) const
+{
+    if (!ready_for_use_) [[unlikely]]
+        return FM_E_INIT;
+    if (dest >= count()) [[unlikely]]
+        return FM_E_NODE;
+    if (handler >= handlers_.size()) [[unlikely]]
+        return FM_E_HANDLER;
+    return 0;
+}
+
+/// Takes in packets while a thread waits outside of handlers; runs none.
+void Node::pause(Lock &lock, Peer *awaited)
+{
+    if (pump())
+        return;
+    constexpr uint32_t looks_between = 1024;
+    if (++idle_ % looks_between == 0 || troubles.load(std::memory_order_relaxed) != trouble_seen_)
+        look_after(awaited);
+    lock.unlock(); // others may extract
+    lock.lock();
+}
+
+/// Waits for credits. False with a code: for no such wait is there a promise that it ends.
+bool Node::room_by_waiting(Peer &peer, uint32_t packets, Lock &lock, int &code)
+{
+    for (;;) {
+        if (peer.dead || peer.left)
+            code = FM_E_PEER;
+        else if (peer.free_credits() >= packets)
+            return true;
+        // What our own open streams have reserved comes free by our own doing alone.
+        else if (crowded_ || peer.reserved || &peer == &peers_[options_.node])
+            code = FM_E_FULL;
+        else {
+            pause(lock, &peer);
+            continue;
+        }
+        // What lies in MX may have credits for us.
+        if (code != FM_E_FULL || !pump())
+            return false;
+    }
+}
+
+/// Credits for so many packets; 0 or an error.
+int Node::reserve(Lock &lock, Peer &peer, uint32_t packets)
+{
+    if (peer.dead || peer.left) [[unlikely]]
+        return FM_E_PEER;
+    if (peer.free_credits() >= packets) [[likely]]
+        return 0;
+    int code = FM_E_FULL;
+    if (inside_handler()) {
+        while (pump())
+            if (peer.free_credits() >= packets)
+                return 0;
+        return peer.dead ? FM_E_PEER : FM_E_FULL;
+    }
+    return room_by_waiting(peer, packets, lock, code) ? 0 : code;
+}
+
+SendStream *Node::new_send(Peer &peer, uint64_t length, uint32_t handler)
+{
+    SendStream *stream = spare_sends_;
+    if (stream) {
+        if (!(spare_sends_ = stream->next))
+            last_spare_send_ = nullptr;
+    } else {
+        sends_.push_back(std::make_unique<SendStream>(*this));
+        stream = sends_.back().get();
+    }
+    stream->to = &peer;
+    stream->handler = handler;
+    stream->announced = length;
+    stream->given = 0;
+    stream->started = stream->finished = stream->failed = false;
+    stream->bulk_out = 0;
+    stream->count = stream->bytes = stream->gathered_bytes = 0;
+    stream->room = length <= packet_bytes ? packet_bytes : packet_bytes - announce_bytes;
+    stream->open = true;
+    return stream;
+}
+
+int Node::begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32_t handler, SendStream *&stream)
+{
+    Peer &peer = peers_[dest];
+    if (open_ && !pthread_equal(sender_, pthread_self()))
+        return FM_E_BUSY;
+    if (peer.open >= open_most)
+        return FM_E_BUSY;
+    if (peer.open)
+        for (const auto &other : sends_)
+            if (other->open && other->to == &peer && other->started &&
+                static_cast<uint16_t>(peer.streams_out - other->number) > behind_most)
+                return FM_E_BUSY;
+    uint32_t packets = packets_of(length);
+    const bool waits = packets > peer.window / 2;
+    if (waits) {
+        if (inside_handler())
+            return FM_E_TOO_LONG;
+        packets = 1;
+    }
+    if (const int code = reserve(lock, peer, packets))
+        return code;
+    if (open_ && !pthread_equal(sender_, pthread_self())) // begun while we waited
+        return FM_E_BUSY;
+    stream = new_send(peer, length, handler);
+    stream->waits = waits;
+    stream->credits = packets;
+    peer.reserved += packets;
+    ++peer.open;
+    ++open_;
+    sender_ = pthread_self();
+    return 0;
+}
+
+SendStream *Node::begin(uint32_t dest, uint64_t length, uint32_t handler)
+{
+    Lock lock(mutex_);
+    SendStream *stream = nullptr;
+    int code = check_send(dest, handler);
+    if (!code)
+        code = begin_locked(lock, dest, length, handler, stream);
+    if (code)
+        fail(code);
+    return stream;
+}
+
+SendStream *Node::sending(FM_stream *stream)
+{
+    if (stream && stream->what == What::send && stream->open) [[likely]]
+        return static_cast<SendStream *>(stream);
+    fail(FM_E_STREAM);
+    return nullptr;
+}
+
+/// One credit of the stream, for which one that waits may have to wait.
+bool Node::credit(Lock &lock, SendStream &stream)
+{
+    Peer &peer = *stream.to;
+    while (!stream.credits) {
+        if (peer.dead || peer.left)
+            return false;
+        if (peer.free_credits()) {
+            ++stream.credits;
+            ++peer.reserved;
+        } else {
+            pause(lock, &peer);
+        }
+    }
+    --stream.credits;
+    --peer.reserved;
+    return !peer.dead && !peer.left;
+}
+
+/// Sends the packet that is gathered.
+bool Node::flush(Lock &lock, SendStream &stream, bool last)
+{
+    Peer &peer = *stream.to;
+    mx_segment_t *segments = &stream.segments[1];
+    uint32_t count = stream.count;
+    Kind kind = Kind::body;
+    uint32_t name = stream.number;
+    uint64_t announced = stream.announced;
+    if (!credit(lock, stream))
+        return !(stream.failed = true);
+    if (!stream.started) {
+        kind = Kind::first;
+        name = stream.handler;
+        stream.started = true;
+        if (!last) {
+            stream.segments[0] = {&announced, announce_bytes};
+            --segments;
+            ++count;
+            stream.number = peer.streams_out++;
+        }
+    }
+    stream.room = packet_bytes;
+    stream.count = stream.bytes = stream.gathered_bytes = 0;
+    stream.finished = last;
+    if (!transmit(peer, label(kind, last, options_.node, name), segments, count))
+        stream.failed = true;
+    return !stream.failed;
+}
+
+/// Many small pieces: copied together, since MX takes so many segments only.
+void Node::gather(SendStream &stream)
+{
+    if (!stream.gathered)
+        stream.gathered.reset(new std::byte[packet_bytes]);
+    uint32_t at = stream.gathered_bytes; // the first segment lies there already, if any does
+    for (uint32_t i = at ? 2 : 1; i <= stream.count; i++) {
+        const mx_segment_t &piece = stream.segments[i];
+        std::memcpy(&stream.gathered[at], piece.segment_ptr, piece.segment_length);
+        at += piece.segment_length;
+    }
+    stream.gathered_bytes = at;
+    stream.count = 1;
+    stream.segments[1] = {stream.gathered.get(), at};
+}
+
+/// Adds bytes; a full packet leaves when more bytes follow it, so that the last one is known as such.
+void Node::add(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length)
+{
+    while (length) {
+        if (stream.bytes == stream.room && !flush(lock, stream, false))
+            return;
+        if (stream.count == stream.segments.size() - 1)
+            gather(stream);
+        const auto part = static_cast<uint32_t>(std::min<uint64_t>(length, stream.room - stream.bytes));
+        stream.segments[++stream.count] = {const_cast<std::byte *>(data), part};
+        stream.bytes += part;
+        data += part;
+        length -= part;
+    }
+}
+
+/// Long pieces leave as MX messages of their own, from where they lie.
+void Node::add_bulk(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length)
+{
+    Peer &peer = *stream.to;
+    if ((stream.bytes || !stream.started) && !flush(lock, stream, false))
+        return;
+    uint64_t left = stream.announced - stream.given;
+    while (length) {
+        uint64_t part = std::min<uint64_t>(length, bulk_bytes);
+        left -= part;
+        if (!credit(lock, stream)) {
+            stream.failed = true;
+            return;
+        }
+        const uint64_t notice = label(Kind::notice, left == 0, options_.node, stream.number) | peer.sent;
+        mx_segment_t size{&part, sizeof part};
+        mx_segment_t piece{const_cast<std::byte *>(data), static_cast<uint32_t>(part)};
+        mx_request_t request; // found again by its context
+        stream.finished = left == 0;
+        if (!transmit(peer, label(Kind::notice, left == 0, options_.node, stream.number), &size, 1) ||
+            mx_isend(endpoint_, &piece, 1, peer.address, bulk_label(notice), static_cast<Event *>(&stream),
+                     &request) != MX_SUCCESS) {
+            stream.failed = true;
+            return;
+        }
+        ++stream.bulk_out;
+        data += part;
+        length -= part;
+    }
+}
+
+int Node::piece_locked(Lock &lock, SendStream &stream, const void *buffer, uint32_t length)
+{
+    if (length > stream.announced - stream.given)
+        return FM_E_LENGTH;
+    if (!stream.failed) {
+        const auto *data = static_cast<const std::byte *>(buffer);
+        if (stream.waits && length >= bulk_min_)
+            add_bulk(lock, stream, data, length);
+        else
+            add(lock, stream, data, length);
+        stream.given += length;
+    }
+    return stream.failed ? FM_E_PEER : 0;
+}
+
+void Node::piece(FM_stream *handle, const void *buffer, uint32_t length)
+{
+    Lock lock(mutex_);
+    if (SendStream *stream = sending(handle))
+        if (const int code = piece_locked(lock, *stream, buffer, length))
+            fail(code);
+}
+
+int Node::end_locked(Lock &lock, SendStream &stream)
+{
+    Peer &peer = *stream.to;
+    if (!stream.failed && !stream.finished)
+        flush(lock, stream, true);
+    while (stream.bulk_out) // its memory is still read
+        pause(lock, &peer);
+    peer.reserved -= std::exchange(stream.credits, 0);
+    --peer.open;
+    --open_;
+    stream.open = false;
+    stream.next = nullptr;
+    (last_spare_send_ ? last_spare_send_->next : spare_sends_) = &stream;
+    last_spare_send_ = &stream;
+    return stream.failed ? FM_E_PEER : 0;
+}
+
+void Node::end(FM_stream *handle)
+{
+    Lock lock(mutex_);
+    if (SendStream *stream = sending(handle))
+        if (const int code = end_locked(lock, *stream))
+            fail(code);
+}
+
+int Node::send_long(Lock &lock, uint32_t dest, uint32_t handler, const void *buffer, uint32_t size)
+{
+    SendStream *stream = nullptr;
+    if (const int code = begin_locked(lock, dest, size, handler, stream))
+        return code;
+    piece_locked(lock, *stream, buffer, size);
+    return end_locked(lock, *stream);
+}
+
+/// A whole message of FM 1.x.
+int Node::send(uint32_t dest, uint32_t handler, const void *buffer, uint32_t size)
+{
+    Lock lock(mutex_);
+    int code = check_send(dest, handler);
+    if (size > packet_bytes) {
+        code = code ? code : send_long(lock, dest, handler, buffer, size);
+    } else if (!code) [[likely]] {
+        Peer &peer = peers_[dest];
+        mx_segment_t segment{const_cast<void *>(buffer), size};
+        code = reserve(lock, peer, 1);
+        if (!code && !transmit(peer, label(Kind::first, true, options_.node, handler), &segment, 1))
+            code = FM_E_PEER;
+    }
+    if (code) [[unlikely]]
+        fail(code);
+    return -code;
+}
+
+} // namespace fm
