@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Fast Messages over the engine: three nodes on two hosts, with and without loss; the example; what starts wrong.
+#
+#   tests/fm/run.sh
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/netlab.sh
+netlab_begin "$PWD/tests/fm/run.sh" "$@"
+. tests/support/traffic.sh
+node=$plain/tests/fm/fm_node
+[ -x "$node" ] || { skip 'no libfm in the build: apt-get install libboost-context-dev' 1; finish; }
+
+# job HOSTS PROGRAM [ARGUMENT OF A NODE]...: a node on each of these hosts; all end well. What they print is shown.
+job() {
+    local hosts=$1 program=$2 list='' i host status=0 ends=() used=()
+    shift 2
+    for host in $hosts; do
+        list+=${list:+,}${NETLAB_NAME[host]}:0:${used[host]:=0}
+        used[host]=$((used[host] + 1))
+    done
+    i=0
+    for host in $hosts; do
+        netlab_bg "$host" "$NETLAB_TMP/node$i" env FM_HOSTS="$list" FM_NODE=$i timeout $hung "$program" ${1:+"$1"}
+        ends+=("$NETLAB_PID")
+        i=$((i + 1))
+        [ $# = 0 ] || shift
+    done
+    for i in "${!ends[@]}"; do
+        wait "${ends[i]}" || status=$?
+        cat "$NETLAB_TMP/node$i"
+    done
+    return $status
+}
+
+whole='node 0 of 3: 450 streams, 450 whole, 0 wrong
+node 1 of 3: 450 streams, 450 whole, 0 wrong
+node 2 of 3: 450 streams, 450 whole, 0 wrong'
+exchange() { says "$whole" job '1 2 1' "$node"; }
+lossy() { netlab_loss 1 20 && netlab_loss 2 20 && exchange && netlab_loss_off 1 && netlab_loss_off 2; }
+# The heat of the rod stays what it was.
+stencil() {
+    job '1 2 1 2' "$plain/docs/examples/fm_stencil" | tee "$said" &&
+        awk '/of 4: heat/ { n++; sum += $6 } END { exit !(n == 4 && sum > 133599.9 && sum < 133600.1) }' "$said"
+}
+killed() { ends 137 'told: the other node is gone' job '1 1 2' "$node" wait wait die; }
+alone() { netlab_in 1 env "$@" "$node"; }
+
+netlab_make 2 9000 N=9000 || exit 1
+agents eth0 eth0 || exit 1
+check 'streams and whole messages, two threads on each node' exchange
+check 'the same with 2 % loss' lossy
+check 'the example' stencil
+check 'a killed node' killed
+check 'no job' refuses 'no job; start the program by mpirun, or set FM_HOSTS' alone A=1
+check 'a bad entry' refuses '"here" is not HOST:BOARD:ENDPOINT' alone FM_HOSTS=here
+check 'an unknown host' refuses 'nobody knows a board "nowhere:0"; omx_info lists' alone FM_HOSTS=nowhere:0:0
+check 'a bad number' refuses 'FM_NODE=7 is no node of FM_HOSTS' alone FM_HOSTS=localhost:0:0 FM_NODE=7
+finish
