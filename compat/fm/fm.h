@@ -40,7 +40,7 @@ typedef struct FM_stream FM_stream;
 #define FM_ANY_ID 0xffffffffU /* FM_register_handler: the next free id from 1 */
 #define FM_ALL 0xffffffffU /* FM_extract: without a limit */
 
-/* What FM_errno says. */
+/* Values of FM_errno. */
 enum FM_error {
 	FM_E_NONE = 0,
 	FM_E_INIT = 1, /* FM_initialize comes first */
@@ -88,7 +88,7 @@ typedef int FM_handler_1(void *buffer, unsigned size, unsigned sender);
 extern ULONG FM_nodeid;
 extern ULONG FM_numnodes;
 
-/* What last went wrong, one of enum FM_error; each thread has its own. */
+/* The last error of the thread, one of enum FM_error; each thread has its own. */
 int *FM_errno_location(void);
 #define FM_errno (*FM_errno_location())
 

@@ -178,7 +178,7 @@ void Node::admit_early(Peer &peer)
 
 // ---- credits
 
-/// What a packet says of ours. One that was overtaken says less than we know.
+/// Takes in what a packet says of ours. A packet that was overtaken says less than we know.
 void Node::take_freed(Peer &peer, uint64_t label)
 {
     const uint32_t more = (freed_of(label) - peer.acked) & freed_mask;

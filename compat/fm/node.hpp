@@ -22,7 +22,7 @@ namespace fm {
 class Node;
 struct Peer;
 
-/// What the context of an MX request points to.
+/// Kinds of objects that the context of an MX request points to.
 enum class What : uint8_t { slot, send, receive, ping };
 struct Event {
     explicit Event(What w) : what(w) {}

@@ -10,7 +10,7 @@ namespace fm {
 
 namespace {
 
-/// What a packet has not given yet.
+/// Takes what a packet has not given yet.
 uint32_t copy_from(Slot &slot, std::byte *buffer, uint32_t room)
 {
     const uint32_t part = std::min(room, slot.length - slot.at);

@@ -54,14 +54,14 @@ bool Node::room_by_waiting(Peer &peer, uint32_t packets, Lock &lock, int &code)
             code = FM_E_PEER;
         else if (peer.free_credits() >= packets)
             return true;
-        // What our own open streams have reserved comes free by our own doing alone.
+        // Credits that our own open streams have reserved come free by our own doing alone.
         else if (crowded_ || peer.reserved || &peer == &peers_[options_.node])
             code = FM_E_FULL;
         else {
             pause(lock, &peer);
             continue;
         }
-        // What lies in MX may have credits for us.
+        // Packets that lie in MX may have credits for us.
         if (code != FM_E_FULL || !pump())
             return false;
     }

@@ -13,7 +13,7 @@
 
 enum { CELLS = 1000, /* of each node */ STEPS = 200, EDGE = 1 };
 
-/* What comes before the value: a neighbour may be a step ahead, so two are kept. */
+/* The head of each message: a neighbour may be a step ahead, so two are kept. */
 struct head {
 	int step;
 	int side; /* of the receiver: 0 left, 1 right */

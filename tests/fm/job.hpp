@@ -183,7 +183,7 @@ inline FM_stream *begin(uint32_t dest, uint32_t length, uint32_t handler)
     }
 }
 
-/// What a stream test sends first: number of the message of that sender, bytes that follow.
+/// The head that a stream test sends first: number of the message of that sender, bytes that follow.
 struct Head {
     uint32_t message, length;
 };

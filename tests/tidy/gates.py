@@ -87,7 +87,7 @@ PACKET_PATHS = ('driver/core/', 'driver/base/', 'driver/engine/', 'driver/linux/
 IN_PROGRAMS = ('driver/base/', 'driver/engine/', 'driver/kernel_client/', 'driver/segments', 'driver/system_error', 'libmx/')
 PRODUCT = (*IN_PROGRAMS, 'compat/openmpi/', 'driver/core/', 'include/', 'tools/')
 # There a sleep only moves the simulator's clock.
-VIRTUAL_TIME = re.compile(r'^tests/(sim|model)/|/run_sim\.cpp$|^tests/interop/sim_link|^tests/fuzz/fuzz_(api|endpoint)\.cpp$')
+VIRTUAL_TIME = re.compile(r'^tests/(sim|model)/|^tests/fm/(delivery|flow|job)\.|/run_sim\.cpp$|^tests/interop/sim_link|^tests/fuzz/fuzz_(api|endpoint)\.cpp$')
 BANNED = (
     ('unbounded', ('',), C_SUFFIXES, r'\b(strcpy|strcat|sprintf|vsprintf|gets)\s*\(',
      'writes without a bound: use snprintf or memcpy with a length'),
