@@ -129,6 +129,12 @@ std::string Node::open()
     uint32_t copied = 0;
     mx_get_info(endpoint_, MX_COPY_SEND_MAX, nullptr, 0, &copied, sizeof copied);
     bulk_min_ = copied + 1;
+    if (copied < packet_bytes) { // MX would read the memory of a packet after its call
+        mx_close_endpoint(endpoint_);
+        return "MX copies messages of up to " + std::to_string(copied) + " bytes, and a packet has " +
+               std::to_string(packet_bytes) +
+               "; raise OMX_RNDV_THRESHOLD and OMX_SHARED_RNDV_THRESHOLD, or leave them out";
+    }
     for (uint32_t i = 0; i < slot_count_; i++)
         post(&slots_[i]);
     std::string wrong;

@@ -54,5 +54,6 @@ check 'a killed node' killed
 check 'no job' refuses 'no job; start the program by mpirun, or set FM_HOSTS' alone A=1
 check 'a bad entry' refuses '"here" is not HOST:BOARD:ENDPOINT' alone FM_HOSTS=here
 check 'an unknown host' refuses 'nobody knows a board "nowhere:0"; omx_info lists' alone FM_HOSTS=nowhere:0:0
+check 'an MX that copies less than a packet' refuses 'raise OMX_RNDV_THRESHOLD' alone FM_HOSTS="${NETLAB_NAME[1]}:0:0" OMX_SHARED_RNDV_THRESHOLD=1000
 check 'a bad number' refuses 'FM_NODE=7 is no node of FM_HOSTS' alone FM_HOSTS=localhost:0:0 FM_NODE=7
 finish
