@@ -181,6 +181,19 @@ path_is_good() {
 	return $status
 }
 
+# Streams and whole messages of two nodes, one on each host, two threads each.
+fast_messages() {
+	in_host b /emx/tools/omx_hostname -n other:0 && in_host a /emx/tools/omx_init_peers 02:00:00:00:00:0b other:0 &&
+		in_host b /emx/tools/omx_init_peers 02:00:00:00:00:0a elsewhere:0 || return 1
+	job=elsewhere:0:20,other:0:20
+	in_host b env FM_HOSTS=$job FM_NODE=1 timeout $HUNG /emx/tests/fm/fm_node >/tmp/fm_node 2>&1 &
+	other=$!
+	says '^node 0 of 2: 300 streams, 300 whole, 0 wrong' in_host a env FM_HOSTS=$job FM_NODE=0 timeout $HUNG /emx/tests/fm/fm_node
+	said=$?
+	cat /tmp/fm_node
+	wait $other && return $said
+}
+
 hostname emxguest
 export EMX_OMXD=/emx/tools/omxd/omxd
 check "veth loads" load veth
@@ -213,6 +226,8 @@ check "omx_counters" says 'tiny messages received' in_host a /emx/tools/omx_coun
 check "omx_check" path_is_good
 check "omx_hostname" says 'elsewhere:0' in_host a /emx/tools/omx_hostname -v -n elsewhere:0
 check "omx_init_peers" in_host a /emx/tools/omx_init_peers 02:00:00:00:00:0c third:0
+# A build without Boost.Context has none.
+[ ! -e /emx/tests/fm/fm_node ] || check "Fast Messages" fast_messages
 check "and its peer" says '02:00:00:00:00:0c third:0' in_host a /emx/tools/omx_info
 check "the server is killed" killed_server
 check "nothing pinned after kill -9" nothing_pinned
