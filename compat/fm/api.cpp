@@ -146,7 +146,7 @@ void FM_initialize(void)
         return;
     Options given = p.options;
     const int code = to_job(wrong);
-    if (code) {
+    if (code || !p.node) {
         p.options = given;
         if (!p.options.quiet || !p.errors_return)
             std::fprintf(stderr, "FM_initialize: %s\n", wrong.c_str());

@@ -41,6 +41,17 @@ std::string Node::open_endpoint()
            (code == MX_BUSY ? "; name another in FM_HOSTS, or end the program that has it" : "");
 }
 
+/// pump() that sleeps so long, while the job starts or ends.
+bool Node::take_one(uint32_t timeout_ms)
+{
+    mx_status_t status;
+    uint32_t found = 0;
+    mx_wait_any(endpoint_, timeout_ms, 0, 0, &status, &found);
+    if (found)
+        take(static_cast<Event *>(status.context), status);
+    return found != 0;
+}
+
 std::string Node::connect(Peer &peer)
 {
     mx_return_t code = MX_SUCCESS;
@@ -63,11 +74,7 @@ std::string Node::connect(Peer &peer)
             looks -= std::min<uint32_t>(looks - 1, 99);
             continue;
         }
-        mx_status_t status;
-        uint32_t found = 0;
-        mx_wait_any(endpoint_, look_ms, 0, 0, &status, &found);
-        if (found)
-            take(static_cast<Event *>(status.context), status);
+        take_one(look_ms);
     }
     return "node " + std::to_string(peer.node) + ", " + place_text(peer.place) +
            ", is not there: " + mx_strerror(code) +
@@ -94,12 +101,7 @@ std::string Node::greet_all()
     }
     uint32_t looks = options_.start_timeout * 1000 / look_ms;
     while (!missing().empty()) {
-        mx_status_t status;
-        uint32_t found = 0;
-        mx_wait_any(endpoint_, look_ms, 0, 0, &status, &found);
-        if (found)
-            take(static_cast<Event *>(status.context), status);
-        else if (--looks == 0)
+        if (!take_one(look_ms) && --looks == 0)
             return "of node " + missing() + " no greeting came; all nodes must have the same list";
         for (const Peer &peer : peers_)
             if (peer.dead)
@@ -152,7 +154,7 @@ std::string Node::open()
 
 bool Node::close()
 {
-    Lock lock(mutex_);
+    const Lock lock(mutex_);
     if (!ready_for_use_ || inside_handler()) {
         fail(ready_for_use_ ? FM_E_IN_HANDLER : FM_E_INIT);
         return false;
@@ -175,7 +177,8 @@ bool Node::close()
     }
     for (Peer &peer : peers_)
         while (!peer.left && !peer.dead)
-            pause(lock, &peer);
+            if (!take_one(look_ms))
+                look_after(&peer);
     ready_for_use_ = false;
     mx_close_endpoint(endpoint_);
     return true;

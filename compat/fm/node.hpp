@@ -222,6 +222,7 @@ private:
 
     // meet.cpp: start, end, and death of nodes
     std::string open_endpoint();
+    bool take_one(uint32_t timeout_ms);
     std::string connect(Peer &peer);
     std::string greet_all();
     void take_hello(Peer &peer, const Slot &slot);

@@ -64,11 +64,11 @@ TEST_CASE("a receiver that does not extract stops its sender; memory is bounded,
                         CHECK(FM_send(1, other_id, some.data(), 100) == 0);
                     return;
                 }
-                m.sleep(5 * sim::sec);
+                m.sleep(3 * sim::sec);
                 FM_extract(0);
                 sent_while_stopped = sent;
                 held = m.node->held();
-                m.sleep(5 * sim::sec);
+                m.sleep(sim::sec);
                 again = sent;
                 m.until([&] { return m.count == messages; });
             },
@@ -410,7 +410,7 @@ TEST_CASE("a node that is killed: its messages end with an error, and others are
                         const auto extract = [&] {
                             FM_errno = 0;
                             if (!FM_extract(FM_ALL))
-                                m.sleep(5 * sim::us);
+                                m.sleep(20 * sim::us);
                             told |= FM_errno == FM_E_PEER;
                         };
                         while (m.count == 0) // of the one that dies
