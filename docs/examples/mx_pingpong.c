@@ -5,8 +5,7 @@
  *   cc mx_pingpong.c -o mx_pingpong $(pkg-config --cflags --libs myriexpress)
  *   node1$ ./mx_pingpong
  *   node2$ ./mx_pingpong node1:0 [BYTES]
- *
- * Errors need no code here: MX's own handler prints them and ends the program.
+ * Most errors need no code here: MX's own handler prints them and ends the program.
  */
 #include <myriexpress.h>
 #include <stdio.h>
@@ -49,28 +48,31 @@ static void send_to(mx_endpoint_addr_t peer, uint64_t match, void *buffer, uint3
 	finish(&request);
 }
 
+/* The peer may start later: until then its host refuses. */
+static mx_endpoint_addr_t meet(uint64_t nic, uint32_t number)
+{
+	const struct timespec moment = { .tv_nsec = 10000000 };
+	mx_endpoint_addr_t peer;
+	mx_return_t code;
+
+	mx_set_error_handler(MX_ERRORS_RETURN);
+	while ((code = mx_connect(endpoint, nic, number, KEY, PATIENCE_MS, &peer)) == MX_CONNECTION_FAILED)
+		nanosleep(&moment, NULL);
+	mx_set_error_handler(MX_ERRORS_ARE_FATAL);
+	if (code != MX_SUCCESS) /* again, to be told why */
+		mx_connect(endpoint, nic, number, KEY, PATIENCE_MS, &peer);
+	return peer;
+}
+
 /* The client's first message tells the length; its sender is the one to connect to. */
 static mx_endpoint_addr_t meet_client(uint32_t *bytes)
 {
 	mx_status_t hello = receive(HELLO, bytes, sizeof(*bytes));
-	mx_endpoint_addr_t client;
 	uint64_t nic;
 	uint32_t number;
 
 	mx_decompose_endpoint_addr(hello.source, &nic, &number);
-	mx_connect(endpoint, nic, number, KEY, PATIENCE_MS, &client);
-	return client;
-}
-
-static mx_endpoint_addr_t meet_server(char *board, uint32_t *bytes)
-{
-	mx_endpoint_addr_t server;
-	uint64_t nic;
-
-	mx_hostname_to_nic_id(board, &nic);
-	mx_connect(endpoint, nic, 0, KEY, PATIENCE_MS, &server);
-	send_to(server, HELLO, bytes, sizeof(*bytes));
-	return server;
+	return meet(nic, number);
 }
 
 static double microseconds(void)
@@ -83,21 +85,26 @@ static double microseconds(void)
 
 int main(int argc, char **argv)
 {
-	const int client = argc > 1;
+	const int client = argc > 1; /* else the server */
 	uint32_t bytes = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
 	mx_endpoint_addr_t peer;
 	double began;
 	char *buffer;
-	int round;
+	uint64_t nic;
 
 	mx_init();
 	mx_open_endpoint(MX_ANY_NIC, client ? MX_ANY_ENDPOINT : 0, KEY, NULL, 0, &endpoint);
-	peer = client ? meet_server(argv[1], &bytes) : meet_client(&bytes);
-	buffer = calloc(1, bytes + 1);
-	if (!buffer)
+	if (client) {
+		mx_hostname_to_nic_id(argv[1], &nic);
+		peer = meet(nic, 0);
+		send_to(peer, HELLO, &bytes, sizeof(bytes));
+	} else {
+		peer = meet_client(&bytes);
+	}
+	if (!(buffer = calloc(1, bytes + 1)))
 		return 1;
 	began = microseconds();
-	for (round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < ROUNDS; round++) {
 		if (client)
 			send_to(peer, DATA, buffer, bytes);
 		receive(DATA, buffer, bytes);

@@ -5,12 +5,13 @@
  *   cc mx_ring.c -o mx_ring $(pkg-config --cflags --libs myriexpress)
  *   ./mx_ring NUMBER BOARD...      on each host; NUMBER: of this process, from 0; BOARD: of all, in their order
  *
- * as in "./mx_ring 0 node1:0 node2:0 node1:0". Process N has endpoint N of its board. Errors need
- * no code here: MX's own handler prints them and ends the program.
+ * as in "./mx_ring 0 node1:0 node2:0 node1:0". Process N has endpoint N of its board. Most errors
+ * need no code here: MX's own handler prints them and ends the program.
  */
 #include <myriexpress.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { KEY = 0x72696e67, PATIENCE_MS = 30000, TOKEN = 1 };
 
@@ -48,6 +49,22 @@ static void send_to(mx_endpoint_addr_t next, uint32_t token)
 	finish(&request);
 }
 
+/* The peer may start later: until then its host refuses. */
+static mx_endpoint_addr_t meet(uint64_t nic, uint32_t number)
+{
+	const struct timespec moment = { .tv_nsec = 10000000 };
+	mx_endpoint_addr_t peer;
+	mx_return_t code;
+
+	mx_set_error_handler(MX_ERRORS_RETURN);
+	while ((code = mx_connect(endpoint, nic, number, KEY, PATIENCE_MS, &peer)) == MX_CONNECTION_FAILED)
+		nanosleep(&moment, NULL);
+	mx_set_error_handler(MX_ERRORS_ARE_FATAL);
+	if (code != MX_SUCCESS) /* again, to be told why */
+		mx_connect(endpoint, nic, number, KEY, PATIENCE_MS, &peer);
+	return peer;
+}
+
 int main(int argc, char **argv)
 {
 	const uint32_t count = (uint32_t)argc - 2;
@@ -65,7 +82,7 @@ int main(int argc, char **argv)
 	mx_nic_id_to_board_number(nic, &board);
 	mx_open_endpoint(board, own, KEY, NULL, 0, &endpoint);
 	mx_hostname_to_nic_id(argv[2 + following], &nic);
-	mx_connect(endpoint, nic, following, KEY, PATIENCE_MS, &next); /* waits until it is there */
+	next = meet(nic, following);
 	token = own;
 	if (own != 0)
 		token += receive();
