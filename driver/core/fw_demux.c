@@ -86,8 +86,7 @@ void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason
 	answer(b, &nack, pkt->msg.peer, fx);
 }
 
-/* True for what the library may send besides eager messages of the dialects: no host packets, no
- * pulls. */
+/* True for what the library may send besides eager messages: no host packets, no pulls. */
 static int is_command(const struct fw_endpoint *ep, const struct emx_msg *msg)
 {
 	switch (msg->type) {

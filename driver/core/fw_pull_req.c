@@ -246,8 +246,7 @@ void fw_pull_reply(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct
 		fw_pull_list(ep, p);
 }
 
-/* A packet by which no pull is refused may answer a question: the library knows those that it has
- * asked. */
+/* A refusal of no pull may answer a question: the library knows those that it has asked. */
 static FW_COLD void answer_question(struct fw_pkt *pkt, struct fw_fx *fx)
 {
 	const int is_n = pkt->magic == 0 && pkt->handle > 0 && pkt->handle <= 0xfff;

@@ -23,8 +23,7 @@ static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, st
 		rx_event(pkt, fx);
 }
 
-/* True for an altered X MEDIUM with a checksum: a host that has not judged it gives the frame as
- * one piece. */
+/* True for an altered X MEDIUM that its host has not judged: it is one piece then. */
 static int is_altered(const struct fw_pkt *pkt)
 {
 	const __u8 *data = (const __u8 *)(unsigned long)pkt->msg.data;

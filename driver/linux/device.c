@@ -279,8 +279,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long valu
 {
 	void __user *arg = (void __user *)value;
 
-	/* Commands of each message come first; the compiler would make a search of the list below.
-	 */
+	/* Commands of each message come first; a switch would become a search. */
 	if (likely(cmd == EMX_IOC_COMMAND))
 		return command_from(file, arg, true);
 	if (cmd == EMX_IOC_WAIT)

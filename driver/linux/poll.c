@@ -21,8 +21,7 @@ void emx_poll_note(struct emx_endpoint *ep, const struct sk_buff *skb)
 {
 	unsigned int napi = emx_skb_napi(skb);
 
-	/* Frames from a board of this host, or from an interface that is not polled, have none.
-	 */
+	/* Frames of boards of this host, or of interfaces that are not polled, have none. */
 	if (napi && napi != ep->napi)
 		WRITE_ONCE(ep->napi, napi);
 	/* Interrupts bring frames in softirqs, on top of whichever process runs. */

@@ -248,8 +248,7 @@ int emx_pull_start(struct emx_endpoint *ep, const struct emx_dev_command *comman
 	int err;
 
 	region = pin(ep, command);
-	/* A region that is no longer used is not to count against the limit: once more without it.
-	 */
+	/* Regions whose pulls have ended are not to count against the limit: try again. */
 	if (!IS_ERR(region) && region->loose && flush_work(&ep->reap)) {
 		emx_region_put(region);
 		region = pin(ep, command);
