@@ -4,7 +4,7 @@
  * memory, and pinning and releasing it costs as many instructions as copying it.
  *
  * A region stops being idle when another message takes it, when its process changes anything about
- * its addresses, when that process needs the room under its limit, and after keep_ms.
+ * its addresses, when its endpoint needs the room under the limit, and after keep_ms.
  */
 #include <linux/jiffies.h>
 #include <linux/moduleparam.h>
