@@ -5,6 +5,8 @@
 #include "mtl_mx_data.h"
 #include "mtl_mx_match.h"
 
+#include <string.h>
+
 /* Gives the pieces to MX, for r. An OMPI code; after a failure nothing will be reported. */
 static int give(struct mtl_mx_request *r, struct mtl_mx_pieces *pieces,
 		const struct mtl_mx_peer *peer, uint64_t match, mca_pml_base_send_mode_t mode)
@@ -75,30 +77,44 @@ int mtl_mx_send(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *c
 	return r.error;
 }
 
-/* A buffered send, in a request that may be started again. */
-static int post_buffered(struct mtl_mx_request *r, struct ompi_communicator_t *comm, int dest,
-			 int tag, struct opal_convertor_t *convertor)
+/* Moves a message that leaves from the caller's memory to a copy of ours. */
+static bool copy_for_threads(struct mtl_mx_pieces *pieces)
 {
-	struct mtl_mx_peer *peer = mtl_mx_peer(comm, dest);
-	struct mtl_mx_pieces pieces;
-	struct mtl_mx_request *own;
+	char *to;
+
+	if (pieces->bounce)
+		return true;
+	to = malloc(pieces->length ? pieces->length : 1);
+	if (!to)
+		return false;
+	pieces->bounce = to;
+	for (uint32_t i = 0; i < pieces->count; i++) {
+		const mx_segment_t *piece = &pieces->list[i];
+
+		memcpy(to, piece->segment_ptr, piece->segment_length);
+		to += piece->segment_length;
+	}
+	pieces->count = pieces->length > 0;
+	pieces->list[0] = (mx_segment_t){ pieces->bounce, (uint32_t)pieces->length };
+	return true;
+}
+
+/*
+ * Sends a copy in a request of ours, and completes r before it returns. An OMPI code, with the
+ * pieces' copy released on failure.
+ */
+static int send_copy(struct mtl_mx_request *r, struct mtl_mx_pieces *pieces,
+		     const struct mtl_mx_peer *peer, uint64_t match)
+{
+	struct mtl_mx_request *own = malloc(sizeof(*own));
 	int rc;
 
-	if (!peer)
-		return OMPI_ERR_UNREACH;
-	rc = mtl_mx_pieces_to_send(convertor, &pieces);
-	if (rc != OMPI_SUCCESS)
-		return rc;
-	own = malloc(sizeof(*own));
-	if (!own || !mtl_mx_copy_buffered(&r->super, comm, dest, tag, convertor, &pieces)) {
-		free(own);
-		rc = give(r, &pieces, peer, match_of(comm, tag), MCA_PML_BASE_SEND_BUFFERED);
-		if (rc == OMPI_SUCCESS)
-			finish_if_complete(r);
-		return rc;
+	if (!own) {
+		free(pieces->bounce);
+		return OMPI_ERR_OUT_OF_RESOURCE;
 	}
 	*own = (struct mtl_mx_request){ .kind = MTL_MX_OWN_SEND };
-	rc = give(own, &pieces, peer, match_of(comm, tag), MCA_PML_BASE_SEND_BUFFERED);
+	rc = give(own, pieces, peer, match, MCA_PML_BASE_SEND_BUFFERED);
 	if (rc != OMPI_SUCCESS) {
 		free(own);
 		return rc;
@@ -106,6 +122,35 @@ static int post_buffered(struct mtl_mx_request *r, struct ompi_communicator_t *c
 	r->super.ompi_req->req_status.MPI_ERROR = MPI_SUCCESS;
 	r->super.completion_callback(&r->super);
 	return OMPI_SUCCESS;
+}
+
+/*
+ * A buffered send, in a request that may be started again. pml/cm completes such a request behind
+ * this call, and a thread that sees the message gone meanwhile would complete it a second time:
+ * with several threads the message goes from a copy, and the request is complete on return.
+ */
+static int post_buffered(struct mtl_mx_request *r, struct ompi_communicator_t *comm, int dest,
+			 int tag, struct opal_convertor_t *convertor)
+{
+	struct mtl_mx_peer *peer = mtl_mx_peer(comm, dest);
+	struct mtl_mx_pieces pieces;
+	uint64_t match = match_of(comm, tag);
+	int rc;
+
+	if (!peer)
+		return OMPI_ERR_UNREACH;
+	rc = mtl_mx_pieces_to_send(convertor, &pieces);
+	if (rc != OMPI_SUCCESS)
+		return rc;
+	if (mtl_mx_copy_buffered(&r->super, comm, dest, tag, convertor, &pieces))
+		return send_copy(r, &pieces, peer, match);
+	if (opal_using_threads())
+		return copy_for_threads(&pieces) ? send_copy(r, &pieces, peer, match) :
+						   OMPI_ERR_OUT_OF_RESOURCE;
+	rc = give(r, &pieces, peer, match, MCA_PML_BASE_SEND_BUFFERED);
+	if (rc == OMPI_SUCCESS)
+		finish_if_complete(r);
+	return rc;
 }
 
 int mtl_mx_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest,

@@ -88,11 +88,46 @@ static void case_wildcards(void)
     free(seen);
 }
 
+enum { SHORT = 64, BUFFERED = 2000 };
+
+/*
+ * Every thread starts buffered sends of a few bytes, which are gone before their call returns, while the others serve
+ * the library: each request completes once, and each message comes.
+ */
+static void *buffered(void *argument)
+{
+    long me = (long)argument;
+    for (int i = 0; i < BUFFERED; i++) {
+        unsigned char out[SHORT], in[SHORT];
+        MPI_Request request;
+        MPI_Status status;
+        fill(out, sizeof out, seed_of(rank, me, i));
+        MPI_Ibsend(out, SHORT, MPI_BYTE, next, (int)me, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        memset(out, 0, sizeof out);
+        MPI_Recv(in, SHORT, MPI_BYTE, before, (int)me, MPI_COMM_WORLD, &status);
+        CHECK_STATUS(&status, before, (int)me, SHORT);
+        CHECK(same(in, sizeof in, seed_of(before, me, i)), "thread %ld: message %d differs", me, i);
+    }
+    return NULL;
+}
+
+static void case_buffered(void)
+{
+    int room = THREADS * 64 * (SHORT + MPI_BSEND_OVERHEAD);
+    void *buffer = get((size_t)room);
+    MPI_Buffer_attach(buffer, room);
+    together(buffered);
+    MPI_Buffer_detach(&buffer, &room);
+    free(buffer);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         {"exchange", case_exchange, NULL},
         {"wildcards", case_wildcards, NULL},
+        {"buffered", case_buffered, NULL},
     };
     return RUN_CASES(argc, argv, MPI_THREAD_MULTIPLE, cases);
 }
