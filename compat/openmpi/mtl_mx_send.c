@@ -145,8 +145,8 @@ static int post_buffered(struct mtl_mx_request *r, struct ompi_communicator_t *c
 	if (mtl_mx_copy_buffered(&r->super, comm, dest, tag, convertor, &pieces))
 		return send_copy(r, &pieces, peer, match);
 	if (opal_using_threads())
-		return copy_for_threads(&pieces) ? send_copy(r, &pieces, peer, match) :
-						   OMPI_ERR_OUT_OF_RESOURCE;
+		return copy_for_threads(&pieces) ? send_copy(r, &pieces, peer, match)
+						 : OMPI_ERR_OUT_OF_RESOURCE;
 	rc = give(r, &pieces, peer, match, MCA_PML_BASE_SEND_BUFFERED);
 	if (rc == OMPI_SUCCESS)
 		finish_if_complete(r);
