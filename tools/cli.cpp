@@ -4,6 +4,7 @@
 
 #include "driver/base/printable.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -74,6 +75,15 @@ uint64_t parse_mac(std::string_view text)
     for (const unsigned o : octet)
         id = id << 8 | o;
     return used == 17 ? id : 0;
+}
+
+uint64_t parse_mac_or_name(std::string_view text)
+{
+    const uint64_t id = parse_mac(text);
+    if (id == 0 && std::count(text.begin(), text.end(), ':') > 1)
+        throw Failure("\"" + std::string(text) +
+                      "\" is no MAC address: it has six octets, as in 02:45:4d:58:00:01");
+    return id;
 }
 
 std::string mac_text(uint64_t nic_id)

@@ -53,6 +53,13 @@ void print_mtu_warning(const BoardFacts &board)
                     board.sizes.payload_min, board.interface.c_str(), board.sizes.payload_min);
 }
 
+/// A machine of one node, and a virtual interface, have none.
+std::string numa_text(const BoardFacts &board)
+{
+    const auto node = static_cast<int>(board.numa_node);
+    return node < 0 ? "unknown" : std::to_string(node);
+}
+
 void print_board(const BoardFacts &board, const Options &options)
 {
     const fw_sizes &s = board.sizes;
@@ -63,8 +70,8 @@ void print_board(const BoardFacts &board, const Options &options)
         board.driver.c_str(), board.mtu, link_text(board), board.dialect().c_str(), s.frag, s.reply);
     if (options.verbose)
         std::printf(
-            "   eager messages up to %u bytes, %u frames per pull request, NUMA node %d, link changes %u\n",
-            s.medium_max, s.block, static_cast<int>(board.numa_node), board.link_changes);
+            "   eager messages up to %u bytes, %u frames per pull request, NUMA node %s, link changes %u\n",
+            s.medium_max, s.block, numa_text(board).c_str(), board.link_changes);
     print_mtu_warning(board);
 }
 
@@ -96,8 +103,8 @@ uint32_t endpoint_max(const std::vector<BoardFacts> &boards)
 void print_open_mx(BoardView &view, const std::vector<BoardFacts> &boards, const Options &options)
 {
     print_version();
-    std::printf("\nFound %zu boards (%u max) supporting %u endpoints each:\n", boards.size(),
-                views_boards_max, endpoint_max(boards));
+    std::printf("\nFound %zu board%s (%u max) supporting %u endpoints each:\n", boards.size(),
+                boards.size() == 1 ? "" : "s", views_boards_max, endpoint_max(boards));
     if (options.verbose)
         std::printf(" %s\n", view.firmware().c_str());
     for (const BoardFacts &board : boards) {

@@ -141,6 +141,7 @@ bad_commands() {
     check "omx_perf -e 256" ends 255 '"256" is not a number from 0 to 255' "$tools/omx_perf" -e 256
     check "omx_perf -r 256" ends 255 '"256" is not a number from 0 to 255' "$tools/omx_perf" -d a -r 256
     check "omx_perf -N zebra" ends 255 '"zebra" is not a number' "$tools/omx_perf" -d a -N zebra
+    check "omx_perf -N 0" ends 255 'measures nothing: give a number from 1' "$tools/omx_perf" -d a -N 0
     check "omx_perf -S above -E" ends 255 'the end \(-E\) must lie above the start' "$tools/omx_perf" -d a -S 8 -E 8
     check "omx_perf -M 0 -I 0" ends 255 '-M 0 needs an increment' "$tools/omx_perf" -d a -M 0
     check "omx_perf -E 5G" ends 255 '"5G" is not a number from 0 to 4294967295' "$tools/omx_perf" -d a -E 5G
@@ -186,6 +187,11 @@ bad_numbers() {
     local serving=$NETLAB_PID
     tells "$server" ready "$serving"
     check "board out of range" ends 255 'no such board; omx_info lists them' "${on[@]}" "$calls" open 7 0
+    for name in omx_perf omx_check; do
+        destination=(-d 02:45:zz:58:00:01)
+        [ $name = omx_perf ] || destination=(02:45:zz:58:00:01)
+        check "$name with a malformed address" ends 255 'is no MAC address: it has six octets' "${on[@]}" "$tools/$name" "${destination[@]}"
+    done
     check "omx_perf's board out of range" ends 255 'no such board; omx_info lists them' "${on[@]}" "$tools/omx_perf" -b 7
     check "endpoint out of range" ends 255 'endpoint number out of range: below 32' "${on[@]}" "$calls" open 0 32
     check "endpoint busy" ends 255 "endpoint 3 of board 0 is open in process $serving \(bad_calls\)" host 2 EMX_BOARDS=eth0:N=1500 "$calls" open 0 3

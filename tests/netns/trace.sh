@@ -105,7 +105,7 @@ forms() {
 
 large() {
     exchange large -S 1000000 -E 1000001 -N 5 && says 'pulled +RNDV from .*, 1000000 bytes, .*complete
-counted +[0-9]+ x (pull replies|x data frames) received' "$tools/omx_trace" "$traces"/large.*
+counted +[0-9]+ times: (pull replies|x data frames) received' "$tools/omx_trace" "$traces"/large.*
 }
 
 small_ring() {

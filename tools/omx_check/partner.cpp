@@ -103,7 +103,7 @@ uint8_t Partner::number() const
 
 uint64_t Partner::resolve(const std::string &host, uint32_t patience)
 {
-    uint64_t id = cli::parse_mac(host);
+    uint64_t id = cli::parse_mac_or_name(host);
     std::string name = host;
     const uint64_t deadline = monotonic_ns() + uint64_t{patience} * 1'000'000;
     while (id == 0 && mx_hostname_to_nic_id(name.data(), &id) != MX_SUCCESS) {

@@ -128,9 +128,9 @@ bool Path::test_answers()
         wrong(
             "nothing answers at " + cli::mac_text(peer_) +
             ". Is the host up, its cable in, and the address right? Does EtherMX serve that board (omx_info "
-            "there)? Is this board in its peer table (if not, omx_counters there shows unknown peers; "
+            "there)? Is this board in its peer table? If not, omx_counters there shows unknown peers, and "
             "omx_init_peers " +
-            cli::mac_text(board_.mac) + " " + board_.name + " there adds it)?");
+            cli::mac_text(board_.mac) + " " + board_.name + " there adds it");
     return false;
 }
 

@@ -79,6 +79,8 @@ Options read_options(int argc, char **argv)
     parser.option('N', "iterations", "N", "iterations per length (at most 1000 within --time)",
                   [&](std::string_view text) {
                       count = static_cast<uint32_t>(cli::parse_number("--iterations", text, 1u << 30));
+                      if (count == 0)
+                          throw cli::Failure("--iterations 0 measures nothing: give a number from 1");
                       count_given = true;
                   });
     parser.option(
@@ -102,7 +104,7 @@ Options read_options(int argc, char **argv)
                      : flags.overlap ? Pattern::overlap
                                      : Pattern::pingpong;
     if (count_given) {
-        o.plan.effort.iterations = count ? count : 1;
+        o.plan.effort.iterations = count;
         if (!o.time_given)
             o.plan.effort.budget_ms = 0; // exactly as many as asked for
     } else if (o.time_given) {

@@ -92,9 +92,9 @@ void print_head(Format format, const std::string &quantity, const Report::Settin
         std::printf(", \"rows\": [");
     }
     if (format == Format::table) {
-        std::printf("# median %s;", quantity.c_str());
+        std::printf("# median %s", quantity.c_str());
         for (const auto &[key, value] : settings)
-            std::printf(" %s %s;", key.c_str(), value.c_str());
+            std::printf("; %s %s", key.c_str(), value.c_str());
         std::printf("\n");
     }
 }

@@ -101,7 +101,7 @@ Session::~Session()
 
 uint64_t Session::resolve(const std::string &host, uint32_t patience_s)
 {
-    uint64_t id = cli::parse_mac(host);
+    uint64_t id = cli::parse_mac_or_name(host);
     const uint64_t deadline = deadline_after(patience_s);
     while (id == 0) {
         std::string name = host;

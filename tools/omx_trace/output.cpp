@@ -140,7 +140,7 @@ std::string Output::details(const Event &event) const
     const Entry &e = event.entry;
     const auto kind = static_cast<Kind>(e.kind);
     if (kind == Kind::counted)
-        return number_text("%" PRIu64 " x ", e.value) + counter_name(e.counter);
+        return number_text("%" PRIu64 " times: ", e.value) + counter_name(e.counter);
     if (kind == Kind::link)
         return std::string("interface ") + one_of(link_names, e.value);
     std::string text = std::string(type_name(e.type)) + (kind == Kind::sent ? " to " : " from ") +
