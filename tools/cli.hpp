@@ -33,8 +33,8 @@ uint64_t parse_number(std::string_view what, std::string_view text, uint64_t max
 uint64_t parse_size(std::string_view what, std::string_view text, uint64_t max = ~uint64_t{0});
 /// MAC address of six octets as a NIC id; 0 when the text has another shape.
 uint64_t parse_mac(std::string_view text);
-/// The same of a text that may be a board's name instead, for which it is 0. Failure for what is meant as an address
-/// and is none: a name has one colon at most.
+/// The same of a text that may be a board's name instead, for which it is 0. Failure for what is meant as an
+/// address and is none: a name has one colon at most.
 uint64_t parse_mac_or_name(std::string_view text);
 /// NIC id as six octets.
 std::string mac_text(uint64_t nic_id);
