@@ -65,6 +65,10 @@ mx_endpoint_t Context::open(const OpenArgs &args, DeviceError &error)
             if (handle || !next)
                 return handle;
         }
+    if (any && error.code == MX_BUSY)
+        error.text = "all " + std::to_string(limit) + " endpoints of " +
+                     (args.board == MX_ANY_NIC ? "each board" : "board " + std::to_string(args.board)) +
+                     " are open (omx_endpoint_info lists them): one more board has as many more";
     return nullptr;
 }
 

@@ -3,6 +3,7 @@
 // trust.sh).
 //
 //   bad_calls open BOARD ENDPOINT       opens and closes an endpoint; -1 is any
+//   bad_calls crowd BOARD               opens one endpoint after the other, until there are no more
 //   bad_calls serve BOARD ENDPOINT      keeps one open, until it is killed
 //   bad_calls connect NIC ENDPOINT KEY MS
 //   bad_calls send NIC ENDPOINT         sends until a send fails, and tells why
@@ -39,6 +40,15 @@ int open_and_close(char **words)
     mx_finalize();
     std::puts("opened");
     return 0;
+}
+
+[[noreturn]] void crowd(const char *board)
+{
+    mx_init();
+    for (;;) {
+        mx_endpoint_t ep = nullptr;
+        mx_open_endpoint(number(board), MX_ANY_ENDPOINT, key, nullptr, 0, &ep);
+    }
 }
 
 [[noreturn]] void serve(char **words)
@@ -214,6 +224,8 @@ int main(int argc, char **argv)
     const std::string what = argc > 1 ? argv[1] : "";
     if (what == "open" && argc == 4)
         return open_and_close(argv + 2);
+    if (what == "crowd" && argc == 3)
+        crowd(argv[2]);
     if (what == "serve" && argc == 4)
         serve(argv + 2);
     if (what == "connect" && argc == 6)
