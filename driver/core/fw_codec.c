@@ -2,7 +2,7 @@
 /*
  * Writing packets: outer header and body of every type (wire specification, sections 2 and 4).
  *
- * One row per packet type: its length in both dialects and the function that fills a zeroed body.
+ * One row per packet type: its length, and the function that fills a zeroed body, in both dialects.
  */
 #include "fw_internal.h"
 
@@ -26,22 +26,14 @@ union body {
 	struct emx_w_x_data x_data;
 };
 
-struct row {
-	__u8 len_w;
-	__u8 len_n;
-	void (*put)(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b);
-};
-
-static void put_raw(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_raw(const struct fw_pkt *pkt, union body *b)
 {
-	(void)s;
 	b->beacon.board = emx_put64(pkt->board);
 	b->beacon.serial = emx_put32(pkt->serial);
 }
 
-static void put_query(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_query(const struct fw_pkt *pkt, union body *b)
 {
-	(void)s;
 	b->host.advert = emx_put16(pkt->advert);
 	b->host.magic = emx_put32(pkt->magic);
 }
@@ -56,10 +48,16 @@ static __u32 name_len(const struct fw_pkt *pkt)
 	return n + 1;
 }
 
-static void put_reply(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_reply(const struct fw_pkt *pkt, union body *b)
 {
-	put_query(s, pkt, b);
+	put_query(pkt, b);
 	b->host.name_len = (__u8)name_len(pkt);
+}
+
+/* The outer header, behind which the body is written. */
+static void *header_of(union body *b)
+{
+	return (__u8 *)b - EMX_OUTER_LEN;
 }
 
 static void put_endpoints(const struct fw_pkt *pkt, union body *b)
@@ -68,11 +66,10 @@ static void put_endpoints(const struct fw_pkt *pkt, union body *b)
 	b->eager.src_ep = pkt->msg.remote_ep;
 }
 
-static void put_truc(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_truc(const struct fw_pkt *pkt, union body *b)
 {
 	const struct emx_msg *m = &pkt->msg;
 
-	(void)s;
 	put_endpoints(pkt, b);
 	b->truc.data_len = EMX_TRUC_DATA_LEN;
 	b->truc.session = emx_put32(m->session);
@@ -83,12 +80,11 @@ static void put_truc(const struct fw_sizes *s, const struct fw_pkt *pkt, union b
 	b->truc.ack_copy = emx_put16(m->ack);
 }
 
-static void put_connect(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_connect(const struct fw_pkt *pkt, union body *b)
 {
 	const struct emx_msg *m = &pkt->msg;
 	int reply = m->u.connect.is_reply != 0;
 
-	(void)s;
 	put_endpoints(pkt, b);
 	b->connect.data_len = EMX_CONNECT_DATA_LEN;
 	b->connect.seq = emx_put16(m->seq);
@@ -121,9 +117,8 @@ static inline void put_numbers(const struct emx_msg *m, struct emx_w_eager *b)
 	b->session = emx_put32(m->session);
 }
 
-static void put_eager(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_eager(const struct fw_pkt *pkt, union body *b)
 {
-	(void)s;
 	put_endpoints(pkt, b);
 	put_numbers(&pkt->msg, &b->eager);
 }
@@ -140,17 +135,23 @@ static inline void put_fragment(int is_n, const struct emx_msg *m, __u8 exponent
 	b->frag = m->u.medium.frag;
 }
 
-static void put_medium(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_medium_w(const struct fw_pkt *pkt, union body *b)
 {
 	put_endpoints(pkt, b);
-	put_fragment(s->dialect == FW_DIALECT_N, &pkt->msg, pkt->exponent, &b->medium);
+	put_fragment(0, &pkt->msg, pkt->exponent, &b->medium);
 }
 
-static void put_rndv(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_medium_n(const struct fw_pkt *pkt, union body *b)
+{
+	put_endpoints(pkt, b);
+	put_fragment(1, &pkt->msg, 0, &b->medium);
+}
+
+static void put_rndv(const struct fw_pkt *pkt, union body *b)
 {
 	const struct emx_msg *m = &pkt->msg;
 
-	put_eager(s, pkt, b);
+	put_eager(pkt, b);
 	b->rndv.eager.length = emx_put16(EMX_RNDV_DATA_LEN);
 	b->rndv.length = emx_put32(m->msg_len);
 	b->rndv.window = m->u.window.id;
@@ -158,67 +159,59 @@ static void put_rndv(const struct fw_sizes *s, const struct fw_pkt *pkt, union b
 	b->rndv.window_offset = emx_put16((__u16)m->u.window.offset);
 }
 
-static void put_pull_w(const struct fw_pkt *pkt, struct emx_w_pull_w *b)
-{
-	b->window = (__u8)pkt->window;
-	b->window_tag = pkt->msg.u.window.tag;
-	b->window_offset = emx_put16((__u16)pkt->msg.u.window.offset);
-	b->handle = emx_put32(pkt->handle);
-	b->magic = emx_put32(pkt->magic);
-	b->skip = emx_put16((__u16)pkt->skip);
-	b->length = emx_put16((__u16)pkt->length);
-	b->frame = emx_put32(pkt->frame);
-}
-
-static void put_pull_n(const struct fw_pkt *pkt, struct emx_w_pull_n *b)
-{
-	b->window = emx_put32(pkt->window);
-	b->window_tag = pkt->msg.u.window.tag;
-	b->window_offset = emx_put32(pkt->msg.u.window.offset);
-	b->handle = emx_put32(pkt->handle);
-	b->magic = emx_put32(pkt->magic);
-	b->skip = emx_put32(pkt->skip);
-	b->length = emx_put32(pkt->length);
-	b->frame = emx_put32(pkt->frame);
-}
-
-static void put_pull(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_pull(const struct fw_pkt *pkt, union body *b)
 {
 	put_endpoints(pkt, b);
 	b->pull_w.session = emx_put32(pkt->msg.session);
 	b->pull_w.total = emx_put32(pkt->total);
-	if (s->dialect == FW_DIALECT_N)
-		put_pull_n(pkt, &b->pull_n);
-	else
-		put_pull_w(pkt, &b->pull_w);
 }
 
-static inline void put_place(struct emx_w_pull_reply *reply, __u32 frame, __u32 position,
-			     __u32 length)
+static void put_pull_w(const struct fw_pkt *pkt, union body *b)
 {
+	put_pull(pkt, b);
+	b->pull_w.window = (__u8)pkt->window;
+	b->pull_w.window_tag = pkt->msg.u.window.tag;
+	b->pull_w.window_offset = emx_put16((__u16)pkt->msg.u.window.offset);
+	b->pull_w.handle = emx_put32(pkt->handle);
+	b->pull_w.magic = emx_put32(pkt->magic);
+	b->pull_w.skip = emx_put16((__u16)pkt->skip);
+	b->pull_w.length = emx_put16((__u16)pkt->length);
+	b->pull_w.frame = emx_put32(pkt->frame);
+}
+
+static void put_pull_n(const struct fw_pkt *pkt, union body *b)
+{
+	put_pull(pkt, b);
+	b->pull_n.window = emx_put32(pkt->window);
+	b->pull_n.window_tag = pkt->msg.u.window.tag;
+	b->pull_n.window_offset = emx_put32(pkt->msg.u.window.offset);
+	b->pull_n.handle = emx_put32(pkt->handle);
+	b->pull_n.magic = emx_put32(pkt->magic);
+	b->pull_n.skip = emx_put32(pkt->skip);
+	b->pull_n.length = emx_put32(pkt->length);
+	b->pull_n.frame = emx_put32(pkt->frame);
+}
+
+void fw_reply_place(void *hdr, __u32 frame, __u32 position, __u32 length)
+{
+	struct emx_w_pull_reply *reply = (void *)((__u8 *)hdr + EMX_OUTER_LEN);
+
 	reply->frame = (__u8)frame;
 	reply->length = emx_put16((__u16)length);
 	reply->position = emx_put32(position);
 }
 
-void fw_reply_place(void *hdr, __u32 frame, __u32 position, __u32 length)
+static void put_pull_reply(const struct fw_pkt *pkt, union body *b)
 {
-	put_place((void *)((__u8 *)hdr + EMX_OUTER_LEN), frame, position, length);
-}
-
-static void put_pull_reply(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
-{
-	(void)s;
-	put_place(&b->reply, pkt->frame, pkt->position, pkt->msg.data_len);
+	fw_reply_place(header_of(b), pkt->frame, pkt->position, pkt->msg.data_len);
 	b->reply.handle = emx_put32(pkt->handle);
 	b->reply.magic = emx_put32(pkt->magic);
 }
 
-static void put_notify(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_notify(const struct fw_pkt *pkt, union body *b)
 {
 	const struct emx_msg *m = &pkt->msg;
 
-	(void)s;
 	put_endpoints(pkt, b);
 	b->notify.session = emx_put32(m->session);
 	b->notify.length = emx_put32(m->msg_len);
@@ -228,9 +221,8 @@ static void put_notify(const struct fw_sizes *s, const struct fw_pkt *pkt, union
 	b->notify.ack = emx_put16(m->ack);
 }
 
-static void put_nack_lib(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_nack_lib(const struct fw_pkt *pkt, union body *b)
 {
-	(void)s;
 	b->nack_lib.src_ep = pkt->msg.remote_ep;
 	b->nack_lib.dst_ep = pkt->msg.local_ep;
 	b->nack_lib.reason = pkt->msg.u.nack.reason;
@@ -238,9 +230,8 @@ static void put_nack_lib(const struct fw_sizes *s, const struct fw_pkt *pkt, uni
 	b->nack_lib.seq = emx_put16(pkt->msg.seq);
 }
 
-static void put_nack_mcp(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_nack_mcp(const struct fw_pkt *pkt, union body *b)
 {
-	(void)s;
 	b->nack_mcp.puller_ep = pkt->msg.local_ep;
 	b->nack_mcp.reason = pkt->msg.u.nack.reason;
 	b->nack_mcp.handle = emx_put32(pkt->handle);
@@ -249,11 +240,10 @@ static void put_nack_mcp(const struct fw_sizes *s, const struct fw_pkt *pkt, uni
 
 /* ---- the EtherMX extension ---- */
 
-static void put_x_medium(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_x_medium(const struct fw_pkt *pkt, union body *b)
 {
 	const struct emx_msg *m = &pkt->msg;
 
-	(void)s;
 	put_endpoints(pkt, b);
 	put_numbers(m, &b->eager);
 	b->eager.length32 = emx_put32(m->msg_len);
@@ -263,11 +253,10 @@ static void put_x_medium(const struct fw_sizes *s, const struct fw_pkt *pkt, uni
 	b->x_medium.checksum = emx_put32(pkt->x.checksum);
 }
 
-static void put_x_report(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_x_report(const struct fw_pkt *pkt, union body *b)
 {
 	const struct emx_msg *m = &pkt->msg;
 
-	(void)s;
 	put_endpoints(pkt, b);
 	b->x_report.flags = m->u.report.ask ? EMX_X_REPORT_ASK : 0;
 	b->x_report.session = emx_put32(m->session);
@@ -279,9 +268,8 @@ static void put_x_report(const struct fw_sizes *s, const struct fw_pkt *pkt, uni
 	b->x_report.state_len = emx_put16((__u16)m->data_len);
 }
 
-static void put_x_pull(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
+static void put_x_pull(const struct fw_pkt *pkt, union body *b)
 {
-	(void)s;
 	put_endpoints(pkt, b);
 	b->x_pull.flags = pkt->x.sum ? EMX_X_PULL_SUM : 0;
 	b->x_pull.session = emx_put32(pkt->msg.session);
@@ -297,59 +285,56 @@ static void put_x_pull(const struct fw_sizes *s, const struct fw_pkt *pkt, union
 	__builtin_memcpy(b->x_pull.want, pkt->x.want, sizeof(pkt->x.want));
 }
 
-static inline void put_x_place(struct emx_w_x_data *data, __u32 frame, __u32 length)
+void fw_x_data_place(void *hdr, __u32 frame, __u32 length)
 {
+	struct emx_w_x_data *data = (void *)((__u8 *)hdr + EMX_OUTER_LEN);
+
 	data->frame = emx_put32(frame);
 	data->length = emx_put16((__u16)length);
 }
 
-void fw_x_data_place(void *hdr, __u32 frame, __u32 length)
+static void put_x_data(const struct fw_pkt *pkt, union body *b)
 {
-	put_x_place((void *)((__u8 *)hdr + EMX_OUTER_LEN), frame, length);
-}
-
-static void put_x_data(const struct fw_sizes *s, const struct fw_pkt *pkt, union body *b)
-{
-	(void)s;
 	put_endpoints(pkt, b);
-	put_x_place(&b->x_data, pkt->frame, pkt->msg.data_len);
+	fw_x_data_place(header_of(b), pkt->frame, pkt->msg.data_len);
 	b->x_data.handle = emx_put32(pkt->handle);
 	b->x_data.magic = emx_put32(pkt->magic);
 	b->x_data.request = emx_put16(pkt->x.request);
 	b->x_data.checksum = emx_put32(pkt->x.checksum);
 }
 
-/* clang-format off */
-#define ROW(type, w, n, put) \
-	[type] = { sizeof(struct w), sizeof(struct n), put }
-/* clang-format on */
+#define ROW(type, w, put_w, n, put_n) \
+	[EMX_##type] = { { sizeof(struct emx_w_##w), put_w }, { sizeof(struct emx_w_##n), put_n } }
+#define SAME(type, body, put) ROW(type, body, put, body, put)
 
-static const struct row rows[] = {
-	ROW(EMX_RAW, emx_w_beacon, emx_w_beacon, put_raw),
-	ROW(EMX_HOST_QUERY, emx_w_host, emx_w_host, put_query),
-	ROW(EMX_HOST_REPLY, emx_w_host, emx_w_host, put_reply),
-	ROW(EMX_TRUC, emx_w_truc, emx_w_truc, put_truc),
-	ROW(EMX_CONNECT, emx_w_connect, emx_w_connect, put_connect),
-	ROW(EMX_TINY, emx_w_eager, emx_w_eager, put_eager),
-	ROW(EMX_SMALL, emx_w_eager, emx_w_eager, put_eager),
-	ROW(EMX_MEDIUM, emx_w_medium, emx_w_medium, put_medium),
-	ROW(EMX_RNDV, emx_w_rndv, emx_w_rndv, put_rndv),
-	ROW(EMX_PULL, emx_w_pull_w, emx_w_pull_n, put_pull),
-	ROW(EMX_PULL_REPLY, emx_w_pull_reply, emx_w_pull_reply, put_pull_reply),
-	ROW(EMX_NOTIFY, emx_w_notify, emx_w_notify, put_notify),
-	ROW(EMX_NACK_LIB, emx_w_nack_lib, emx_w_nack_lib, put_nack_lib),
-	ROW(EMX_NACK_MCP, emx_w_nack_mcp, emx_w_nack_mcp, put_nack_mcp),
-	ROW(EMX_X_MEDIUM, emx_w_x_medium, emx_w_x_medium, put_x_medium),
-	ROW(EMX_X_REPORT, emx_w_x_report, emx_w_x_report, put_x_report),
-	ROW(EMX_X_PULL, emx_w_x_pull, emx_w_x_pull, put_x_pull),
-	ROW(EMX_X_DATA, emx_w_x_data, emx_w_x_data, put_x_data),
+static const struct {
+	__u8 len;
+	void (*put)(const struct fw_pkt *pkt, union body *b);
+} rows[][2] = {
+	/* by type and dialect */
+	SAME(RAW, beacon, put_raw),
+	SAME(HOST_QUERY, host, put_query),
+	SAME(HOST_REPLY, host, put_reply),
+	SAME(TRUC, truc, put_truc),
+	SAME(CONNECT, connect, put_connect),
+	SAME(TINY, eager, put_eager),
+	SAME(SMALL, eager, put_eager),
+	ROW(MEDIUM, medium, put_medium_w, medium, put_medium_n),
+	SAME(RNDV, rndv, put_rndv),
+	ROW(PULL, pull_w, put_pull_w, pull_n, put_pull_n),
+	SAME(PULL_REPLY, pull_reply, put_pull_reply),
+	SAME(NOTIFY, notify, put_notify),
+	SAME(NACK_LIB, nack_lib, put_nack_lib),
+	SAME(NACK_MCP, nack_mcp, put_nack_mcp),
+	SAME(X_MEDIUM, x_medium, put_x_medium),
+	SAME(X_REPORT, x_report, put_x_report),
+	SAME(X_PULL, x_pull, put_x_pull),
+	SAME(X_DATA, x_data, put_x_data),
 };
 
 __u32 fw_body_len(const struct fw_sizes *s, __u8 type)
 {
-	if (type >= FW_COUNT_OF(rows))
-		return 0;
-	return s->dialect == FW_DIALECT_N ? rows[type].len_n : rows[type].len_w;
+	return type < FW_COUNT_OF(rows) ? rows[type][s->dialect].len : 0;
 }
 
 static inline void put_outer(struct emx_outer_pair *outer, __u64 dst, __u64 src, __u16 tag)
@@ -395,7 +380,7 @@ __u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr)
 	put_outer(hdr, pkt->dst_mac, pkt->src_mac, pkt->tag);
 	fw_zero(body, sizeof(*body)); /* hdr has the room, and a constant is faster */
 	body->eager.type = pkt->msg.type; /* the first byte of every body */
-	rows[pkt->msg.type].put(s, pkt, body);
+	rows[pkt->msg.type][s->dialect].put(pkt, body);
 	len += EMX_OUTER_LEN;
 	if (pkt->msg.type == EMX_HOST_REPLY) {
 		__builtin_memcpy(to + len, pkt->name, name_len(pkt));
