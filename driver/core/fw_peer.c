@@ -333,27 +333,19 @@ FW_COLD void fw_peer_restore(struct fw_peers *t, __u32 i, __u64 mac)
 	__atomic_store_n(&slots(t)[i].mac, mac, __ATOMIC_RELEASE);
 }
 
-static __u32 empty_hash_slots(const struct fw_peers *t)
-{
-	const __u32 *hash = hash_slots(t);
-	__u32 i, empty = 0;
-
-	for (i = 0; i <= t->hash_mask; i++)
-		empty += hash[i] == 0;
-	return empty;
-}
-
 FW_COLD int fw_peers_fit(const struct fw_peers *t, __u32 capacity)
 {
-	__u32 i, count, empty, last = 0;
+	const __u32 *hash = hash_slots(t);
+	__u32 i, count, empty = 0, last = 0;
 
 	capacity = clamp(capacity);
 	if (t->capacity != capacity || t->hash_mask != hash_size(capacity) - 1)
 		return 0;
-	empty = empty_hash_slots(t);
-	for (i = 0; i <= t->hash_mask; i++)
-		if (hash_slots(t)[i] > last)
-			last = hash_slots(t)[i];
+	for (i = 0; i <= t->hash_mask; i++) {
+		empty += hash[i] == 0;
+		if (hash[i] > last)
+			last = hash[i];
+	}
 	/* Last: an addition counts first. One slot stays empty, where searches end. */
 	count = __atomic_load_n(&t->count, __ATOMIC_ACQUIRE);
 	return count <= capacity && last <= count && empty > capacity - count;
