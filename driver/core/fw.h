@@ -250,7 +250,6 @@ struct fw_board {
 #define FW_WINDOWS 4096
 #define FW_WINDOWS_PER_ID (FW_WINDOWS / 256)
 #define FW_PULLS 256
-#define FW_PULL_FRAMES 128 /* outstanding frames of one pull, at most: bits of its bitmap */
 
 /* Where the window with that id and tag stands in a table of FW_WINDOWS. */
 static inline __u16 fw_window_slot(__u8 id, __u8 tag)
@@ -272,97 +271,96 @@ enum fw_pull_state {
 	FW_PULL_ENDED = 2, /* its EMX_EV_PULL_DONE has not been fetched yet */
 };
 
+/* Frames of a pull from the first that is not here to the last asked for, at most. */
+#define FW_PULL_FRAMES 128 /* of a dialect, whose answers name them by 8 bits */
+#define FW_X_SPAN 1024 /* of X PULL */
+#define FW_REORDER 4 /* answers by which a frame may be late and not be lost */
+
 /*
- * A fetch of one large message. What we asked for forms a queue in the order in which we asked,
- * which is the order in which an orderly wire answers: each position (a running number) of the
- * queue names a frame. fw_pull_req.c says what counts as lost, and why 8 bits name frames and
- * positions without doubt.
+ * The frames of a message that were asked for, and in which order: fw_frames.c. Those below base
+ * are here, those from asked on were not asked for. A bit stands for a frame, modulo FW_X_SPAN.
  */
-struct fw_pull {
-	__u64 cookie;
-	__u32 handle; /* slot in the low 8 bits, use counter above */
-	__u32 peer;
-	__u32 session;
-	__u32 window_offset;
-	__u8 state; /* enum fw_pull_state */
-	__u8 status; /* enum emx_pull_status, when ended */
-	__u8 listed; /* in the endpoint's list of pulls that may have effects waiting */
-	__u8 next; /* in that list: slot */
-	__u8 is_x; /* by X PULL: struct fw_xpull has the geometry and the queue */
-	__u8 remote_ep;
-	__u8 window;
-	__u8 window_tag;
-	/* geometry (section 10.2) */
-	__u32 unit; /* L */
-	__u32 block; /* frames that one request may ask for */
-	__u32 total; /* T */
-	__u32 first_offset; /* o = U mod L */
-	__u32 frames; /* K */
-	/* progress: frames below base are here; of base .. asked those with a bit in got */
+struct fw_frames {
 	__u32 base;
 	__u32 asked;
-	__u32 missing; /* frames asked for and not here */
+	__u32 marked; /* frames that are lost and not asked for again yet */
+	__u32 mixed; /* frames from here on were asked for in their order */
+	__u32 number; /* newest, of a request or of a frame asked for, from 1 on */
+	__u32 timed; /* newest when the timer ran out last, its own request included; 0: none */
+	__u64 seen; /* place of the newest answer: its number, then the frame */
+	__u64 history[FW_REORDER]; /* what seen was after each of the last answers */
+	__u8 history_at; /* the oldest of them */
+	__u32 got[FW_X_SPAN / 32];
+	__u32 mark[FW_X_SPAN / 32];
+	__u32 again[FW_X_SPAN / 32]; /* an answer may be to an earlier request than the newest */
+	__u16 by[FW_X_SPAN]; /* low bits of the newest number under which it was asked for */
+};
+
+/* First in, first out: slots of pulls, linked in struct fw_pull. */
+struct fw_queue {
+	__u16 length;
+	__u8 first;
+	__u8 last;
+};
+
+enum fw_queues {
+	FW_READY, /* pulls that may have effects waiting */
+	FW_TURNS, /* X PULLs that wait for their turn */
+	FW_QUEUES,
+};
+
+/*
+ * A fetch of one large message: fw_pull.c. What is_x tells are by X PULL, the others by PULL of the
+ * peer's dialect.
+ */
+struct fw_pull {
+	struct {
+		__u8 queued;
+		__u8 next; /* slot */
+	} link[FW_QUEUES];
+	__u8 state; /* enum fw_pull_state */
+	__u8 status; /* enum emx_pull_status, when ended */
+	__u8 is_x;
+	__u8 sum; /* frames come with checksums */
+	__u32 handle; /* slot in the low 8 bits, use counter above */
+	__u32 peer;
+	__u64 cookie;
+	/* geometry (section 10.2) */
+	__u32 unit; /* L */
+	__u32 total; /* T */
+	__u32 first_offset; /* o = U mod L; of X PULL 0 */
+	__u32 frames; /* K */
+	__u16 span; /* FW_PULL_FRAMES or FW_X_SPAN */
+	__u16 block; /* frames that one PULL may ask for */
+	/* progress */
+	__u32 missing; /* frames under way: asked for, not here, and of X PULL not lost */
 	__u32 received; /* bytes */
-	__u32 got[FW_PULL_FRAMES / 32]; /* bit: frame mod FW_PULL_FRAMES */
-	/* the queue; all are positions */
-	__u32 head; /* nothing is missing before it */
-	__u32 tail; /* of the next frame we ask for */
-	__u32 seen; /* behind the newest answer */
-	__u32 lost; /* what is missing before it is lost */
-	__u32 timed; /* end of the queue when the timer ran out last */
-	__u32 again[FW_PULL_FRAMES / 32]; /* bit: frame was asked for again without the timer */
-	__u8 frame_at[256]; /* frame mod 256, by position mod 256 */
-	__u8 position_of[FW_PULL_FRAMES]; /* position mod 256, by frame mod FW_PULL_FRAMES */
+	__u16 grant; /* frames that an X PULL may ask for now */
+	__u8 probe; /* frames that it is to ask for again because the timer ran out */
+	__u8 tries; /* of the timer, without an answer */
 	/* time, nanoseconds */
 	__u64 deadline; /* of the next repeat */
 	__u64 give_up;
-	__u32 interval_ms; /* of the current repeat timer */
+	__u64 interval; /* of the current repeat timer */
+	__u64 sample_at; /* when the request `sample` was made */
+	__u32 sample; /* request of X PULL whose answer will tell the round trip; 0: none */
+	__u32 session;
+	__u32 window_offset;
+	__u8 remote_ep;
+	__u8 window;
+	__u8 window_tag;
+	struct fw_frames frame;
 };
 
-/*
- * The part of a pull by the EtherMX extension, beside or instead of the fields above. Frames are
- * those of the whole message, `unit` bytes each; requests are numbered from 1, and their order is
- * the order in which an orderly wire answers. base, asked, missing and received count as above, but
- * frames that are marked are not missing. fw_xpull_ask.c says what counts as lost.
- */
-#define FW_X_SPAN 1024 /* frames from the first that is not here to the last asked for, at most */
-#define FW_X_REORDER 4 /* answers after which an overtaken frame is lost */
-
-struct fw_xpull {
-	__u32 unit; /* L */
-	__u32 request; /* number of the newest request; 16 bits of it travel */
-	__u32 marked; /* frames that are lost and not asked for again yet */
-	__u32 mixed; /* frames from here on were asked for in their order */
-	__u32 timed; /* newest request that the timer made; 0: none */
-	__u32 sample; /* request whose answer will tell the round trip; 0: none */
-	__u64 sample_ns; /* when it was made */
-	__u64 interval_ns; /* of the current repeat timer */
-	__u64 seen; /* place of the newest answer: number of its request, then the frame */
-	__u64 history[FW_X_REORDER]; /* what seen was after each of the last answers */
-	__u8 history_at; /* the oldest of them */
-	__u8 tries; /* of the timer, without an answer */
-	__u8 queued; /* waits for its turn */
-	__u8 next; /* in that queue: slot */
-	__u8 sum; /* frames come with checksums */
-	__u16 grant; /* frames that it may ask for now */
-	__u16 probe; /* frames that it is to ask for again because the timer ran out */
-	__u32 got[FW_X_SPAN / 32]; /* bit: frame mod FW_X_SPAN, of base .. asked */
-	__u32 mark[FW_X_SPAN / 32]; /* the same */
-	__u16 by[FW_X_SPAN]; /* low bits of the newest request for a frame, by frame mod FW_X_SPAN
-			      */
-};
-
-/* The pace of all X PULLs of an endpoint: fw_xpull_pace.c. */
+/* The pace of all X PULLs of an endpoint: fw_pace.c. */
 struct fw_pace {
 	__u32 budget; /* frames under way */
 	__u32 granted; /* of them, those not asked for yet */
 	__u32 round; /* answers until the present round ends */
+	__u32 quantum; /* frames of one turn, of many */
 	__u8 lossy; /* a frame has been lost */
 	__u8 cut; /* the present round has seen a loss */
 	__u16 pulls; /* that are running */
-	__u16 turns; /* pulls that wait for their turn, in a queue */
-	__u8 turn_first;
-	__u8 turn_last;
 	struct {
 		__u32 peer;
 		__u32 ns; /* smoothed; 0: unknown */
@@ -394,9 +392,7 @@ struct fw_endpoint {
 	 */
 	__u16 x_frag;
 	__u16 pulls_active;
-	__u16 list_length; /* pulls that may have effects waiting */
-	__u8 list_head;
-	__u8 list_tail;
+	struct fw_queue queue[FW_QUEUES];
 	__u8 pull_last; /* slot given out last */
 	__u32 pull_use; /* use counter for handles, 24 bits */
 	__u32 outstanding; /* frames asked for and not here, over all pulls */
@@ -406,7 +402,6 @@ struct fw_endpoint {
 	struct fw_bucket answers; /* the host's, for what fw_rx wants answered */
 	struct fw_window window[FW_WINDOWS];
 	struct fw_pull pull[FW_PULLS];
-	struct fw_xpull xpull[FW_PULLS]; /* by the same slot */
 };
 
 /*
@@ -576,20 +571,18 @@ void fw_pull_cancel(struct fw_endpoint *ep, __u64 cookie);
 /* Ends a pull with that status, for a host that cannot place its data. Then fw_next until 0. */
 void fw_pull_fail(struct fw_endpoint *ep, int slot, __u8 status);
 
-/*
- * The n-th next expected pull reply of a slot (n from 0): position and length in the message;
- * 0, or -1 when fewer are outstanding. Lets a host have the kernel put replies in place. The order
- * is that of the requests behind the newest answer; what answers have overtaken comes last.
- */
-int fw_predict(const struct fw_endpoint *ep, int slot, __u32 n, __u32 *position, __u32 *length);
-
 struct fw_place {
 	__u32 position;
 	__u32 length;
 };
 
 #define FW_PLACES_MAX 32
-/* The same for the first max <= FW_PLACES_MAX of them, and for X PULLs too; returns how many. */
+/*
+ * The first max <= FW_PLACES_MAX replies that a slot expects: position and length in the message.
+ * Returns how many there are, fewer when fewer are under way. Lets a host have the kernel put them
+ * in place. The order is that of the requests behind the newest answer; what answers have overtaken
+ * comes last.
+ */
 __u32 fw_expect(const struct fw_endpoint *ep, int slot, __u32 max, struct fw_place *place);
 
 /* ---- beacons (section 6.4), for the host that answers host queries ---- */

@@ -19,6 +19,16 @@
 #define FW_LIKELY(x) __builtin_expect(!!(x), 1)
 #define FW_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* All packet types, and what refuses one for an endpoint that is not open (section 11.1), or 0. */
+/* clang-format off */
+#define FW_TYPES(KIND) \
+	KIND(RAW, 0) KIND(HOST_QUERY, 0) KIND(HOST_REPLY, 0) KIND(TRUC, 0) \
+	KIND(CONNECT, EMX_NACK_LIB) KIND(TINY, EMX_NACK_LIB) KIND(SMALL, EMX_NACK_LIB) \
+	KIND(MEDIUM, EMX_NACK_LIB) KIND(RNDV, EMX_NACK_LIB) KIND(PULL, EMX_NACK_MCP) \
+	KIND(PULL_REPLY, 0) KIND(NOTIFY, EMX_NACK_LIB) KIND(NACK_LIB, 0) KIND(NACK_MCP, 0) \
+	KIND(X_MEDIUM, EMX_NACK_LIB) KIND(X_REPORT, 0) KIND(X_PULL, EMX_NACK_MCP) KIND(X_DATA, 0)
+/* clang-format on */
+
 static inline void fw_zero(void *p, unsigned long n)
 {
 	__builtin_memset(p, 0, n);
@@ -64,18 +74,6 @@ static inline __u16 fw_tag(const struct fw_board *b, __u32 i)
 /* fw_peer.c */
 void fw_learn_tag(struct fw_tags *tags, __u32 i, __u16 tag);
 
-/*
- * Sizes for a peer of that table. own: room for them if they are its own. In line is what boards
- * have to look at whose peers all speak their dialect.
- */
-static inline const struct fw_sizes *fw_sizes_to(const struct fw_board *b, __u32 peer,
-						 struct fw_sizes *own)
-{
-	if (FW_LIKELY(!b->peers->pinned))
-		return &b->sizes;
-	return fw_peer_sizes(b->peers, &b->sizes, peer, own);
-}
-
 /* fw_codec.c: bytes of the fixed body, 0 for a type that does not exist. */
 __u32 fw_body_len(const struct fw_sizes *s, __u8 type);
 
@@ -102,27 +100,20 @@ static inline int fw_check_small(const struct emx_msg *m)
 }
 
 /*
- * fw_demux.c: turns pkt, whose endpoints and content are set, into the TX effect of a frame from
- * board b to peer number `peer`.
+ * fw_tx.c: turns pkt, whose endpoints and content are set, into the TX effect of a frame from board
+ * b to peer number `peer`; into an ANSWER, when any frame may have drawn it.
  */
 void fw_tx(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer, struct fw_fx *fx);
-/* The refusals of section 11.1 to the sender of pkt, as ANSWER effects. */
-FW_COLD void fw_nack_lib(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason,
-			 struct fw_fx *fx);
-FW_COLD void fw_nack_mcp(const struct fw_board *b, const struct fw_pkt *pkt, __u8 reason,
-			 struct fw_fx *fx);
+FW_COLD void fw_answer(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer, struct fw_fx *fx);
+/* The refusal of section 11.1 to the sender of pkt, an EMX_NACK_LIB or MCP, as ANSWER effect. */
+FW_COLD void fw_nack(const struct fw_board *b, const struct fw_pkt *pkt, __u8 type, __u8 reason,
+		     struct fw_fx *fx);
 
 /* State functions for fw_rx.c's table. Each fills *fx with one effect. */
-void fw_pull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
-void fw_pull_reply(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
+/* fw_window.c: PULL, X PULL. */
+void fw_window_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
+/* fw_pull.c: PULL REPLY and X DATA; NACK MCP. */
+void fw_pull_answer(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
 void fw_pull_refused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
-void fw_xpull_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
-void fw_xpull_data(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
-
-/* fw_pull_rep.c: the window that a request names, if its message was announced to the sender. */
-const struct fw_window *fw_window_of(const struct fw_endpoint *ep, const struct fw_pkt *pkt);
-/* Fills in what all replies to a request have in common. */
-void fw_replies_begin(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u8 type,
-		      struct fw_replies *r);
 
 #endif

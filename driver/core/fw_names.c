@@ -5,24 +5,9 @@
 #include "fw_internal.h"
 
 static const char *const type_names[] = {
-	[EMX_RAW] = "RAW",
-	[EMX_HOST_QUERY] = "HOST_QUERY",
-	[EMX_HOST_REPLY] = "HOST_REPLY",
-	[EMX_TRUC] = "TRUC",
-	[EMX_CONNECT] = "CONNECT",
-	[EMX_TINY] = "TINY",
-	[EMX_SMALL] = "SMALL",
-	[EMX_MEDIUM] = "MEDIUM",
-	[EMX_RNDV] = "RNDV",
-	[EMX_PULL] = "PULL",
-	[EMX_PULL_REPLY] = "PULL_REPLY",
-	[EMX_NOTIFY] = "NOTIFY",
-	[EMX_NACK_LIB] = "NACK_LIB",
-	[EMX_NACK_MCP] = "NACK_MCP",
-	[EMX_X_MEDIUM] = "X_MEDIUM",
-	[EMX_X_REPORT] = "X_REPORT",
-	[EMX_X_PULL] = "X_PULL",
-	[EMX_X_DATA] = "X_DATA",
+#define KIND(type, refusal) [EMX_##type] = #type,
+	FW_TYPES(KIND)
+#undef KIND
 };
 
 const char *fw_type_name(unsigned int type)

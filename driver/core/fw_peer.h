@@ -136,6 +136,12 @@ void fw_peers_unpin(struct fw_peers *t);
  */
 const struct fw_sizes *fw_peer_sizes(const struct fw_peers *t, const struct fw_sizes *board,
 				     __u32 i, struct fw_sizes *own);
+/* The same in line, for tables whose peers all speak the board's dialect. */
+static inline const struct fw_sizes *
+fw_sizes_to(const struct fw_peers *t, const struct fw_sizes *board, __u32 i, struct fw_sizes *own)
+{
+	return __builtin_expect(!t->pinned, 1) ? board : fw_peer_sizes(t, board, i, own);
+}
 /* Widens *s by the dialects of all peers. */
 void fw_peers_widen(const struct fw_peers *t, struct fw_sizes *s);
 /* Gives a peer a name or, with NULL, takes it away. One writer. */

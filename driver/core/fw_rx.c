@@ -5,8 +5,11 @@
  */
 #include "fw_internal.h"
 
-/* The answer to a packet whose session is not that of the endpoint (sections 7.7 and 11.1). */
-enum stale { NO_TYPE, UNCHECKED, REFUSE_LIB, REFUSE_MCP, IGNORE };
+/*
+ * The answer to a packet whose session is not that of the endpoint (sections 7.7 and 11.1), besides
+ * EMX_NACK_LIB and EMX_NACK_MCP.
+ */
+enum stale { NO_TYPE, UNCHECKED, IGNORE };
 
 static inline void rx_event(const struct fw_pkt *pkt, struct fw_fx *fx)
 {
@@ -48,23 +51,23 @@ static void rx_x_medium(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, s
 static const struct {
 	/* FW_NULL: the packet is an event for the library as it is */
 	void (*receive)(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
-	__u8 stale; /* enum stale */
+	__u8 stale;
 } states[] = {
 	[EMX_TRUC] = { FW_NULL, IGNORE },
 	[EMX_CONNECT] = { rx_connect, UNCHECKED },
-	[EMX_TINY] = { FW_NULL, REFUSE_LIB },
-	[EMX_SMALL] = { FW_NULL, REFUSE_LIB },
-	[EMX_MEDIUM] = { FW_NULL, REFUSE_LIB },
-	[EMX_RNDV] = { FW_NULL, REFUSE_LIB },
-	[EMX_PULL] = { fw_pull_serve, REFUSE_MCP },
-	[EMX_PULL_REPLY] = { fw_pull_reply, UNCHECKED },
-	[EMX_NOTIFY] = { FW_NULL, REFUSE_LIB },
+	[EMX_TINY] = { FW_NULL, EMX_NACK_LIB },
+	[EMX_SMALL] = { FW_NULL, EMX_NACK_LIB },
+	[EMX_MEDIUM] = { FW_NULL, EMX_NACK_LIB },
+	[EMX_RNDV] = { FW_NULL, EMX_NACK_LIB },
+	[EMX_PULL] = { fw_window_serve, EMX_NACK_MCP },
+	[EMX_PULL_REPLY] = { fw_pull_answer, UNCHECKED },
+	[EMX_NOTIFY] = { FW_NULL, EMX_NACK_LIB },
 	[EMX_NACK_LIB] = { FW_NULL, UNCHECKED },
 	[EMX_NACK_MCP] = { fw_pull_refused, UNCHECKED },
-	[EMX_X_MEDIUM] = { rx_x_medium, REFUSE_LIB },
+	[EMX_X_MEDIUM] = { rx_x_medium, EMX_NACK_LIB },
 	[EMX_X_REPORT] = { FW_NULL, IGNORE },
-	[EMX_X_PULL] = { fw_xpull_serve, REFUSE_MCP },
-	[EMX_X_DATA] = { fw_xpull_data, UNCHECKED },
+	[EMX_X_PULL] = { fw_window_serve, EMX_NACK_MCP },
+	[EMX_X_DATA] = { fw_pull_answer, UNCHECKED },
 };
 
 /* The session may be what was altered: then nobody is to be refused. */
@@ -73,12 +76,10 @@ static FW_COLD void refuse_stale(const struct fw_endpoint *ep, const struct fw_p
 {
 	if (pkt->msg.type == EMX_X_MEDIUM && ep->x_frag && pkt->x.checksum && is_altered(pkt))
 		fw_drop(fx, EMX_CNT_DROP_CHECKSUM);
-	else if (stale == REFUSE_LIB)
-		fw_nack_lib(ep->board, pkt, EMX_NACK_BAD_SESSION, fx);
-	else if (stale == REFUSE_MCP)
-		fw_nack_mcp(ep->board, pkt, EMX_NACK_BAD_SESSION, fx);
-	else
+	else if (stale == IGNORE)
 		fw_drop(fx, EMX_CNT_DROP_SESSION);
+	else
+		fw_nack(ep->board, pkt, stale, EMX_NACK_BAD_SESSION, fx);
 }
 
 /* Nonzero when the packet belongs to another instance of the endpoint; then *fx is filled. */
@@ -109,5 +110,5 @@ FW_HOT int fw_rx(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct f
 		fw_drop(fx, EMX_CNT_DROP_TYPE);
 	else if (FW_LIKELY(!is_stale(ep, pkt, fx)))
 		receive(ep, pkt, now, fx);
-	return ep->list_length != 0;
+	return ep->queue[FW_READY].length != 0;
 }

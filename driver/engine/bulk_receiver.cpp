@@ -65,7 +65,7 @@ bool BulkReceiver::in_place(uint32_t i, const fw_endpoint &ep, int slot) const
         emx_w_x_data data;
         std::memcpy(&data, headers_[i].data() + EMX_OUTER_LEN, sizeof(data));
         return data.type == EMX_X_DATA &&
-               uint64_t{emx_get32(data.frame)} * ep.xpull[slot].unit == places_[i].position &&
+               uint64_t{emx_get32(data.frame)} * ep.pull[slot].unit == places_[i].position &&
                emx_get16(data.length) == places_[i].length && emx_get32(data.handle) == ep.pull[slot].handle;
     }
     emx_w_pull_reply reply;

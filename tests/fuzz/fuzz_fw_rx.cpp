@@ -84,39 +84,27 @@ public:
                 missing += p.missing;
                 active++;
                 by_x += p.is_x;
-                if (p.is_x) {
-                    const fw_xpull &x = ep_->xpull[&p - ep_->pull];
-                    granted += x.grant;
-                    must(p.base <= p.asked && p.asked <= p.frames && p.asked - p.base <= FW_X_SPAN);
-                    must(p.missing > 0 && p.missing + x.marked <= p.asked - p.base);
-                    continue;
-                }
-                must(p.base <= p.asked && p.asked <= p.frames && p.asked - p.base <= FW_PULL_FRAMES);
-                must(p.tail - p.head <= 255 && (p.missing > 0) == (p.head != p.tail));
+                granted += p.grant;
+                const fw_frames &f = p.frame;
+                must(f.base <= f.asked && f.asked <= p.frames && f.asked - f.base <= p.span);
+                must(p.span == (p.is_x ? FW_X_SPAN : FW_PULL_FRAMES) && (p.is_x || f.marked == 0));
                 must(p.missing > 0); // a running pull always waits for something
+                must(p.missing + f.marked <= f.asked - f.base);
             }
         must(missing == ep_->outstanding && active == ep_->pulls_active && by_x == ep_->pace.pulls);
         must(granted == ep_->pace.granted && granted == 0);
     }
 
-    /// The expectations of running pulls lie within them. It goes through all frames that are missing, each
-    /// from the first.
+    /// The expectations of running pulls lie within them, and leave out nothing that is missing.
     void predict() const
     {
         for (int slot = 0; slot < 4; slot++) {
-            uint32_t position = 0, length = 0, n = 0;
+            const fw_pull &p = ep_->pull[slot];
             std::array<fw_place, FW_PLACES_MAX> places{};
-            const uint32_t expected = fw_expect(ep_.get(), slot, places.size(), places.data());
-            for (uint32_t i = 0; i < expected; i++)
-                must(places[i].length > 0 &&
-                     uint64_t{places[i].position} + places[i].length <= ep_->pull[slot].total);
-            if (ep_->pull[slot].is_x)
-                continue;
-            while (fw_predict(ep_.get(), slot, n, &position, &length) == 0) {
-                must(length > 0 && uint64_t{position} + length <= ep_->pull[slot].total);
-                n++;
-            }
-            must(ep_->pull[slot].state != FW_PULL_RUNNING || n == ep_->pull[slot].missing);
+            const uint32_t n = fw_expect(ep_.get(), slot, places.size(), places.data());
+            for (uint32_t i = 0; i < n; i++)
+                must(places[i].length > 0 && uint64_t{places[i].position} + places[i].length <= p.total);
+            must(p.state != FW_PULL_RUNNING || n == std::min<uint32_t>(p.missing, FW_PLACES_MAX));
         }
     }
 
@@ -154,8 +142,14 @@ private:
         p.dst_mac = self;
         p.handle = ep_->pull[slot].handle;
         p.magic = ep_->magic;
-        if (fw_predict(ep_.get(), static_cast<int>(slot), n % 40, &p.position, &p.msg.data_len))
+        std::array<fw_place, FW_PLACES_MAX> places{};
+        if (const uint32_t count = fw_expect(ep_.get(), static_cast<int>(slot), places.size(), places.data());
+            n % 40 < count) {
+            p.position = places[n % 40].position;
+            p.msg.data_len = places[n % 40].length;
+        } else {
             p.position = in.take(4);
+        }
         p.frame = (p.position + spoken_.reply - 1) / spoken_.reply;
         if (how == 1)
             p.frame = in.take(1);
@@ -174,7 +168,7 @@ private:
     std::vector<uint8_t> x_data(Input &in)
     {
         const uint32_t slot = in.take(1) % 4, n = in.take(1), how = in.take(1);
-        const fw_xpull &x = ep_->xpull[slot];
+        const fw_pull &pull = ep_->pull[slot];
         std::array<fw_place, FW_PLACES_MAX> places{};
         fw_pkt p{};
         p.msg.type = EMX_X_DATA;
@@ -185,11 +179,11 @@ private:
         p.handle = ep_->pull[slot].handle;
         p.magic = ep_->magic;
         if (const uint32_t count = fw_expect(ep_.get(), static_cast<int>(slot), places.size(), places.data());
-            count && x.unit) {
-            p.frame = places[n % count].position / x.unit;
+            count && pull.unit) {
+            p.frame = places[n % count].position / pull.unit;
             p.msg.data_len = places[n % count].length;
         }
-        p.x.request = x.by[p.frame % FW_X_SPAN];
+        p.x.request = pull.frame.by[p.frame % FW_X_SPAN];
         if (how == 1)
             p.frame = in.take(1);
         if (how == 2)

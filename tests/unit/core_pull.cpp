@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Puller and replier of large messages (driver/core/fw_pull_*.c) against each other.
+// Puller and replier of large messages (driver/core/fw_pull.c, fw_window.c) against each other.
 #include "core_pull_pair.hpp"
+
+#include <optional>
 
 using namespace emx::test;
 
 namespace {
+
+/// The n-th reply that a slot expects next, n < FW_PLACES_MAX; empty when fewer are under way.
+std::optional<fw_place> expected(const PullPair &pair, int slot, uint32_t n = 0)
+{
+    fw_place places[FW_PLACES_MAX];
+    if (fw_expect(pair.puller.fw.get(), slot, FW_PLACES_MAX, places) <= n)
+        return std::nullopt;
+    return places[n];
+}
 
 struct Dialect {
     const char *name;
@@ -89,9 +100,7 @@ TEST_CASE("fw_pull__arithmetic_of_section_15_18")
         REQUIRE(w.requests[i].total == 100000);
         REQUIRE(w.requests[i].msg.u.window.offset == 3840);
     }
-    uint32_t position, length;
-    REQUIRE(fw_predict(w.puller.fw.get(), 0, 9, &position, &length) == 0);
-    REQUIRE(position == 33024);
+    REQUIRE(expected(w, 0, 9).value().position == 33024);
     require_all_pulled(w);
     REQUIRE(w.requests.size() == 4);
 
@@ -360,36 +369,36 @@ TEST_CASE("fw_effects_max__is_reached_and_not_passed")
     REQUIRE(n < FW_EFFECTS_MAX);
 }
 
-TEST_CASE("fw_predict__names_every_reply_in_order")
+TEST_CASE("fw_expect__names_every_reply_in_order")
 {
     PullPair pair(sizes_n(1500));
     PullJob &job = pair.start(300000, 100);
-    uint32_t position, length, end = 0, n = 0;
-    for (; fw_predict(pair.puller.fw.get(), job.slot, n, &position, &length) == 0; n++) {
-        REQUIRE(position == end);
-        end = position + length;
+    uint32_t end = 0, n = 0;
+    for (; auto place = expected(pair, job.slot, n); n++) {
+        REQUIRE(place->position == end);
+        end = place->position + place->length;
     }
-    REQUIRE(n == pair.puller.fw->outstanding);
-    while (pair.requests.size() > 0 && !job.done) {
-        uint32_t want_position = 0, want_length = 0;
-        int known = fw_predict(pair.puller.fw.get(), job.slot, 0, &want_position, &want_length);
-        uint64_t copies = pair.copies;
-        uint32_t received = pair.puller.fw->pull[job.slot].received;
+    REQUIRE(n == FW_PLACES_MAX);
+    REQUIRE(n < pair.puller.fw->outstanding);
+    while (!job.done) {
+        const auto want = expected(pair, job.slot);
+        const uint64_t copies = pair.copies;
+        const uint32_t received = pair.puller.fw->pull[job.slot].received;
         pair.deliver_next();
         if (pair.copies == copies)
             continue;
-        REQUIRE(known == 0);
-        REQUIRE(std::equal(job.destination.begin() + want_position,
-                           job.destination.begin() + want_position + want_length,
-                           job.source.begin() + job.offset + want_position));
-        REQUIRE((job.done || pair.puller.fw->pull[job.slot].received == received + want_length));
+        REQUIRE(want.has_value());
+        REQUIRE(std::equal(job.destination.begin() + want->position,
+                           job.destination.begin() + want->position + want->length,
+                           job.source.begin() + job.offset + want->position));
+        REQUIRE((job.done || pair.puller.fw->pull[job.slot].received == received + want->length));
     }
-    REQUIRE(fw_predict(pair.puller.fw.get(), job.slot, 0, &position, &length) == -1);
-    REQUIRE(fw_predict(pair.puller.fw.get(), -1, 0, &position, &length) == -1);
-    REQUIRE(fw_predict(pair.puller.fw.get(), FW_PULLS, 0, &position, &length) == -1);
+    REQUIRE(!expected(pair, job.slot));
+    REQUIRE(!expected(pair, -1));
+    REQUIRE(!expected(pair, FW_PULLS));
 }
 
-TEST_CASE("fw_predict__skips_the_hole_until_it_was_asked_for_again")
+TEST_CASE("fw_expect__skips_the_hole_until_it_was_asked_for_again")
 {
     PullPair pair(sizes_w());
     PullJob &job = pair.start(32 * 4096);
@@ -398,14 +407,28 @@ TEST_CASE("fw_predict__skips_the_hole_until_it_was_asked_for_again")
     pair.lose(1);
     pair.deliver_next(); // frame 0
     pair.deliver_next(); // frame 2
-    uint32_t position, length;
-    REQUIRE(fw_predict(pair.puller.fw.get(), job.slot, 0, &position, &length) == 0);
-    REQUIRE(position == 3 * 4096);
-    uint32_t last = pair.puller.fw->outstanding - 1;
-    REQUIRE(fw_predict(pair.puller.fw.get(), job.slot, last, &position, &length) == 0);
-    REQUIRE(position == 4096);
-    REQUIRE(fw_predict(pair.puller.fw.get(), job.slot, last + 1, &position, &length) == -1);
+    REQUIRE(expected(pair, job.slot).value().position == 3 * 4096);
+    const uint32_t last = pair.puller.fw->outstanding - 1;
+    REQUIRE(expected(pair, job.slot, last).value().position == 4096);
+    REQUIRE(!expected(pair, job.slot, last + 1));
     require_all_pulled(pair);
+}
+
+TEST_CASE("fw_pull__blocks_that_fill_the_span_stay_whole")
+{
+    PullPair pair(sizes_n(9000));
+    const fw_endpoint &ep = *pair.puller.fw;
+    pair.start(20 * 32 * pair.sizes.reply);
+    REQUIRE(pair.requests.size() * 32 == FW_PULL_FRAMES); // as many as 8 bits can name
+    while (pair.open_jobs()) {
+        const std::size_t before = pair.requests.size();
+        pair.deliver_next();
+        REQUIRE(ep.outstanding <= FW_PULL_FRAMES);
+        if (pair.requests.size() > before)
+            REQUIRE(pair.requests.back().length == 32 * pair.sizes.reply);
+    }
+    require_all_pulled(pair);
+    REQUIRE(pair.requests.size() == 20);
 }
 
 TEST_CASE("fw_pull__four_gigabytes_less_one_without_data")
@@ -431,10 +454,13 @@ TEST_CASE("fw_pull__four_gigabytes_less_one_without_data")
             reply.handle = ep->pull[slot].handle;
             reply.magic = ep->magic;
             reply.frame = k & 0xff;
-            if (fw_predict(ep, slot, 0, &reply.position, &reply.msg.data_len))
+            fw_place next;
+            if (fw_expect(ep, slot, 1, &next) != 1)
                 FAIL("nothing expected at frame " << k);
-            if (reply.position != end)
+            if (next.position != end)
                 FAIL("gap at frame " << k);
+            reply.position = next.position;
+            reply.msg.data_len = next.length;
             end += reply.msg.data_len;
             int more = fw_rx(ep, &reply, 0, &fx);
             if (fx.kind != FW_FX_COPY)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Pulls by the EtherMX extension (driver/core/fw_xpull_*.c): puller and replier against each other.
+// Pulls by the EtherMX extension (driver/core/fw_ask.c, fw_pace.c, fw_window.c): puller and replier against
+// each other.
 #include "core_pull_pair.hpp"
 
 #include <functional>
@@ -272,7 +273,7 @@ TEST_CASE("fw_xpull__the_budget_grows_to_the_receive_queue_and_loss_takes_an_eig
     pair.start(1000000);
     REQUIRE(ep.outstanding == 16);
     uint32_t most = 0;
-    while (ep.pull[0].base < 500) {
+    while (ep.pull[0].frame.base < 500) {
         pair.deliver(0);
         most = std::max(most, ep.outstanding);
         REQUIRE(ep.outstanding <= ep.pace.budget);
@@ -483,7 +484,7 @@ TEST_CASE("fw_xpull__four_gigabytes_less_one_without_data")
         data.magic = ep->magic;
         data.frame = k;
         data.msg.data_len = next.length;
-        data.x.request = ep->xpull[slot].by[k % FW_X_SPAN];
+        data.x.request = ep->pull[slot].frame.by[k % FW_X_SPAN];
         end += next.length;
         int more = fw_rx(ep, &data, 0, &fx);
         if (fx.kind != FW_FX_COPY)
