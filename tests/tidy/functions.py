@@ -113,3 +113,68 @@ def steps(tree):
                     defined[file] = {f for f, _, _ in functions(tree.text(file) or '')} if file in tree.files else set()
                 if function not in defined[file]:
                     yield Finding(name, number, f'{file} does not define {function}')
+
+
+# Folders in which no files call each other in a circle.
+NO_CIRCLES = ('driver/core',)
+TRANSPARENT = re.compile(r'^\s*(extern|namespace)\b[^;=()]*$')  # a brace behind it opens no body
+
+
+def split(text):
+    """({global functions}, {all functions}, text that may call): a declaration calls nothing."""
+    code = strip(text)
+    shared, every, uses = set(), set(), []
+    depth = start = 0
+    for match in re.finditer(r'[;{}]', code):
+        char = match.group(0)
+        piece = code[start:match.start()]
+        start = match.end()
+        if depth or '=' in piece:
+            uses.append(piece)
+        if char == '{' and (depth or not TRANSPARENT.match(piece)):
+            if not depth and is_function(piece):
+                every.add(name_of(piece))
+                if not re.match(r'\s*static\b(?!\s+inline)', piece):
+                    shared.add(name_of(piece))
+            depth += 1
+        elif char == '}' and depth:
+            depth -= 1
+    return shared, every, ' '.join(uses)
+
+
+def calls(tree, folder):
+    """{file: {file with a function that it calls: that function}} of one folder."""
+    parts = {name: split(tree.text(name) or '') for name in tree.under(folder + '/', suffixes={'.c', '.h'})}
+    home = {function: name for name, (shared, _, _) in parts.items() for function in shared}
+    graph = {}
+    for name, (_, own, uses) in parts.items():
+        called = sorted(set(re.findall(r'(?<![\w.>])[A-Za-z_]\w*', uses)) & set(home) - own)
+        graph[name] = {home[function]: function for function in called if home[function] != name}
+    return graph
+
+
+def circle(graph, start):
+    """The shortest way of calls from a file back to it, as a list of files, or None."""
+    ways = [[start]]
+    seen = set()
+    for way in ways:
+        for target in graph.get(way[-1], {}):
+            if target == start:
+                return [*way, start]
+            if target not in seen:
+                seen.add(target)
+                ways.append([*way, target])
+    return None
+
+
+def circles(tree):
+    """Within the folders of NO_CIRCLES, files call each other in one direction."""
+    for folder in NO_CIRCLES:
+        graph = calls(tree, folder)
+        told = set()
+        for start in sorted(graph):
+            way = circle(graph, start) if start not in told else None
+            if way:
+                told.update(way)
+                steps_of_it = (f'{pathlib.PurePath(b).name} ({graph[a][b]})' for a, b in zip(way, way[1:]))
+                yield Finding(start, 0, 'calls go in a circle: ' + ' -> '.join([pathlib.PurePath(start).name, *steps_of_it]))

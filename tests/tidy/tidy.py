@@ -30,6 +30,7 @@ GATES = {
     'file-length': gates.file_length,
     'function-length': functions.function_length,
     'steps': functions.steps,
+    'circles': functions.circles,
     'banned-calls': gates.banned_calls,
     'top-level': gates.top_level,
     'machine-paths': gates.machine_paths,
