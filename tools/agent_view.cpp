@@ -5,8 +5,9 @@
 
 #include "driver/base/environment.hpp"
 #include "driver/base/printable.hpp"
-#include "driver/engine/agent_client.hpp"
-#include "driver/engine/board_file.hpp"
+#include "driver/board/agent_client.hpp"
+#include "driver/board/board_file.hpp"
+#include "driver/engine/agent_start.hpp"
 #include "libmx/conf/conf.hpp"
 
 #include <cstring>

@@ -5,7 +5,7 @@
 #include "cli.hpp"
 
 #include "driver/base/environment.hpp"
-#include "driver/engine/board_spec.hpp"
+#include "driver/config/board_spec.hpp"
 #include "libmx/conf/conf.hpp"
 
 #include <cstdio>

@@ -4,8 +4,8 @@
 
 #include "cli.hpp"
 
+#include "driver/base/interface.hpp"
 #include "driver/base/printable.hpp"
-#include "driver/engine/interface.hpp"
 
 #include <cerrno>
 #include <cstring>

@@ -2,7 +2,7 @@
 // Giving interfaces to the kernel module, and taking them back.
 #pragma once
 
-#include "driver/engine/board_spec.hpp"
+#include "driver/config/board_spec.hpp"
 #include "driver/kernel_client/driver_file.hpp"
 
 #include <cstdint>

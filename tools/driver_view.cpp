@@ -4,7 +4,7 @@
 #include "cli.hpp"
 
 #include "driver/base/printable.hpp"
-#include "driver/engine/board_spec.hpp"
+#include "driver/config/board_spec.hpp"
 #include "driver/kernel_client/driver_file.hpp"
 #include "driver/kernel_client/kernel_device.hpp"
 

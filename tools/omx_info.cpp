@@ -5,7 +5,7 @@
 
 #include "driver/base/environment.hpp"
 #include "driver/base/printable.hpp"
-#include "driver/engine/board_spec.hpp"
+#include "driver/config/board_spec.hpp"
 #include "libmx/conf/conf.hpp"
 #include <myriexpress.h>
 

@@ -4,8 +4,8 @@
 #include "cli.hpp"
 
 #include "driver/base/printable.hpp"
-#include "driver/engine/board_spec.hpp"
-#include "tools/omxd/peers_file.hpp"
+#include "driver/config/board_spec.hpp"
+#include "driver/config/peers_file.hpp"
 
 #include <cstdio>
 #include <sstream>

@@ -3,10 +3,12 @@
 //
 // The caller may have threads, so nothing between fork and exec allocates. The agent is orphaned
 // by a second fork; it tells through a pipe that it serves, or why it cannot.
+#include "driver/engine/agent_start.hpp"
+
 #include "driver/base/environment.hpp"
+#include "driver/base/fd.hpp"
 #include "driver/base/printable.hpp"
 #include "driver/base/system_calls.hpp"
-#include "driver/engine/agent_client.hpp"
 #include "driver/engine/agent_program.hpp"
 #include "driver/mx_codes.hpp"
 #include "driver/system_error.hpp"

@@ -17,7 +17,7 @@
 namespace emx {
 namespace {
 
-// Below the time that a new agent waits for the claims of its predecessor (tools/omxd/recovery.cpp).
+// Below the time that a new agent waits for the claims of its predecessor (driver/agent/recovery.cpp).
 constexpr int retry_first_ms = 20, retry_last_ms = 500;
 
 } // namespace

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "driver/base/fd.hpp"
-#include "driver/engine/agent_client.hpp"
-#include "driver/engine/board_file.hpp"
-#include "driver/engine/endpoint_page.hpp"
+#include "driver/board/agent_client.hpp"
+#include "driver/board/board_file.hpp"
+#include "driver/board/endpoint_page.hpp"
 
 #include <sys/types.h>
 

@@ -4,7 +4,8 @@
 
 #include "driver/base/clock.hpp"
 #include "driver/base/system_calls.hpp"
-#include "driver/engine/board_spec.hpp"
+#include "driver/config/board_spec.hpp"
+#include "driver/engine/agent_start.hpp"
 #include "driver/engine/port.hpp"
 #include "driver/mx_codes.hpp"
 #include "driver/system_error.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The user-space firmware host: raw sockets in the process that opens an endpoint, beside the board
-// agent (tools/omxd), which it starts when none runs.
+// agent (omxd), which it starts when none runs.
 #pragma once
 
 #include "driver/device.hpp"

@@ -4,8 +4,8 @@
 
 #include "driver/base/clock.hpp"
 #include "driver/base/close_together.hpp"
+#include "driver/base/interface.hpp"
 #include "driver/base/system_calls.hpp"
-#include "driver/engine/interface.hpp"
 #include "driver/mx_codes.hpp"
 #include "driver/system_error.hpp"
 
@@ -129,7 +129,7 @@ void EnginePort::bind_bulk()
 {
     bulk_apart_ = false;
     choose_filter();
-    bulk_bound_ = bind_packet_socket(bulk_.fd(), static_cast<int>(record_.ifindex));
+    bulk_bound_ = bind_packet_socket(bulk_.fd(), static_cast<int>(record_.ifindex), EMX_ETHERTYPE);
     if (!bulk_bound_)
         return;
     const auto group = found_group(ring_.fd());

@@ -7,12 +7,12 @@
 #pragma once
 
 #include "driver/base/wake.hpp"
+#include "driver/board/board_file.hpp"
+#include "driver/board/frame_sizes.hpp"
 #include "driver/device.hpp"
-#include "driver/engine/board_file.hpp"
 #include "driver/engine/bulk_receiver.hpp"
 #include "driver/engine/claim_keeper.hpp"
 #include "driver/engine/learned_tags.hpp"
-#include "driver/engine/packet_socket.hpp"
 #include "driver/engine/reply_sender.hpp"
 
 #include <array>

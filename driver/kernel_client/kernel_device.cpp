@@ -3,9 +3,9 @@
 #include "driver/kernel_client/kernel_device.hpp"
 
 #include "driver/base/clock.hpp"
+#include "driver/base/interface.hpp"
 #include "driver/base/system_calls.hpp"
-#include "driver/engine/board_spec.hpp"
-#include "driver/engine/interface.hpp"
+#include "driver/config/board_spec.hpp"
 #include "driver/kernel_client/kernel_port.hpp"
 #include "driver/mx_codes.hpp"
 #include "driver/system_error.hpp"

@@ -3,8 +3,8 @@
 #include "libmx/shm/channel.hpp"
 
 #include "driver/base/control_socket.hpp"
+#include "driver/base/peer_user.hpp"
 #include "driver/base/system_calls.hpp"
-#include "driver/engine/peer_user.hpp"
 
 #include <cerrno>
 #include <cstdio>

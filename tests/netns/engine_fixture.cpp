@@ -2,9 +2,9 @@
 // Two open ports that know each other.
 #include "tests/netns/engine_fixture.hpp"
 
-#include "driver/engine/agent_client.hpp"
+#include "driver/board/agent_client.hpp"
 
-#include "driver/engine/board_file.hpp"
+#include "driver/board/board_file.hpp"
 #include "tests/support/becomes.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Ports of the engine on two hosts: frames of every class, large transfers, both dialects.
 #include "driver/base/clock.hpp"
+#include "driver/base/interface.hpp"
+#include "driver/base/packet_socket.hpp"
 #include "driver/engine/engine.hpp"
-#include "driver/engine/interface.hpp"
-#include "driver/engine/packet_socket.hpp"
 #include "driver/mx_codes.hpp"
 #include "tests/netns/engine_fixture.hpp"
 #include "tests/support/becomes.hpp"
@@ -219,7 +219,7 @@ TEST_CASE("engine__an_unfiltered_ring_ignores_what_is_for_others", "[netns][engi
     REQUIRE(query_interface("eth0", facts));
     hosts.foreign(0); // from now on the test sends from there, too
     const Fd raw = make_packet_socket(closed_filter(), nullptr);
-    REQUIRE((raw && bind_packet_socket(raw.get(), facts.index)));
+    REQUIRE((raw && bind_packet_socket(raw.get(), facts.index, EMX_ETHERTYPE)));
     const uint64_t own = pair.info(1).nic_id;
     struct Stray {
         uint64_t mac;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Board agents that are killed and started again while endpoints are open.
 #include "driver/base/control_socket.hpp"
-#include "driver/engine/agent_client.hpp"
-#include "driver/engine/agent_protocol.hpp"
-#include "driver/engine/endpoint_page.hpp"
+#include "driver/board/agent_client.hpp"
+#include "driver/board/agent_protocol.hpp"
+#include "driver/board/endpoint_page.hpp"
 #include "driver/mx_codes.hpp"
 #include "tests/netns/engine_fixture.hpp"
 #include "tests/support/becomes.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Fan-out groups of packet sockets, as an endpoint's ring and bulk sockets form one.
-#include "driver/engine/interface.hpp"
-#include "driver/engine/packet_socket.hpp"
+#include "driver/base/interface.hpp"
+#include "driver/board/frame_sizes.hpp"
 #include "tests/netns/two_hosts.hpp"
 
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ Fd bound_socket(const FilterProgram &filter, int interface)
 {
     Fd socket = make_packet_socket(filter, nullptr);
     REQUIRE(socket);
-    REQUIRE(bind_packet_socket(socket.get(), interface));
+    REQUIRE(bind_packet_socket(socket.get(), interface, EMX_ETHERTYPE));
     return socket;
 }
 

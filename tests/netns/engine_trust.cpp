@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A board agent of our own user that answers with garbage: programs refuse it, or use it, and live on.
 #include "driver/base/control_socket.hpp"
-#include "driver/engine/agent_protocol.hpp"
-#include "driver/engine/board_file.hpp"
-#include "driver/engine/packet_socket.hpp"
+#include "driver/base/packet_socket.hpp"
+#include "driver/board/agent_protocol.hpp"
+#include "driver/board/board_file.hpp"
 #include "tests/netns/engine_fixture.hpp"
 #include "tests/support/rng.hpp"
 

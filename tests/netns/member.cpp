@@ -6,9 +6,9 @@
 //   random
 //                bytes with random descriptors; prints each way that should be barred and is not
 #include "driver/base/control_socket.hpp"
-#include "driver/engine/agent_client.hpp"
-#include "driver/engine/board_file.hpp"
-#include "driver/engine/endpoint_page.hpp"
+#include "driver/board/agent_client.hpp"
+#include "driver/board/board_file.hpp"
+#include "driver/board/endpoint_page.hpp"
 #include "driver/mx_codes.hpp"
 #include "tests/support/rng.hpp"
 

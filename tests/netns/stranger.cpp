@@ -5,7 +5,7 @@
 #include "tests/support/becomes.hpp"
 #include "tests/support/mx_check.hpp"
 
-#include "driver/engine/packet_socket.hpp"
+#include "driver/base/packet_socket.hpp"
 
 #include <mx_extensions.h>
 
@@ -80,7 +80,8 @@ Stranger::Stranger(const TwoHosts &hosts, const fw_sizes &sizes, uint64_t mac, c
     hosts.foreign(1);
     hosts.enter(1);
     socket_ = Fd(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket_ || !bind_packet_socket(socket_.get(), static_cast<int>(::if_nametoindex("eth0"))))
+    if (!socket_ ||
+        !bind_packet_socket(socket_.get(), static_cast<int>(::if_nametoindex("eth0")), EMX_ETHERTYPE))
         throw std::runtime_error(std::string("raw socket of the stranger: ") + std::strerror(errno));
     hosts.enter(0);
 }

@@ -3,7 +3,7 @@
 #include "tests/netns/two_hosts.hpp"
 
 #include "driver/base/control_socket.hpp"
-#include "driver/engine/agent_protocol.hpp"
+#include "driver/board/agent_protocol.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -81,11 +81,12 @@ def file_length(tree):
 
 
 # (what, folders, suffixes, pattern, remedy)
-PACKET_PATHS = ('driver/core/', 'driver/base/', 'driver/engine/', 'driver/linux/rx.c', 'driver/linux/tx.c',
+PACKET_PATHS = ('driver/core/', 'driver/base/', 'driver/board/', 'driver/engine/', 'driver/linux/rx.c', 'driver/linux/tx.c',
                 'libmx/match/', 'libmx/proto/', 'libmx/reliab/', 'libmx/shm/', 'libmx/progress/')
 # Code that runs in programs which we do not know.
-IN_PROGRAMS = ('driver/base/', 'driver/engine/', 'driver/kernel_client/', 'driver/segments', 'driver/system_error', 'libmx/')
-PRODUCT = (*IN_PROGRAMS, 'compat/openmpi/', 'driver/core/', 'include/', 'tools/')
+IN_PROGRAMS = ('driver/base/', 'driver/config/', 'driver/board/', 'driver/engine/', 'driver/kernel_client/', 'driver/segments',
+               'driver/system_error', 'libmx/')
+PRODUCT = (*IN_PROGRAMS, 'driver/agent/', 'compat/openmpi/', 'driver/core/', 'include/', 'tools/')
 # There a sleep only moves the simulator's clock.
 VIRTUAL_TIME = re.compile(r'^tests/(sim|model)/|^tests/fm/(delivery|flow|job)\.|/run_sim\.cpp$|^tests/interop/sim_link|^tests/fuzz/fuzz_(api|endpoint)\.cpp$')
 BANNED = (
@@ -112,9 +113,9 @@ BANNED = (
      'a signal of the program would end it, and a cancelled thread end there: system_calls.hpp has it'),
     ('thread', IN_PROGRAMS, C_SUFFIXES, r'\bstd::j?thread\(|(\.|->)join\(\)',
      'takes signals of the program, and throws where none can be had: start_thread(), join_thread() of thread.hpp'),
-    ('file-size', (*IN_PROGRAMS, 'tools/omxd/'), C_SUFFIXES,
+    ('file-size', (*IN_PROGRAMS, 'driver/agent/', 'tools/omxd/'), C_SUFFIXES,
      r'\b(ftruncate|(posix_)?fallocate)\(', 'is a signal where files are limited: set_file_size() of fd.hpp'),
-    ('stream', (*IN_PROGRAMS, 'tools/omxd/', 'tools/setup/'), C_SUFFIXES,
+    ('stream', (*IN_PROGRAMS, 'driver/agent/', 'tools/omxd/', 'tools/setup/'), C_SUFFIXES,
      r'\bstd::[io]?fstream\b|\bfopen\(', 'may become a standard stream of the program: read_text_file(), or Fd'),
 )
 
@@ -274,23 +275,27 @@ def wrapped(tree):
 
 
 # Layers of the product, the lowest first: folder (the longest that fits), and what it may include besides its own.
-LIBRARY = {'include', 'include/emx', 'driver', 'driver/base', 'driver/core', 'libmx'}
+DEVICE = {'include/emx', 'driver', 'driver/base', 'driver/core'}
+LIBRARY = {*DEVICE, 'include', 'libmx'}
 LAYERS = {
     'include': set(),
     'include/emx': set(),
     'driver/core': {'include/emx'},
     'driver/base': set(),
     'driver': {'include/emx', 'driver/base', 'driver/core'},
-    'driver/engine': {'include/emx', 'driver', 'driver/base', 'driver/core'},
-    'driver/kernel_client': {'include/emx', 'driver', 'driver/base', 'driver/core', 'driver/engine'},
+    'driver/config': DEVICE,
+    'driver/board': {*DEVICE, 'driver/config'},
+    'driver/engine': {*DEVICE, 'driver/config', 'driver/board'},
+    'driver/kernel_client': {*DEVICE, 'driver/config'},
+    'driver/agent': {*DEVICE, 'driver/config', 'driver/board', 'driver/kernel_client'},
     'driver/linux': {'include/emx', 'driver/core'},
     'libmx': LIBRARY,
     'compat': {'include', 'include/emx'},
-    'tools': LIBRARY | {'driver/engine', 'driver/kernel_client'},
+    'tools': LIBRARY | {'driver/config', 'driver/board', 'driver/engine', 'driver/kernel_client'},
+    'tools/omxd': {*DEVICE, 'driver/config', 'driver/agent'},
 }
-# The one place where the library chooses a device, and the one where it asks which user a process has.
-ACROSS = {('libmx/api/process.cpp', 'driver/engine'), ('libmx/api/process.cpp', 'driver/kernel_client'),
-          ('libmx/shm/channel.cpp', 'driver/engine')}
+# The one place where the library chooses a device.
+ACROSS = {('libmx/api/process.cpp', 'driver/engine'), ('libmx/api/process.cpp', 'driver/kernel_client')}
 
 
 def layer_of(name):

@@ -45,7 +45,9 @@ SAMPLES = {
                 {'libmx/a/c.cpp': '#include "driver/base/b.hpp"\n', 'driver/base/b.hpp': '', 'driver/engine/e.hpp': ''}),
                ({'driver/base/a.cpp': '#include <emx/b.h>\n', 'include/emx/b.h': ''}, {}),
                ({'libmx/a.cpp': '#include "driver/engine/b.hpp"\n', 'driver/engine/b.hpp': ''},
-                {'libmx/api/process.cpp': '#include "driver/engine/b.hpp"\n', 'driver/engine/b.hpp': ''})],
+                {'libmx/api/process.cpp': '#include "driver/engine/b.hpp"\n', 'driver/engine/b.hpp': ''}),
+               ({'driver/agent/a.cpp': '#include "driver/engine/b.hpp"\n', 'driver/engine/b.hpp': ''},
+                {'driver/agent/a.cpp': '#include "driver/board/b.hpp"\n', 'driver/board/b.hpp': ''})],
     'kernel-versions': [({'driver/linux/a.c': '#if LINUX_VERSION_CODE > 1\n'},
                          {'driver/linux/compat.h': '#if LINUX_VERSION_CODE > 1\n'})],
     'file-length': [({'a.c': '\n' * 801}, {'a.c': '\n' * 800})],
@@ -75,7 +77,7 @@ SAMPLES = {
                      ({'driver/engine/a.cpp': 'std::thread(f);\n'}, {'driver/engine/a.cpp': 'std::thread t = start_thread(f);\n'}),
                      ({'libmx/a.cpp': 't.join();\n'}, {'tools/a.cpp': 't.join();\n'}),
                      ({'libmx/a.cpp': '::ftruncate(a, 1);\n'}, {'libmx/a.cpp': 'set_file_size(a, 1, true);\n'}),
-                     ({'tools/omxd/a.cpp': 'std::ifstream file("a");\n'}, {'tools/a.cpp': 'std::ifstream file("a");\n'})],
+                     ({'driver/agent/a.cpp': 'std::ifstream file("a");\n'}, {'tools/a.cpp': 'std::ifstream file("a");\n'})],
     'top-level': [({'stuff/a.c': ''}, {'driver/a.c': '', '.ci/run': ''}), ({'NOTES': ''}, {})],
     'machine-paths': [({'a.sh': 'cd /home/me/ethermx\n'}, {'a.sh': 'cd "$HOME"/me; cat /usr/include/x\n'}),
                       ({'a.md': 'see /root/notes\n'}, {'a.md': 'see root/notes, $DIR/root/x\n'})],
@@ -182,6 +184,13 @@ def check_memory():
     return None if looks == [(False, True), (False, False), (True, True), (False, False)] else f'clang-tidy, remembered: {looks}'
 
 
+def check_layers():
+    """A folder may include none that stands behind it in LAYERS: there is no circle."""
+    order = list(gates.LAYERS)
+    upwards = [(own, to) for own, below in gates.LAYERS.items() for to in below if order.index(to) > order.index(own)]
+    return f'layers: {upwards[0]} points up' if upwards else None
+
+
 def check_subjects():
     """A long subject, and one with a full stop, are found; those before the rule are not."""
     with tempfile.TemporaryDirectory() as folder:
@@ -205,7 +214,7 @@ def main():
             errors.append(f'{gate}: {missing}')
     for gate, (bad, good) in BUILT_SAMPLES.items():
         errors.append(check_built_gate(gate.split(',')[0], bad, good))
-    errors = [e for e in [*errors, check_memory(), check_subjects()] if e]
+    errors = [e for e in [*errors, check_memory(), check_layers(), check_subjects()] if e]
     print('\n'.join(errors) or f'all {len(tidy.GATES)} gates can fail, and pass')
     return 1 if errors else 0
 

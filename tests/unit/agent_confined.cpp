@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The filter of system calls of the board agent: what it needs works, what else there is fails with EPERM.
-#include "tools/omxd/privileges.hpp"
+#include "driver/agent/privileges.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // omxd, the board agent: options, and becoming a daemon.
-#include "tools/omxd/agent.hpp"
+#include "driver/agent/agent.hpp"
 
 #include "driver/base/fd.hpp"
 #include "driver/base/printable.hpp"

@@ -3,7 +3,7 @@
 #include "tools/setup/plan.hpp"
 
 #include "driver/base/fd.hpp"
-#include "driver/engine/interface.hpp"
+#include "driver/base/interface.hpp"
 #include "tools/cli.hpp"
 
 #include <linux/netlink.h>

@@ -2,8 +2,8 @@
 // What the configuration of this host wants of the kernel module, checked before anything is touched.
 #pragma once
 
-#include "driver/engine/config_file.hpp"
-#include "tools/omxd/peers_file.hpp"
+#include "driver/config/config_file.hpp"
+#include "driver/config/peers_file.hpp"
 
 #include <cstdint>
 #include <string>

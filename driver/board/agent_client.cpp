@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Requests to the board agent over its socket.
+#include "driver/board/agent_client.hpp"
+
+#include "driver/base/control_socket.hpp"
+#include "driver/base/printable.hpp"
+#include "driver/base/system_calls.hpp"
+#include "driver/mx_codes.hpp"
+#include "driver/system_error.hpp"
+
+#include <poll.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace emx {
+namespace {
+
+constexpr uint64_t ns_of_ms = 1000000;
+constexpr unsigned owed_max = 8; // a stopped agent is not asked without end
+
+constexpr char lost_text[] =
+    "omxd, the board agent, has ended: try again, and run it with --foreground if this happens again";
+
+constexpr char slow_text[] = "omxd, the board agent, does not answer in time: is its process stopped (by a "
+                             "debugger, a freezer, SIGSTOP)?";
+
+bool closed_on_us() { return errno == EPIPE || errno == ECONNRESET; }
+
+bool receive_reply(int fd, AgentReply &reply, std::vector<Fd> &fds)
+{
+    ssize_t got = receive_datagram(fd, &reply, sizeof(reply), fds);
+    if (got < 0 && errno == ECONNRESET) // tells once that our request was left unread, before the reply
+        got = receive_datagram(fd, &reply, sizeof(reply), fds);
+    if (got >= 0 && got != static_cast<ssize_t>(sizeof(reply)))
+        errno = EPROTO;
+    return got == static_cast<ssize_t>(sizeof(reply));
+}
+
+} // namespace
+
+bool AgentConnection::request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds,
+                              DeviceError &error, const std::vector<int> &sent, int patience_ms)
+{
+    const std::lock_guard lock(mutex_);
+    const uint64_t until = monotonic_ns() + static_cast<uint64_t>(patience_ms) * ns_of_ms;
+    errno = ENOTCONN;
+    if (owed_ >= owed_max && !await_reply(reply, fds, until))
+        return failed(error);
+    // An agent that refuses a client says so and closes at once: its reply may wait although sending fails.
+    if (!fd_ || (!send_datagram(fd_.get(), &request, sizeof(request), sent) && !closed_on_us()))
+        return failed(error);
+    for (owed_++; owed_ > 0;) {
+        fds.clear();
+        if (!await_reply(reply, fds, until))
+            return failed(error);
+    }
+    return judge_reply(reply, error);
+}
+
+/// One reply less is owed, or false with errno set: ETIMEDOUT, or why there will be none.
+bool AgentConnection::await_reply(AgentReply &reply, std::vector<Fd> &fds, uint64_t until_ns)
+{
+    const uint64_t now = monotonic_ns();
+    pollfd readable = {fd_.get(), POLLIN, 0};
+    const int ready =
+        sys::poll(&readable, 1, static_cast<int>((until_ns > now ? until_ns - now : 0) / ns_of_ms));
+    if (ready == 0)
+        errno = ETIMEDOUT;
+    if (ready <= 0 || !receive_reply(fd_.get(), reply, fds))
+        return false;
+    owed_--;
+    return true;
+}
+
+/// False with error filled from errno. A connection of which one cannot tell what comes next is at its end.
+bool AgentConnection::failed(DeviceError &error)
+{
+    const int why = errno;
+    if (why == ETIMEDOUT) {
+        error = {mx_no_driver, slow_text};
+        return false;
+    }
+    ::shutdown(fd_.get(), SHUT_RDWR); // not closed: whoever waits for its end shall see it
+    errno = why;
+    if (is_own_shortage(why))
+        error = system_error("asking omxd, the board agent");
+    else
+        error = {mx_no_driver, lost_text};
+    return false;
+}
+
+bool judge_reply(const AgentReply &reply, DeviceError &error)
+{
+    if (reply.magic != agent_protocol_magic || reply.version != agent_protocol_version) {
+        error = {mx_no_driver,
+                 "the running omxd is of another build of EtherMX: stop it, so that the next open "
+                 "starts the right one"};
+        return false;
+    }
+    if (reply.code == 0)
+        return true;
+    constexpr int codes_end = 64; // mx_return_t
+    const bool known = reply.code > 0 && reply.code < codes_end;
+    error = {known ? reply.code : int{mx_no_driver},
+             printable({reply.text, ::strnlen(reply.text, sizeof(reply.text))})};
+    return false;
+}
+
+bool AgentConnection::was_lost(const DeviceError &error) { return error.text == lost_text; }
+
+bool AgentConnection::was_slow(const DeviceError &error) { return error.text == slow_text; }
+
+} // namespace emx
