@@ -29,7 +29,7 @@ std::unique_ptr<Port> share(std::unique_ptr<Port> inner, const BoardInfo &board,
 }
 
 ShmPort::ShmPort(std::unique_ptr<Port> inner, const BoardInfo &board, uint32_t session)
-    : inner_(std::move(inner)), self_{board.nic_id, session, static_cast<uint8_t>(inner_->number())}
+    : ForwardingPort(std::move(inner)), self_{board.nic_id, session, static_cast<uint8_t>(inner_->number())}
 {
     if (board.dialect != 'N' || fw_sizes_n(&sizes_, board.dialect_mtu) != 0)
         fw_sizes_w(&sizes_);

@@ -6,7 +6,7 @@
 // the packet or pull goes as frames through the port inside, which also finds out who is gone.
 #pragma once
 
-#include "driver/device.hpp"
+#include "driver/forwarding_port.hpp"
 #include "libmx/shm/channel.hpp"
 #include "libmx/shm/pull.hpp"
 
@@ -26,7 +26,7 @@ namespace emx::shm {
 /// or the endpoint cannot be reached by others (no descriptors left).
 std::unique_ptr<Port> share(std::unique_ptr<Port> inner, const BoardInfo &board, uint32_t session);
 
-class ShmPort final : public Port {
+class ShmPort final : public ForwardingPort {
 public:
     ShmPort(std::unique_ptr<Port> inner, const BoardInfo &board, uint32_t session);
     ~ShmPort() override;
@@ -34,35 +34,20 @@ public:
     bool begin();
     std::unique_ptr<Port> release() { return std::move(inner_); }
 
-    uint32_t number() const override { return inner_->number(); }
     [[gnu::hot]] const emx_msg *peek() override;
     [[gnu::hot]] void consume() override;
     [[gnu::hot]] bool spin(unsigned looks) override;
     BusyPoll busy_poll(unsigned us) override;
     [[gnu::hot]] bool send(const emx_msg &msg, std::byte *payload) override;
-    void flush() override { inner_->flush(); }
     void open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote_ep,
                      std::span<const Segment> memory, uint64_t length) override;
     void close_window(uint8_t id, uint8_t tag) override;
     bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                     uint64_t cookie) override;
     void cancel_pull(uint64_t cookie) override;
-    std::optional<uint32_t> find_peer(uint64_t nic_id, int patience_ms, DeviceError &error) override
-    {
-        return inner_->find_peer(nic_id, patience_ms, error);
-    }
-    uint64_t peer_nic_id(uint32_t peer) const override { return inner_->peer_nic_id(peer); }
-    bool keep_peer(uint32_t peer, uint64_t nic_id) override { return inner_->keep_peer(peer, nic_id); }
-    void release_peer(uint32_t peer) override { inner_->release_peer(peer); }
-    bool peer_is_local(uint32_t peer) const override { return inner_->peer_is_local(peer); }
-    uint16_t peer_speaks(uint32_t peer) const override { return inner_->peer_speaks(peer); }
-    emx_counters &counters() override { return inner_->counters(); }
-    uint32_t x_fragment() const override { return inner_->x_fragment(); }
     uint64_t deadline_ns() const override;
     bool wait(uint64_t deadline_ns) override;
-    bool interrupted() override { return inner_->interrupted(); }
     bool watch(int) override { return false; } // taken by ourselves
-    void wake() override { inner_->wake(); }
 
 private:
     enum class Source : uint8_t { none, ring, queue, inner };
@@ -109,7 +94,6 @@ private:
     bool add_link(const Link &link, uint32_t id);
     void remove_link(const Link &link);
 
-    std::unique_ptr<Port> inner_;
     Identity self_;
     fw_sizes sizes_{};
     fw_pkt pkt_{}; ///< scratch of judge()

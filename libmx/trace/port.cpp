@@ -54,7 +54,8 @@ uint32_t tell_apart(const emx_msg &msg)
 } // namespace
 
 TracePort::TracePort(std::unique_ptr<Port> inner, Endpoint &endpoint, std::unique_ptr<Recorder> recorder)
-    : inner_(std::move(inner)), endpoint_(endpoint), recorder_(std::move(recorder)), seen_(inner_->counters())
+    : ForwardingPort(std::move(inner)), endpoint_(endpoint), recorder_(std::move(recorder)),
+      seen_(inner_->counters())
 {
 }
 
