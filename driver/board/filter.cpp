@@ -8,29 +8,27 @@
 #include <cassert>
 #include <cstddef>
 #include <map>
+#include <span>
 
 namespace emx {
 namespace {
 
 constexpr uint32_t take_all = 0x40000; // bytes of a passed frame, at most
-constexpr uint32_t type_at = 16;
-constexpr uint32_t nack_lib_endpoint_at = 25;
-constexpr uint32_t reply_endpoint_at = 31;
 
-enum Label {
-    next = 0,
+/// Places in a program. Those from `fresh` on are made as they are needed.
+enum Label : unsigned {
+    next,
     accept,
     drop,
-    nack_lib,
     reply,
-    extension,
     mine,
     host,
     host_accept,
     host_drop,
     refusable,
     ring,
-    other_host
+    other_host,
+    fresh
 };
 
 /// Collects instructions; jumps name labels, which are all defined later.
@@ -54,7 +52,7 @@ public:
     /// Type and endpoint number by one load, which is what a filter's time goes to; the type is at hand.
     void load_type_and_endpoint()
     {
-        load_half(type_at);
+        load_half(packet_type_at);
         put(BPF_MISC | BPF_TAX, 0);
         put(BPF_ALU | BPF_RSH | BPF_K, 8);
     }
@@ -77,6 +75,7 @@ public:
     void jump_greater(uint32_t k, Label yes, Label no = next) { jump(BPF_JGT, k, yes, no); }
     void skip_if_greater(uint32_t k) { program_.push_back({BPF_JMP | BPF_K | BPF_JGT, 1, 0, k}); }
     void here(Label label) { places_[label] = program_.size(); }
+    Label make_label() { return static_cast<Label>(labels_++); }
 
     FilterProgram finish()
     {
@@ -112,6 +111,7 @@ private:
         return static_cast<uint8_t>(to - from - 1);
     }
 
+    unsigned labels_ = fresh;
     FilterProgram program_;
     std::vector<Jump> jumps_;
     std::map<Label, std::size_t> places_;
@@ -125,71 +125,103 @@ void require_destination(Assembler &a, uint64_t mac, Label otherwise)
     a.jump_equal(static_cast<uint32_t>(mac >> 32), next, otherwise);
 }
 
-} // namespace
+/// Types from `first` on, up to the next run, are for that place.
+struct Run {
+    unsigned first;
+    Label to;
+};
 
-FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies)
+/// Two runs or more: halves them until one is left. No type takes more comparisons than a tree is high.
+void branch(Assembler &a, std::span<const Run> runs)
 {
-    Assembler a;
-    if (!with_replies)
-        a.jump_other_host(drop);
+    const auto below = runs.first(runs.size() / 2), from = runs.subspan(runs.size() / 2);
+    const Label upper = from.size() == 1 ? from[0].to : a.make_label();
+    a.jump_at_least(from[0].first, upper, below.size() == 1 ? below[0].to : next);
+    if (below.size() > 1)
+        branch(a, below);
+    if (from.size() > 1) {
+        a.here(upper);
+        branch(a, from);
+    }
+}
+
+/// Jumps by the type at hand to the place that `to` says for its row of the table.
+template <typename To>
+void branch_by_type(Assembler &a, To to)
+{
+    std::vector<Run> runs;
+    for (unsigned type = 0; type < packet_ways.size(); type++)
+        if (const Label label = to(static_cast<uint8_t>(type)); runs.empty() || runs.back().to != label)
+            runs.push_back({type, label});
+    branch(a, runs);
+}
+
+/// Passes what is for that endpoint of the board, by the types that `wanted` says of the table's receivers.
+template <typename Wanted>
+FilterProgram filter_of_endpoint(Assembler &a, uint64_t mac, uint8_t endpoint, Wanted wanted)
+{
+    std::map<uint8_t, Label> places; // of the endpoint's number
     a.load_type_and_endpoint();
-    a.jump_equal(EMX_PULL_REPLY, with_replies ? reply : drop);
-    a.jump_equal(EMX_NACK_LIB, nack_lib);
-    a.jump_at_least(EMX_TRUC, next, drop);
-    a.jump_greater(EMX_NACK_MCP, extension);
-    a.take_endpoint();
-    a.jump_equal(endpoint, mine, drop);
-    a.here(extension);
-    a.jump_at_least(EMX_X_MEDIUM, next, drop);
-    a.jump_at_least(with_replies ? EMX_X_DATA + 1 : EMX_X_DATA, drop);
-    a.take_endpoint();
-    a.jump_equal(endpoint, mine, drop);
-    if (with_replies) {
-        a.here(reply);
-        a.load_byte(reply_endpoint_at);
+    branch_by_type(a, [&](uint8_t type) {
+        const PacketWay &way = packet_ways[type];
+        if (!wanted(way.receiver))
+            return drop;
+        if (const auto known = places.find(way.endpoint_at); known != places.end())
+            return known->second;
+        return places[way.endpoint_at] = a.make_label();
+    });
+    for (const auto &[at, label] : places) {
+        a.here(label);
+        if (at == usual_endpoint_at)
+            a.take_endpoint();
+        else
+            a.load_byte(at);
         a.jump_equal(endpoint, mine, drop);
     }
-    a.here(nack_lib);
-    a.load_byte(nack_lib_endpoint_at);
-    a.jump_equal(endpoint, next, drop);
     a.here(mine);
     require_destination(a, mac, drop);
     return a.finish();
 }
 
+/// The same judgement on a frame.
+template <typename Wanted>
+bool is_for_endpoint(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint, Wanted wanted)
+{
+    const PacketWay &way = packet_ways[bytes > packet_type_at ? frame[packet_type_at] : 0];
+    return wanted(way.receiver) && way.endpoint_at < bytes && frame[way.endpoint_at] == endpoint &&
+           emx_get_mac(frame) == mac;
+}
+
+constexpr bool is_ring(Receiver receiver) { return receiver == Receiver::ring; }
+constexpr bool is_bulk(Receiver receiver) { return receiver == Receiver::bulk; }
+constexpr bool is_endpoint(Receiver receiver) { return is_ring(receiver) || is_bulk(receiver); }
+
+} // namespace
+
+FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies)
+{
+    Assembler a;
+    if (with_replies)
+        return filter_of_endpoint(a, mac, endpoint, is_endpoint);
+    a.jump_other_host(drop);
+    return filter_of_endpoint(a, mac, endpoint, is_ring);
+}
+
 bool passes_endpoint_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint)
 {
-    const uint8_t type = bytes > type_at ? frame[type_at] : uint8_t{0};
-    if (!passes_endpoint_filter(type))
-        return false;
-    const uint32_t at = type == EMX_NACK_LIB ? nack_lib_endpoint_at : type_at + 1;
-    return at < bytes && frame[at] == endpoint && emx_get_mac(frame) == mac;
+    return is_for_endpoint(frame, bytes, mac, endpoint, is_ring);
 }
 
 FilterProgram reply_filter(uint64_t mac, uint8_t endpoint)
 {
     Assembler a;
     a.jump_other_host(drop);
-    a.load_type_and_endpoint();
-    a.jump_equal(EMX_PULL_REPLY, reply);
-    a.jump_equal(EMX_X_DATA, next, drop);
-    a.take_endpoint();
-    a.jump_equal(endpoint, mine, drop);
-    a.here(reply);
-    a.load_byte(reply_endpoint_at);
-    a.jump_equal(endpoint, next, drop);
-    a.here(mine);
-    require_destination(a, mac, drop);
-    return a.finish();
+    return filter_of_endpoint(a, mac, endpoint, is_bulk);
 }
 
 bool passes_reply_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint)
 {
-    const uint8_t type = bytes > type_at ? frame[type_at] : uint8_t{0};
-    if (type != EMX_PULL_REPLY && type != EMX_X_DATA)
-        return false;
-    const uint32_t at = type == EMX_PULL_REPLY ? reply_endpoint_at : type_at + 1;
-    return at < bytes && frame[at] == endpoint && emx_get_mac(frame) == mac;
+    return is_for_endpoint(frame, bytes, mac, endpoint, is_bulk);
 }
 
 namespace {
@@ -222,15 +254,13 @@ FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &c
     if (!loopback)
         a.jump_other_host(other_host);
     a.load_type_and_endpoint();
-    a.jump_equal(EMX_RAW, host_accept);
-    a.jump_equal(EMX_HOST_QUERY, host);
-    a.jump_equal(EMX_HOST_REPLY, host);
-    a.jump_at_least(EMX_CONNECT, next, host_drop);
-    a.jump_greater(EMX_NOTIFY, extension);
-    a.jump_equal(EMX_PULL_REPLY, host_drop, refusable);
-    a.here(extension);
-    a.jump_equal(EMX_X_MEDIUM, refusable);
-    a.jump_equal(EMX_X_PULL, refusable, host_drop);
+    branch_by_type(a, [](uint8_t type) {
+        if (type == EMX_RAW)
+            return host_accept; // sent to all
+        return packet_ways[type].receiver == Receiver::agent ? host
+               : packet_ways[type].refusable                 ? refusable
+                                                             : host_drop;
+    });
     a.here(other_host); // but for this board: it is counted
     a.load_byte(0);
     a.jump_equal(0xff, host_accept);
@@ -253,9 +283,8 @@ FilterProgram reply_chooser(FullFrames full)
     // Runs where the frame's Ethernet header is passed already.
     Assembler a;
     a.jump_full(full, ETH_HLEN, reply);
-    a.load_byte(type_at - ETH_HLEN);
-    a.jump_equal(EMX_PULL_REPLY, reply);
-    a.jump_equal(EMX_X_DATA, reply, ring);
+    a.load_byte(packet_type_at - ETH_HLEN);
+    branch_by_type(a, [](uint8_t type) { return is_bulk(packet_ways[type].receiver) ? reply : ring; });
     a.here(reply);
     a.jump_other_host(ring); // which tells them apart without a filter, too
     a.put(BPF_RET | BPF_K, 1);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Socket filters: which MXoE frames a socket gets (wire specification, 3 and 4).
 //
-// The destination endpoint is at frame byte 17 in most packets, at 25 in NACK LIB; a PULL REPLY has
-// none, so that the low byte of the magic we chose (byte 31) is the endpoint number.
+// All follow the table of packets (packet_ways.hpp).
 // Frames that the kernel marks as another host's (PACKET_OTHERHOST), as it does those of a VLAN that this
 // host has no interface for, pass none but the agent's, which counts them. On lo every frame bears that mark.
-// Pull replies, here, are PULL REPLY and X DATA. `full`: lengths that no other frames have on the board.
+// `full`: lengths that no frames but pull replies have on the board.
 #pragma once
 
 #include "driver/base/packet_socket.hpp"
+#include "driver/board/packet_ways.hpp"
 
 #include <bitset>
 #include <cstdint>
@@ -27,11 +27,19 @@ struct FullFrames {
 FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies);
 
 /// The types that it passes (no replies), and the same judgement on a frame, for a socket without the filter.
+/// Two ranges and an exception are cheaper for each frame than a look into the table, whose equal they are.
 constexpr bool passes_endpoint_filter(uint8_t type)
 {
     return (type >= EMX_TRUC && type <= EMX_NACK_MCP && type != EMX_PULL_REPLY) ||
            (type >= EMX_X_MEDIUM && type < EMX_X_DATA);
 }
+static_assert([] {
+    for (unsigned type = 0; type < packet_ways.size(); type++)
+        if (passes_endpoint_filter(static_cast<uint8_t>(type)) !=
+            (packet_ways[type].receiver == Receiver::ring))
+            return false;
+    return true;
+}());
 bool passes_endpoint_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint);
 
 /// Only pull replies for one endpoint.

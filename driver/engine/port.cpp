@@ -97,7 +97,7 @@ bool EnginePort::attach(PortParts &parts, DeviceError &error)
     link_serial_ = link.serial;
     set_link(link.life == life_ ? link.state : uint32_t{EMX_LINK_GONE});
     now_ = monotonic_ns();
-    choose_filter();
+    choose_steering();
     return true;
 }
 
@@ -127,11 +127,10 @@ void EnginePort::close_window(uint8_t id, uint8_t tag)
 /// last get a clone of it: so this socket and the ring's look as one, after the agent's.
 void EnginePort::bind_bulk()
 {
-    bulk_apart_ = false;
-    choose_filter();
-    bulk_bound_ = bind_packet_socket(bulk_.fd(), static_cast<int>(record_.ifindex), EMX_ETHERTYPE);
-    if (!bulk_bound_)
-        return;
+    steering_.expect_replies();
+    choose_steering();
+    if (!bind_packet_socket(bulk_.fd(), static_cast<int>(record_.ifindex), EMX_ETHERTYPE))
+        return steering_.expect_none(); // the next pull tries again
     const auto group = found_group(ring_.fd());
     if (!group)
         return; // two receivers do as well, somewhat slower
@@ -141,15 +140,15 @@ void EnginePort::bind_bulk()
     request.group = *group;
     AgentReply reply;
     DeviceError error;
-    if (claim_->request(request, reply, error, hurry_ms))
-        bulk_apart_ = join_group(bulk_.fd(), *group);
+    if (claim_->request(request, reply, error, hurry_ms) && join_group(bulk_.fd(), *group))
+        steering_.group();
 }
 
 bool EnginePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                             uint64_t cookie)
 {
     assert(total > 0 && cookie != 0);
-    if (!bulk_bound_ && !peer_is_local(rndv.peer))
+    if (!steering_.replies_come() && !peer_is_local(rndv.peer))
         bind_bulk();
     now_ = monotonic_ns();
     emx_msg announced = rndv;
@@ -286,24 +285,13 @@ void EnginePort::check_link()
     }
     if (claim_->refused())
         set_link(EMX_LINK_GONE);
-    choose_filter();
+    choose_steering();
 }
 
-/// A filter costs each frame some 50 ns, which the only endpoint of a board can do without, if it may: what
-/// it would keep away is told apart here. The group of ring and bulk socket still tells those apart.
-void EnginePort::choose_filter()
+void EnginePort::choose_steering()
 {
-    const bool alone = std::atomic_ref(record_.claims).load(std::memory_order_relaxed) == 1 && bulk_apart_;
-    if (alone == unfiltered_ || filter_locked_) [[likely]]
-        return;
-    const auto own = endpoint_.number;
-    const bool done = alone ? detach_filter(ring_.fd()) && detach_filter(bulk_.fd())
-                            : attach_filter(ring_.fd(), endpoint_filter(board_.mac, own, false)) &&
-                                  attach_filter(bulk_.fd(), reply_filter(board_.mac, own));
-    if (done)
-        unfiltered_ = alone;
-    else
-        filter_locked_ = errno == EPERM;
+    const bool alone = std::atomic_ref(record_.claims).load(std::memory_order_relaxed) == 1;
+    steering_.choose(alone, board_.mac, endpoint_.number, ring_.fd(), bulk_.fd());
 }
 
 /// After an error of unknown age: the interface itself tells.

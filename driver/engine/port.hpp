@@ -14,6 +14,7 @@
 #include "driver/engine/claim_keeper.hpp"
 #include "driver/engine/learned_tags.hpp"
 #include "driver/engine/reply_sender.hpp"
+#include "driver/engine/steering.hpp"
 
 #include <array>
 #include <atomic>
@@ -128,7 +129,7 @@ private:
     // Link state
     void set_link(uint32_t state);
     void check_link();
-    void choose_filter();
+    void choose_steering();
     void ask_link();
 
     void post(const emx_msg &event) { queue_.push_back(event); }
@@ -167,10 +168,7 @@ private:
     std::array<Pull, FW_PULLS> pulls_;
     int last_pull_ = 0;
     BulkReceiver bulk_;
-    bool bulk_bound_ = false; ///< the bulk socket receives; tried again at each pull until it does
-    bool bulk_apart_ = true; ///< pull replies go to the bulk socket alone, or nowhere yet
-    bool unfiltered_ = false; ///< ring and bulk socket take what comes to the board
-    bool filter_locked_ = false; ///< by an agent that does not trust us
+    Steering steering_; ///< of ring and bulk socket
     ReplySender replies_;
 
     uint32_t link_serial_ = 0;

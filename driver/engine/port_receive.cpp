@@ -86,7 +86,8 @@ const emx_msg *EnginePort::take(PacketRing &ring)
         return drop(ring, is_stray(ring, frame, bytes) ? 0
                           : bytes == 0                 ? int{EMX_CNT_DROP_OVERSIZE}
                                                        : reason);
-    if (unfiltered_ && &ring == &ring_ && (is_stray(pkt_.msg) || ring.for_another_host())) [[unlikely]]
+    if (steering_.by_port() && &ring == &ring_ && (is_stray(pkt_.msg) || ring.for_another_host()))
+        [[unlikely]]
         return drop(ring, 0);
     if (timed(pkt_.msg.type)) [[unlikely]]
         now_ = monotonic_ns();
@@ -105,11 +106,10 @@ bool EnginePort::fits_slot(const PacketRing &ring, const std::byte *frame, uint3
            fw_check_for(&board_, &ring == &lo_ ? 0 : board_.mac, frame, ring.kept(), &pkt_) == 0;
 }
 
-/// The same of a frame that failed the core's checks, as far as an unfiltered ring is asked: not ours to
-/// count.
+/// The same of a frame that failed the core's checks, where the port does the steering: not ours to count.
 bool EnginePort::is_stray(const PacketRing &ring, const std::byte *frame, uint32_t bytes) const
 {
-    if (!unfiltered_ || &ring != &ring_)
+    if (!steering_.by_port() || &ring != &ring_)
         return false;
     const uint32_t there = bytes == 0 ? uint32_t{EMX_FRAME_MIN} : bytes; // 0: longer than the slot
     return ring.for_another_host() || !passes_endpoint_filter(reinterpret_cast<const uint8_t *>(frame), there,
@@ -308,11 +308,11 @@ void EnginePort::take_bulk(uint32_t i, const PieceList *target)
     const int reason = fw_check_for(&board_, board_.mac, frame.header, frame.bytes, &pkt_);
     const auto *header = reinterpret_cast<const uint8_t *>(frame.header);
     if (reason != 0) {
-        if (!unfiltered_ || passes_reply_filter(header, frame.bytes, board_.mac, endpoint_.number))
+        if (!steering_.by_port() || passes_reply_filter(header, frame.bytes, board_.mac, endpoint_.number))
             emx_count(&counters_, reason, 1);
         return;
     }
-    if (unfiltered_ && pkt_.msg.local_ep != endpoint_.number)
+    if (steering_.by_port() && pkt_.msg.local_ep != endpoint_.number)
         return;
     if (pkt_.msg.type == EMX_X_DATA && pkt_.x.checksum != 0 &&
         !fw_checksum_fits(&pkt_, header, bulk_.payload_sum(i, pkt_.msg.data_len, target)))
