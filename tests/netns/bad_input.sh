@@ -229,11 +229,10 @@ rights() {
         user "" "$calls" open 0 0
     check "nor for the tools" ends 255 'members of the group daemon: join it' user "" "$tools/omx_info"
     check "a member" ends 0 '^opened$' user "$member" "$calls" open 0 0
-    netlab_bg 2 "$NETLAB_TMP/perf" env EMX_BOARDS=eth0:N=1500 "$tools/omx_perf" -y
-    local server=$NETLAB_PID
+    EMX_BOARDS=eth0:N=1500 server 2
     check "a member measures" ends 0 'length +65536' user "$member" \
         "$tools/omx_perf" -d "$(netlab_mac 2)" -y -V -P 0 -S 1 -E 65537 -M 16 -N 20
-    netlab_stop "$server"
+    netlab_stop "$SERVER"
 }
 
 # ---- who may see the frames of others
@@ -271,8 +270,7 @@ filters() {
 
 traffic() { # traffic OPTION...: a server on host 2, a client on host 1; CLIENT and its output in $NETLAB_TMP/client
     host 1 "$tools/omx_counters" -c
-    netlab_bg 2 "$NETLAB_TMP/perf" env EMX_BOARDS=eth0:N=1500 "$tools/omx_perf" -y
-    SERVER=$NETLAB_PID
+    EMX_BOARDS=eth0:N=1500 server 2
     netlab_bg 1 "$NETLAB_TMP/client" env EMX_BOARDS=eth0:N=1500 "$tools/omx_perf" -d "$(netlab_mac 2)" -y -S 64 -E 65 -v "$@"
     CLIENT=$NETLAB_PID
     until_ok $hung sends_or_ended

@@ -15,6 +15,7 @@ plain=${EMX_BUILD:-$PWD/build}/plain
 tools=$plain/tools NETLAB_WATCH=$plain/tests/watch/wirewatch AGENTS=() SERVER=''
 export EMX_OMXD=$tools/omxd/omxd
 hung=200 # seconds that nothing takes which works
+waits='waiting for a client' # says a server of omx_perf once its endpoint is open
 
 tool() {
     local host=$1 name=$2
@@ -62,15 +63,15 @@ server() {
     shift
     netlab_bg "$host" "$NETLAB_TMP/server" "$tools/omx_perf" -y "$@"
     SERVER=$NETLAB_PID
-    until_ok $hung open_or_ended "$host" && ! lab_ended "$SERVER"
+    tells "$NETLAB_TMP/server" "$waits" "$SERVER"
 }
-open_or_ended() { tool "$1" omx_endpoint_info | grep -q "pid $SERVER " || lab_ended "$SERVER"; }
 
 messages() {
     local from=$1 to=$2 status=0 server
     shift 2
     netlab_bg "$to" "$NETLAB_TMP/server" "$tools/omx_perf" -y
     server=$NETLAB_PID
+    tells "$NETLAB_TMP/server" "$waits" "$server" || { netlab_stop "$server"; return 1; }
     netlab_in "$from" timeout $hung "$tools/omx_perf" -d "$(netlab_mac "$to")" --patience 100 -y -P 0 "$@" || status=$?
     netlab_stop "$server"
     cat "$NETLAB_TMP/server"
