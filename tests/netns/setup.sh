@@ -128,18 +128,30 @@ commands() {
     checks "stop without the module" 0 '^not running: the kernel module is not loaded' "$init" stop
 }
 
+# omxd as a daemon returns once programs can use its boards, or says why it does not, and then leaves nothing behind.
+daemon() {
+    local omxd=("$EMX_OMXD" --config /nonexistent --boards)
+    checks "a daemon without its interface" 1 '^omxd: interface zebra0 does not exist here' "${omxd[@]}" zebra0:N=1500
+    check "leaves none behind" no_agent
+    checks "a daemon with its interface" 0 '' "${omxd[@]}" eth0:N=1500
+    check "says nothing" [ ! -s "$said" ]
+    checks "serves when its starter has ended" 0 'board #0 name eth0' env EMX_OMXD=/nonexistent "$tools/omx_info"
+    checks "a second one" 1 '^omxd: another omxd serves this network namespace$' "${omxd[@]}" eth0:N=1500
+    stop_agents 1
+}
+no_agent() { ! ip netns pids "${NETLAB_NS[1]}" | xargs -r ps -o comm= -p | grep -x omxd; }
+
 # The user YOU gets a board, as in step 2 of docs/open-mpi.md: its lines in an /etc of their own; systemctl starts what the
-# unit of the build says, and tells nothing but that it serves.
+# unit of the build says, as a daemon, and tells nothing but that it serves.
 documented() {
-    local user=$NETLAB_TMP/user log=$NETLAB_TMP/served
+    local user=$NETLAB_TMP/user
     chmod 711 "$NETLAB_TMP" && mkdir -p "$user/etc" && install -m 755 "$tools/omx_info" "$user" || return
     cp /etc/passwd /etc/group /etc/login.defs "$user/etc" && echo "YOU:x:12345:12345::/:/bin/sh" >>"$user/etc/passwd" &&
         echo "YOU:x:12345:" >>"$user/etc/group" || return
     cat >"$user/steps" <<-END
 	systemctl() {
 	    [ "\$1 \$2" = "enable --now" ] || return
-	    eval "setsid \$(sed -n 's|^ExecStart=.*/omxd|$EMX_OMXD|p' "$plain/tools/setup/\$3.service") 2>'$log' &"
-	    timeout $hung tail -n +1 -F "$log" 2>/dev/null | grep -qm 1 ' serving '
+	    eval "\$(sed -n 's|^ExecStart=.*/omxd --foreground|$EMX_OMXD|p' "$plain/tools/setup/\$3.service")"
 	}
 	omx_info() { setpriv --reuid YOU --regid YOU --init-groups env -u EMX_OMXD "$user/omx_info"; }
 	set -e
@@ -159,6 +171,7 @@ wrong_peers
 right_lines
 late_interface
 system_files
+daemon
 if setpriv --reuid 12345 true 2>/dev/null; then
     check "a member of the group has the board, as docs/open-mpi.md tells" documented
     stop_agents 1

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// omxd, the board agent: options, and becoming a daemon.
+// omxd, the board agent: options, and where the outcome of the start is told.
 #include "driver/agent/agent.hpp"
+#include "tools/omxd/daemon.hpp"
 
 #include "driver/base/fd.hpp"
 #include "driver/base/printable.hpp"
@@ -120,23 +121,19 @@ int parse_options(int argc, char **argv, AgentOptions &options)
     return -1;
 }
 
-void report(int fd, const std::string &text)
+/// Tells the starter, or whoever reads standard error, why the agent does not serve.
+int cannot_start(Fd starter, const StartError &error)
 {
-    const std::string line = text + "\n";
-    [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
-    ::close(fd);
-}
-
-int cannot_start(const AgentOptions &options, const StartError &error)
-{
-    // The starter only wants an agent to be there.
-    if (options.report_fd >= 0)
-        report(options.report_fd, error.running ? "ok" : std::to_string(error.code) + " " + error.text);
+    const bool asked = static_cast<bool>(starter);
+    if (asked && error.running)
+        tell_outcome(std::move(starter)); // it only wants an agent to be there
+    else if (asked)
+        tell_outcome(std::move(starter), error.code, error.text);
     else if (error.running)
         std::fputs("omxd: another omxd serves this network namespace\n", stderr);
     else
         std::fprintf(stderr, "omxd: %s\n", printable(error.text).c_str());
-    return error.running && options.report_fd >= 0 ? 0 : 1;
+    return asked && error.running ? 0 : 1;
 }
 
 int serve(const AgentOptions &options)
@@ -152,20 +149,22 @@ int serve(const AgentOptions &options)
         log.to(stderr);
     }
     ::signal(SIGPIPE, SIG_IGN);
+    Fd starter(options.report_fd);
     Agent agent(options, log);
     StartError error;
     if (!agent.start(error))
-        return cannot_start(options, error);
-    if (!options.foreground && options.report_fd < 0 && ::daemon(0, 0) != 0) {
-        std::perror("omxd: daemon");
-        return 1;
+        return cannot_start(std::move(starter), error);
+    if (!options.foreground && !starter) {
+        starter = become_daemon();
+        if (!starter)
+            return std::perror("omxd: becoming a daemon"), 1;
     }
     if (!agent.settle(error)) {
         log.line(error.text);
-        return cannot_start(options, error);
+        return cannot_start(std::move(starter), error);
     }
-    if (options.report_fd >= 0)
-        report(options.report_fd, "ok");
+    if (starter)
+        tell_outcome(std::move(starter));
     return agent.run();
 }
 
