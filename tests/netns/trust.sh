@@ -224,7 +224,7 @@ service_user() {
     check "which goes on with the board file" until_ok $hung grep -q 'took over the open endpoints of the agent before$' "$NETLAB_TMP/omxd1"
     check "and its names" says '^renamed:0$' as 0 "$tools/omx_hostname"
     check "and the claim" says "open by pid $SERVER " as 0 "$tools/omx_endpoint_info"
-    path=$(find /run/ethermx -type s -newer "$NETLAB_TMP/named" | tail -n 1)
+    path=$(netlab_in 1 ss -Hxl | grep -o "/run/ethermx/[0-9]*") # of this network namespace
     netlab_stop "$SERVER"
     netlab_stop "${AGENTS[1]}"
     check "its path stays when it ends" [ -S "$path" ]
