@@ -3,7 +3,7 @@
 // the endpoint (wire specification, 3 and 4).
 //
 // Socket filters are made from it, and predicates on frames read it. The core reads the same bytes
-// (fw_check.c) and refuses the same types (fw_demux.c), which a unit test compares (packet_ways.cpp).
+// (fw_check.c) and refuses the same types (fw_tx.c), which a unit test compares (packet_ways.cpp).
 #pragma once
 
 #include <emx/wire.h>

@@ -3,8 +3,6 @@
  * Decides which frames of a message to ask for, and when again (wire specification, sections 10.2
  * and 10.3; docs/protocol.md, the EtherMX extension; docs/decisions/0025-one-pull-engine.md).
  *
- * A dialect of asking is a row of the table `dialects`.
- *
  * PULL asks for a block of new frames, or again for a run of lost ones: at once and beside the
  * window, so that these stay under way. Each frame has a number of its own. An answer to a frame
  * that was asked for twice may belong to the first request and so comes from an unknown place,
@@ -264,21 +262,17 @@ static void x_sample(struct fw_endpoint *ep, struct fw_pull *p, __u32 request, _
 	p->sample = 0;
 }
 
-/* ---- the dialects, by is_x ---- */
+/* ---- what the two dialects do each in its own way ---- */
 
-static const struct {
-	/* 0: contradicts what was asked for. A frame outside of it is for the caller to judge. */
-	int (*answer)(const struct fw_pull *p, const struct fw_pkt *pkt, struct answer *a);
-	/* fw_ask_next */
-	int (*next)(struct fw_endpoint *ep, struct fw_pull *p, __u64 now, struct fw_fx *fx);
-} dialects[] = {
-	{ pull_answer, pull_next },
-	{ x_answer, x_next },
-};
+/* 0: contradicts what was asked for. A frame outside of it is for the caller to judge. */
+static int answer(const struct fw_pull *p, const struct fw_pkt *pkt, struct answer *a)
+{
+	return p->is_x ? x_answer(p, pkt, a) : pull_answer(p, pkt, a);
+}
 
 int fw_ask_next(struct fw_endpoint *ep, struct fw_pull *p, __u64 now, struct fw_fx *fx)
 {
-	return dialects[p->is_x].next(ep, p, now, fx);
+	return p->is_x ? x_next(ep, p, now, fx) : pull_next(ep, p, now, fx);
 }
 
 void fw_ask_late(struct fw_pull *p)
@@ -335,7 +329,7 @@ int fw_ask_answered(struct fw_endpoint *ep, struct fw_pull *p, const struct fw_p
 {
 	struct answer a;
 
-	if (!dialects[p->is_x].answer(p, pkt, &a) || a.frame >= p->frame.asked ||
+	if (!answer(p, pkt, &a) || a.frame >= p->frame.asked ||
 	    pkt->msg.data_len != frame_length(p, a.frame))
 		return EMX_CNT_DROP_REPLY_SHAPE;
 	if (a.frame < p->frame.base || fw_bit(p->frame.got, a.frame))
