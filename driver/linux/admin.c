@@ -9,9 +9,11 @@
 #include <linux/uaccess.h>
 #include <net/net_namespace.h>
 
-#include "ethermx.h"
+#include "board.h"
+#include "control.h"
+#include "names.h"
 
-static bool may_administer(const struct net *net)
+static bool emx_admin_may_administer(const struct net *net)
 {
 	return ns_capable(net->user_ns, CAP_NET_ADMIN);
 }
@@ -71,7 +73,7 @@ int emx_admin_endpoint(struct net *net, struct emx_dev_endpoint *info)
 	return ep ? 0 : -ENOENT;
 }
 
-static int tell_counters(struct emx_board *board, struct emx_dev_counters *request)
+static int emx_admin_tell_counters(struct emx_board *board, struct emx_dev_counters *request)
 {
 	u32 count = min_t(u32, request->count, EMX_CNT_COUNT);
 	struct emx_counters *sum;
@@ -93,7 +95,7 @@ int emx_admin_counters(struct net *net, struct emx_dev_counters *request)
 	struct emx_board *board;
 	int err = 0;
 
-	if (request->clear && !may_administer(net))
+	if (request->clear && !emx_admin_may_administer(net))
 		return -EPERM;
 	board = emx_board_get(net, request->board);
 	if (!board)
@@ -101,7 +103,7 @@ int emx_admin_counters(struct net *net, struct emx_dev_counters *request)
 	if (request->clear)
 		emx_counters_clear(board);
 	else
-		err = tell_counters(board, request);
+		err = emx_admin_tell_counters(board, request);
 	emx_board_put(board);
 	return err;
 }
@@ -120,7 +122,7 @@ int emx_admin_peers(struct net *net, struct emx_dev_peers *list)
 
 int emx_admin_names(struct net *net, const struct emx_dev_names *names)
 {
-	return may_administer(net) ? emx_names(net, names) : -EPERM;
+	return emx_admin_may_administer(net) ? emx_names(net, names) : -EPERM;
 }
 
 int emx_admin_attach(struct net *net, struct emx_dev_attach *request)
@@ -128,7 +130,7 @@ int emx_admin_attach(struct net *net, struct emx_dev_attach *request)
 	struct emx_config config = emx_defaults;
 	int number;
 
-	if (!may_administer(net))
+	if (!emx_admin_may_administer(net))
 		return -EPERM;
 	request->interface[EMX_DEV_IFNAME - 1] = 0;
 	config.frame_size = request->frame_size;
@@ -145,7 +147,7 @@ int emx_admin_attach(struct net *net, struct emx_dev_attach *request)
 
 int emx_admin_detach(struct net *net, struct emx_dev_detach *request)
 {
-	if (!may_administer(net))
+	if (!emx_admin_may_administer(net))
 		return -EPERM;
 	request->interface[EMX_DEV_IFNAME - 1] = 0;
 	return emx_board_detach(net, request->interface);

@@ -4,7 +4,7 @@
  */
 #include <linux/rcupdate.h>
 
-#include "ethermx.h"
+#include "board.h"
 
 atomic64_t emx_replies_paged;
 atomic64_t emx_replies_copied;
@@ -21,7 +21,7 @@ void emx_board_count(struct emx_board *board, unsigned int counter)
  * Counters of a library, in its page. A program may write there what it likes: of the rest, our own
  * count is told.
  */
-static const u8 of_library[] = {
+static const u8 emx_counters_of_library[] = {
 	EMX_CNT_RESEND_MESSAGE,	  EMX_CNT_RESEND_CONNECT,    EMX_CNT_SHM_MESSAGE,
 	EMX_CNT_DROP_TYPE,	  EMX_CNT_DROP_LENGTH,	     EMX_CNT_DROP_DATA_PART,
 	EMX_CNT_DROP_FRAGMENT,	  EMX_CNT_DROP_SESSION,	     EMX_CNT_DROP_TRUC,
@@ -31,7 +31,7 @@ static const u8 of_library[] = {
 };
 
 /* Counters that the library watches there, to see whether large messages make progress. */
-static const u8 watched[] = {
+static const u8 emx_counters_watched[] = {
 	EMX_CNT_RX_PULL,   EMX_CNT_RX_PULL_REPLY, EMX_CNT_TX_PULL_REPLY,
 	EMX_CNT_RX_X_PULL, EMX_CNT_RX_X_DATA,	  EMX_CNT_TX_X_DATA,
 };
@@ -40,15 +40,15 @@ void emx_counters_show(struct emx_endpoint *ep)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(watched); i++) {
-		u64 now = ep->counters.v[watched[i]];
+	for (i = 0; i < ARRAY_SIZE(emx_counters_watched); i++) {
+		u64 now = ep->counters.v[emx_counters_watched[i]];
 
-		if (READ_ONCE(ep->page->v[watched[i]]) != now)
-			WRITE_ONCE(ep->page->v[watched[i]], now);
+		if (READ_ONCE(ep->page->v[emx_counters_watched[i]]) != now)
+			WRITE_ONCE(ep->page->v[emx_counters_watched[i]], now);
 	}
 }
 
-static void add(struct emx_counters *sum, const struct emx_counters *of)
+static void emx_counters_add(struct emx_counters *sum, const struct emx_counters *of)
 {
 	unsigned int i;
 
@@ -56,24 +56,25 @@ static void add(struct emx_counters *sum, const struct emx_counters *of)
 		sum->v[i] += READ_ONCE(of->v[i]);
 }
 
-static void add_endpoint(struct emx_counters *sum, const struct emx_endpoint *ep)
+static void emx_counters_add_endpoint(struct emx_counters *sum, const struct emx_endpoint *ep)
 {
 	unsigned int i;
 
-	add(sum, &ep->counters);
-	for (i = 0; i < ARRAY_SIZE(of_library); i++)
-		sum->v[of_library[i]] += READ_ONCE(ep->page->v[of_library[i]]);
+	emx_counters_add(sum, &ep->counters);
+	for (i = 0; i < ARRAY_SIZE(emx_counters_of_library); i++)
+		sum->v[emx_counters_of_library[i]] +=
+			READ_ONCE(ep->page->v[emx_counters_of_library[i]]);
 }
 
 void emx_counters_inherit(struct emx_board *board, const struct emx_endpoint *ep)
 {
-	add_endpoint(&board->counters, ep);
+	emx_counters_add_endpoint(&board->counters, ep);
 }
 
 /* Calls f for each endpoint. Caller: RCU, board->lock. */
-static void each(struct emx_board *board,
-		 void (*f)(struct emx_endpoint *ep, struct emx_counters *sum),
-		 struct emx_counters *sum)
+static void emx_counters_each(struct emx_board *board,
+			      void (*f)(struct emx_endpoint *ep, struct emx_counters *sum),
+			      struct emx_counters *sum)
 {
 	struct emx_endpoint *ep;
 	unsigned int i;
@@ -85,12 +86,12 @@ static void each(struct emx_board *board,
 	}
 }
 
-static void add_one(struct emx_endpoint *ep, struct emx_counters *sum)
+static void emx_counters_add_one(struct emx_endpoint *ep, struct emx_counters *sum)
 {
-	add_endpoint(sum, ep);
+	emx_counters_add_endpoint(sum, ep);
 }
 
-static void clear_one(struct emx_endpoint *ep, struct emx_counters *sum)
+static void emx_counters_clear_one(struct emx_endpoint *ep, struct emx_counters *sum)
 {
 	memset(&ep->counters, 0, sizeof(ep->counters));
 	memset(ep->page, 0, sizeof(*ep->page));
@@ -101,8 +102,8 @@ void emx_counters_sum(struct emx_board *board, struct emx_counters *sum)
 	memset(sum, 0, sizeof(*sum));
 	rcu_read_lock();
 	spin_lock_bh(&board->lock);
-	add(sum, &board->counters);
-	each(board, add_one, sum);
+	emx_counters_add(sum, &board->counters);
+	emx_counters_each(board, emx_counters_add_one, sum);
 	spin_unlock_bh(&board->lock);
 	rcu_read_unlock();
 }
@@ -112,7 +113,7 @@ void emx_counters_clear(struct emx_board *board)
 	rcu_read_lock();
 	spin_lock_bh(&board->lock);
 	memset(&board->counters, 0, sizeof(board->counters));
-	each(board, clear_one, NULL);
+	emx_counters_each(board, emx_counters_clear_one, NULL);
 	spin_unlock_bh(&board->lock);
 	rcu_read_unlock();
 }

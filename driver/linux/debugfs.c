@@ -7,14 +7,17 @@
 #include <linux/seq_file.h>
 #include <net/net_namespace.h>
 
+#include "board.h"
 #include "compat.h"
-#include "ethermx.h"
+#include "control.h"
+#include "large.h"
+#include "region.h"
 
 #define DIRECTORY_MAX (IFNAMSIZ + 16)
 
-static struct dentry *root;
+static struct dentry *emx_debugfs_root;
 
-static int board_show(struct seq_file *seq, void *unused)
+static int emx_debugfs_board_show(struct seq_file *seq, void *unused)
 {
 	struct emx_board *board = seq->private;
 	struct net_device *dev;
@@ -40,10 +43,10 @@ static int board_show(struct seq_file *seq, void *unused)
 		   READ_ONCE(board->fw.peers->open) ? "added" : "refused");
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(board);
+DEFINE_SHOW_ATTRIBUTE(emx_debugfs_board);
 
 /* One line each: value, then label. */
-static int counters_show(struct seq_file *seq, void *unused)
+static int emx_debugfs_counters_show(struct seq_file *seq, void *unused)
 {
 	struct emx_counters *sum;
 	unsigned int i;
@@ -57,9 +60,9 @@ static int counters_show(struct seq_file *seq, void *unused)
 	kfree(sum);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(counters);
+DEFINE_SHOW_ATTRIBUTE(emx_debugfs_counters);
 
-static int endpoints_show(struct seq_file *seq, void *unused)
+static int emx_debugfs_endpoints_show(struct seq_file *seq, void *unused)
 {
 	struct emx_board *board = seq->private;
 	struct emx_endpoint *ep;
@@ -77,9 +80,9 @@ static int endpoints_show(struct seq_file *seq, void *unused)
 	rcu_read_unlock();
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(endpoints);
+DEFINE_SHOW_ATTRIBUTE(emx_debugfs_endpoints);
 
-static int peers_show(struct seq_file *seq, void *unused)
+static int emx_debugfs_peers_show(struct seq_file *seq, void *unused)
 {
 	struct emx_board *board = seq->private;
 	const struct fw_peer *peer;
@@ -93,9 +96,9 @@ static int peers_show(struct seq_file *seq, void *unused)
 	}
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(peers);
+DEFINE_SHOW_ATTRIBUTE(emx_debugfs_peers);
 
-static int memory_show(struct seq_file *seq, void *unused)
+static int emx_debugfs_memory_show(struct seq_file *seq, void *unused)
 {
 	seq_printf(seq, "%llu pages pinned\n", emx_region_pages());
 	seq_printf(seq, "%llu of them idle between messages\n", emx_idle_pages());
@@ -115,21 +118,21 @@ static int memory_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "%lld commands by io_uring\n", atomic64_read(&emx_uring_commands));
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(memory);
+DEFINE_SHOW_ATTRIBUTE(emx_debugfs_memory);
 
 void emx_debugfs_init(void)
 {
-	root = debugfs_create_dir(KBUILD_MODNAME, NULL);
-	debugfs_create_file("memory", 0444, root, NULL, &memory_fops);
+	emx_debugfs_root = debugfs_create_dir(KBUILD_MODNAME, NULL);
+	debugfs_create_file("memory", 0444, emx_debugfs_root, NULL, &emx_debugfs_memory_fops);
 }
 
 void emx_debugfs_exit(void)
 {
-	debugfs_remove(root);
+	debugfs_remove(emx_debugfs_root);
 }
 
-static void directory_of(const struct emx_board *board, const struct net_device *dev,
-			 char name[DIRECTORY_MAX])
+static void emx_debugfs_directory_of(const struct emx_board *board, const struct net_device *dev,
+				     char name[DIRECTORY_MAX])
 {
 	if (board->net == &init_net)
 		snprintf(name, DIRECTORY_MAX, "%s", netdev_name(dev));
@@ -141,20 +144,20 @@ void emx_debugfs_add(struct emx_board *board, const struct net_device *dev)
 {
 	char name[DIRECTORY_MAX];
 
-	directory_of(board, dev, name);
-	board->debugfs = debugfs_create_dir(name, root);
-	debugfs_create_file("board", 0444, board->debugfs, board, &board_fops);
-	debugfs_create_file("counters", 0444, board->debugfs, board, &counters_fops);
-	debugfs_create_file("endpoints", 0444, board->debugfs, board, &endpoints_fops);
-	debugfs_create_file("peers", 0444, board->debugfs, board, &peers_fops);
+	emx_debugfs_directory_of(board, dev, name);
+	board->debugfs = debugfs_create_dir(name, emx_debugfs_root);
+	debugfs_create_file("board", 0444, board->debugfs, board, &emx_debugfs_board_fops);
+	debugfs_create_file("counters", 0444, board->debugfs, board, &emx_debugfs_counters_fops);
+	debugfs_create_file("endpoints", 0444, board->debugfs, board, &emx_debugfs_endpoints_fops);
+	debugfs_create_file("peers", 0444, board->debugfs, board, &emx_debugfs_peers_fops);
 }
 
 void emx_debugfs_rename(struct emx_board *board, const struct net_device *dev)
 {
 	char name[DIRECTORY_MAX];
 
-	directory_of(board, dev, name);
-	emx_debugfs_change_name(board->debugfs, root, name);
+	emx_debugfs_directory_of(board, dev, name);
+	emx_debugfs_change_name(board->debugfs, emx_debugfs_root, name);
 }
 
 void emx_debugfs_remove(struct emx_board *board)

@@ -14,8 +14,11 @@
 #include <linux/uaccess.h>
 #include <net/net_namespace.h>
 
+#include "board.h"
 #include "compat.h"
-#include "ethermx.h"
+#include "control.h"
+#include "endpoint.h"
+#include "names.h"
 
 /* Between two looks whether the process is to end, or another to run. */
 #define SUBMIT_BATCH 64
@@ -25,24 +28,24 @@ struct emx_file {
 	struct emx_endpoint *ep; /* set once, published with release */
 };
 
-static struct net *caller_net(void)
+static struct net *emx_device_net(void)
 {
 	return current->nsproxy->net_ns;
 }
 
-static struct emx_endpoint *endpoint_of(const struct file *file)
+static struct emx_endpoint *emx_device_endpoint_of(const struct file *file)
 {
 	struct emx_file *own = file->private_data;
 
-	return smp_load_acquire(&own->ep); /* pairs with ioctl_claim() */
+	return smp_load_acquire(&own->ep); /* pairs with emx_device_ioctl_claim() */
 }
 
 /* ---- endpoints ---- */
 
 /* The endpoint for a command: only its own process has the addresses that commands contain. */
-static struct emx_endpoint *commanded(const struct file *file)
+static struct emx_endpoint *emx_device_commanded(const struct file *file)
 {
-	struct emx_endpoint *ep = endpoint_of(file);
+	struct emx_endpoint *ep = emx_device_endpoint_of(file);
 
 	if (!ep)
 		return ERR_PTR(-EBADFD);
@@ -51,7 +54,7 @@ static struct emx_endpoint *commanded(const struct file *file)
 	return ep;
 }
 
-static long ioctl_claim(struct file *file, void __user *arg)
+static long emx_device_ioctl_claim(struct file *file, void __user *arg)
 {
 	struct emx_file *own = file->private_data;
 	struct emx_dev_claim claim;
@@ -65,12 +68,12 @@ static long ioctl_claim(struct file *file, void __user *arg)
 		err = -EEXIST;
 		goto out;
 	}
-	ep = emx_endpoint_claim(caller_net(), &claim);
+	ep = emx_endpoint_claim(emx_device_net(), &claim);
 	if (IS_ERR(ep)) {
 		err = PTR_ERR(ep);
 		goto out;
 	}
-	smp_store_release(&own->ep, ep); /* pairs with endpoint_of() */
+	smp_store_release(&own->ep, ep); /* pairs with emx_device_endpoint_of() */
 out:
 	mutex_unlock(&own->lock);
 	if (!err && copy_to_user(arg, &claim, sizeof(claim)))
@@ -79,9 +82,9 @@ out:
 }
 
 /* EAGAIN: not executed, because it might have to wait. */
-static int command_from(struct file *file, const void __user *from, bool may_wait)
+static int emx_device_command(struct file *file, const void __user *from, bool may_wait)
 {
-	struct emx_endpoint *ep = commanded(file);
+	struct emx_endpoint *ep = emx_device_commanded(file);
 	struct emx_dev_command command EMX_NO_INIT;
 
 	if (IS_ERR(ep))
@@ -93,7 +96,7 @@ static int command_from(struct file *file, const void __user *from, bool may_wai
 	return emx_command(ep, &command);
 }
 
-static int submit_one(struct emx_endpoint *ep, struct emx_dev_command __user *from)
+static int emx_device_submit_one(struct emx_endpoint *ep, struct emx_dev_command __user *from)
 {
 	struct emx_dev_command command;
 
@@ -102,9 +105,9 @@ static int submit_one(struct emx_endpoint *ep, struct emx_dev_command __user *fr
 	return put_user(emx_command(ep, &command), &from->result);
 }
 
-static long ioctl_submit(struct file *file, void __user *arg)
+static long emx_device_ioctl_submit(struct file *file, void __user *arg)
 {
-	struct emx_endpoint *ep = commanded(file);
+	struct emx_endpoint *ep = emx_device_commanded(file);
 	struct emx_dev_command __user *list;
 	struct emx_dev_submit submit;
 	int err = 0;
@@ -120,7 +123,7 @@ static long ioctl_submit(struct file *file, void __user *arg)
 				break;
 			cond_resched();
 		}
-		err = submit_one(ep, list + submit.done);
+		err = emx_device_submit_one(ep, list + submit.done);
 		if (err)
 			break;
 	}
@@ -129,9 +132,9 @@ static long ioctl_submit(struct file *file, void __user *arg)
 	return err;
 }
 
-static long ioctl_poll(struct file *file, void __user *arg)
+static long emx_device_ioctl_poll(struct file *file, void __user *arg)
 {
-	struct emx_endpoint *ep = commanded(file);
+	struct emx_endpoint *ep = emx_device_commanded(file);
 	struct emx_dev_poll poll;
 	int err;
 
@@ -145,9 +148,9 @@ static long ioctl_poll(struct file *file, void __user *arg)
 	return copy_to_user(arg, &poll, sizeof(poll)) ? -EFAULT : 0;
 }
 
-static long ioctl_wait(struct file *file, void __user *arg)
+static long emx_device_ioctl_wait(struct file *file, void __user *arg)
 {
-	struct emx_endpoint *ep = commanded(file);
+	struct emx_endpoint *ep = emx_device_commanded(file);
 	struct emx_dev_wait wait EMX_NO_INIT;
 
 	if (IS_ERR(ep))
@@ -157,9 +160,9 @@ static long ioctl_wait(struct file *file, void __user *arg)
 	return emx_wait(ep, &wait);
 }
 
-static long ioctl_wake(struct file *file)
+static long emx_device_ioctl_wake(struct file *file)
 {
-	struct emx_endpoint *ep = commanded(file);
+	struct emx_endpoint *ep = emx_device_commanded(file);
 
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
@@ -169,7 +172,7 @@ static long ioctl_wake(struct file *file)
 
 /* ---- questions ---- */
 
-static long ioctl_version(void __user *arg)
+static long emx_device_ioctl_version(void __user *arg)
 {
 	const struct emx_dev_version version = {
 		.version = EMX_DEV_VERSION,
@@ -180,9 +183,9 @@ static long ioctl_version(void __user *arg)
 	return copy_to_user(arg, &version, sizeof(version)) ? -EFAULT : 0;
 }
 
-static int keep_peer(struct file *file, const struct emx_dev_peer *peer)
+static int emx_device_keep_peer(struct file *file, const struct emx_dev_peer *peer)
 {
-	struct emx_endpoint *ep = commanded(file);
+	struct emx_endpoint *ep = emx_device_commanded(file);
 
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
@@ -191,9 +194,9 @@ static int keep_peer(struct file *file, const struct emx_dev_peer *peer)
 	return emx_peer_keep(ep, peer->index, peer->mac);
 }
 
-static long ioctl_peer(struct file *file, void __user *arg)
+static long emx_device_ioctl_peer(struct file *file, void __user *arg)
 {
-	struct emx_endpoint *ep = endpoint_of(file);
+	struct emx_endpoint *ep = emx_device_endpoint_of(file);
 	struct emx_board *board = NULL;
 	struct emx_dev_peer peer;
 	int err;
@@ -201,9 +204,9 @@ static long ioctl_peer(struct file *file, void __user *arg)
 	if (copy_from_user(&peer, arg, sizeof(peer)))
 		return -EFAULT;
 	if (peer.by == EMX_DEV_PEER_KEEP || peer.by == EMX_DEV_PEER_RELEASE)
-		return keep_peer(file, &peer);
+		return emx_device_keep_peer(file, &peer);
 	if (!ep) {
-		board = emx_board_get(caller_net(), peer.board);
+		board = emx_board_get(emx_device_net(), peer.board);
 		if (!board)
 			return -ENODEV;
 	}
@@ -217,32 +220,32 @@ static long ioctl_peer(struct file *file, void __user *arg)
 
 /* An ioctl that concerns the namespace of the caller: its structure goes in, and out again. */
 /* clang-format off */
-#define NET_IOCTL(name, type)                                              \
-	static long ioctl_##name(void __user *arg)                          \
+#define EMX_DEVICE_NET_IOCTL(name, type)                                              \
+	static long emx_device_ioctl_##name(void __user *arg)                          \
 	{                                                                   \
 		struct type request;                                        \
 		int err;                                                    \
 									    \
 		if (copy_from_user(&request, arg, sizeof(request)))         \
 			return -EFAULT;                                     \
-		err = emx_admin_##name(caller_net(), &request);             \
+		err = emx_admin_##name(emx_device_net(), &request);             \
 		if (err)                                                    \
 			return err;                                         \
 		return copy_to_user(arg, &request, sizeof(request)) ? -EFAULT : 0; \
 	}
 /* clang-format on */
 
-NET_IOCTL(board, emx_dev_board)
-NET_IOCTL(endpoint, emx_dev_endpoint)
-NET_IOCTL(counters, emx_dev_counters)
-NET_IOCTL(names, emx_dev_names)
-NET_IOCTL(peers, emx_dev_peers)
-NET_IOCTL(attach, emx_dev_attach)
-NET_IOCTL(detach, emx_dev_detach)
+EMX_DEVICE_NET_IOCTL(board, emx_dev_board)
+EMX_DEVICE_NET_IOCTL(endpoint, emx_dev_endpoint)
+EMX_DEVICE_NET_IOCTL(counters, emx_dev_counters)
+EMX_DEVICE_NET_IOCTL(names, emx_dev_names)
+EMX_DEVICE_NET_IOCTL(peers, emx_dev_peers)
+EMX_DEVICE_NET_IOCTL(attach, emx_dev_attach)
+EMX_DEVICE_NET_IOCTL(detach, emx_dev_detach)
 
 /* ---- the file ---- */
 
-static int device_open(struct inode *inode, struct file *file)
+static int emx_device_open(struct inode *inode, struct file *file)
 {
 	struct emx_file *own = kzalloc(sizeof(*own), GFP_KERNEL_ACCOUNT);
 
@@ -254,16 +257,16 @@ static int device_open(struct inode *inode, struct file *file)
 }
 
 /* Runs whenever a process closes a copy of the file, also by its end. */
-static int device_flush(struct file *file, fl_owner_t id)
+static int emx_device_flush(struct file *file, fl_owner_t id)
 {
-	struct emx_endpoint *ep = endpoint_of(file);
+	struct emx_endpoint *ep = emx_device_endpoint_of(file);
 
 	if (ep && ep->tgid == current->tgid)
 		emx_endpoint_close(ep);
 	return 0;
 }
 
-static int device_release(struct inode *inode, struct file *file)
+static int emx_device_release(struct inode *inode, struct file *file)
 {
 	struct emx_file *own = file->private_data;
 
@@ -275,42 +278,42 @@ static int device_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static long device_ioctl(struct file *file, unsigned int cmd, unsigned long value)
+static long emx_device_ioctl(struct file *file, unsigned int cmd, unsigned long value)
 {
 	void __user *arg = (void __user *)value;
 
 	/* Commands of each message come first; a switch would become a search. */
 	if (likely(cmd == EMX_IOC_COMMAND))
-		return command_from(file, arg, true);
+		return emx_device_command(file, arg, true);
 	if (cmd == EMX_IOC_WAIT)
-		return ioctl_wait(file, arg);
+		return emx_device_ioctl_wait(file, arg);
 	switch (cmd) {
 	case EMX_IOC_SUBMIT:
-		return ioctl_submit(file, arg);
+		return emx_device_ioctl_submit(file, arg);
 	case EMX_IOC_WAKE:
-		return ioctl_wake(file);
+		return emx_device_ioctl_wake(file);
 	case EMX_IOC_POLL:
-		return ioctl_poll(file, arg);
+		return emx_device_ioctl_poll(file, arg);
 	case EMX_IOC_VERSION:
-		return ioctl_version(arg);
+		return emx_device_ioctl_version(arg);
 	case EMX_IOC_BOARD:
-		return ioctl_board(arg);
+		return emx_device_ioctl_board(arg);
 	case EMX_IOC_CLAIM:
-		return ioctl_claim(file, arg);
+		return emx_device_ioctl_claim(file, arg);
 	case EMX_IOC_PEER:
-		return ioctl_peer(file, arg);
+		return emx_device_ioctl_peer(file, arg);
 	case EMX_IOC_PEERS:
-		return ioctl_peers(arg);
+		return emx_device_ioctl_peers(arg);
 	case EMX_IOC_NAMES:
-		return ioctl_names(arg);
+		return emx_device_ioctl_names(arg);
 	case EMX_IOC_COUNTERS:
-		return ioctl_counters(arg);
+		return emx_device_ioctl_counters(arg);
 	case EMX_IOC_ENDPOINT:
-		return ioctl_endpoint(arg);
+		return emx_device_ioctl_endpoint(arg);
 	case EMX_IOC_ATTACH:
-		return ioctl_attach(arg);
+		return emx_device_ioctl_attach(arg);
 	case EMX_IOC_DETACH:
-		return ioctl_detach(arg);
+		return emx_device_ioctl_detach(arg);
 	default:
 		return -ENOTTY;
 	}
@@ -321,7 +324,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long valu
  * What may wait is refused at first, and comes again by such a thread, with a copy of what was in
  * the SQE. Every command has ended on return: there is never one to cancel.
  */
-static int device_uring_cmd(struct io_uring_cmd *cmd, unsigned int flags)
+static int emx_device_uring_cmd(struct io_uring_cmd *cmd, unsigned int flags)
 {
 	const struct emx_dev_uring *given = emx_uring_payload(cmd);
 	u64 command = READ_ONCE(given->command);
@@ -331,22 +334,23 @@ static int device_uring_cmd(struct io_uring_cmd *cmd, unsigned int flags)
 		return -ENOTTY;
 	if (READ_ONCE(given->reserved) || cmd->flags & IORING_URING_CMD_FIXED)
 		return -EINVAL;
-	err = command_from(cmd->file, u64_to_user_ptr(command), !(flags & IO_URING_F_NONBLOCK));
+	err = emx_device_command(cmd->file, u64_to_user_ptr(command),
+				 !(flags & IO_URING_F_NONBLOCK));
 	if (err != -EAGAIN)
 		atomic64_inc(&emx_uring_commands);
 	return err;
 }
 
-static int device_mmap(struct file *file, struct vm_area_struct *vma)
+static int emx_device_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct emx_endpoint *ep = commanded(file);
+	struct emx_endpoint *ep = emx_device_commanded(file);
 
 	return IS_ERR(ep) ? PTR_ERR(ep) : emx_endpoint_map(ep, vma);
 }
 
-static __poll_t device_poll(struct file *file, poll_table *table)
+static __poll_t emx_device_poll(struct file *file, poll_table *table)
 {
-	struct emx_endpoint *ep = endpoint_of(file);
+	struct emx_endpoint *ep = emx_device_endpoint_of(file);
 
 	if (!ep)
 		return EPOLLERR;
@@ -357,48 +361,49 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 	return READ_ONCE(ep->head) != READ_ONCE(ep->ring->tail) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-static const struct file_operations device_fops = {
+static const struct file_operations emx_device_fops = {
 	.owner = THIS_MODULE,
-	.open = device_open,
-	.flush = device_flush,
-	.release = device_release,
-	.unlocked_ioctl = device_ioctl,
+	.open = emx_device_open,
+	.flush = emx_device_flush,
+	.release = emx_device_release,
+	.unlocked_ioctl = emx_device_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
-	.uring_cmd = device_uring_cmd,
-	.mmap = device_mmap,
-	.poll = device_poll,
+	.uring_cmd = emx_device_uring_cmd,
+	.mmap = emx_device_mmap,
+	.poll = emx_device_poll,
 };
 
 /*
  * /sys/class/misc/ethermx/boards: how many there are, in all network namespaces, for who wants to
  * unload the module and harm nobody.
  */
-static ssize_t boards_show(struct device *dev, struct device_attribute *attr, char *buf)
+static ssize_t emx_device_show_boards(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", emx_boards_count());
 }
-static DEVICE_ATTR_RO(boards);
+static struct device_attribute emx_device_boards =
+	__ATTR(boards, 0444, emx_device_show_boards, NULL);
 
-static struct attribute *device_attrs[] = {
-	&dev_attr_boards.attr,
+static struct attribute *emx_device_attrs[] = {
+	&emx_device_boards.attr,
 	NULL,
 };
-ATTRIBUTE_GROUPS(device);
+ATTRIBUTE_GROUPS(emx_device);
 
-static struct miscdevice device = {
+static struct miscdevice emx_device_misc = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = KBUILD_MODNAME,
-	.fops = &device_fops,
+	.fops = &emx_device_fops,
 	.mode = 0666,
-	.groups = device_groups,
+	.groups = emx_device_groups,
 };
 
 int emx_device_add(void)
 {
-	return misc_register(&device);
+	return misc_register(&emx_device_misc);
 }
 
 void emx_device_remove(void)
 {
-	misc_deregister(&device);
+	misc_deregister(&emx_device_misc);
 }

@@ -10,8 +10,13 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "board.h"
 #include "compat.h"
-#include "ethermx.h"
+#include "effects.h"
+#include "endpoint.h"
+#include "large.h"
+#include "names.h"
+#include "region.h"
 
 /* Events that wait, at most; fewer when a payload is so large that slots would take too much. */
 #define RING_ENTRIES 512
@@ -29,23 +34,23 @@
 /* ---- memory ---- */
 
 /* Zeroed, counted for the memory control group, and a number of whole pages. */
-static void *alloc_mapped(size_t bytes)
+static void *emx_endpoint_alloc_mapped(size_t bytes)
 {
 	return __vmalloc(PAGE_ALIGN(bytes), GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 }
 
-static size_t ring_bytes(const struct emx_endpoint *ep)
+static size_t emx_endpoint_ring_bytes(const struct emx_endpoint *ep)
 {
 	return PAGE_ALIGN(sizeof(struct fw_ring) + (ep->ring_mask + 1) * sizeof(struct emx_msg));
 }
 
-static size_t slots_bytes(const struct emx_endpoint *ep)
+static size_t emx_endpoint_slots_bytes(const struct emx_endpoint *ep)
 {
 	return PAGE_ALIGN((size_t)(ep->ring_mask + 1) * ep->slot_bytes +
 			  (size_t)ep->long_slots * ep->long_bytes);
 }
 
-static void shape_ring(struct emx_endpoint *ep)
+static void emx_endpoint_shape_ring(struct emx_endpoint *ep)
 {
 	u32 longest = READ_ONCE(ep->board->fragment_max);
 	u32 entries = RING_ENTRIES;
@@ -61,7 +66,7 @@ static void shape_ring(struct emx_endpoint *ep)
  * long as those would cost twice the memory, or half the entries; so there are a few places for
  * them.
  */
-static void shape_long(struct emx_endpoint *ep, u32 wanted)
+static void emx_endpoint_shape_long(struct emx_endpoint *ep, u32 wanted)
 {
 	const struct fw_sizes *sizes = &ep->board->fw.sizes;
 	u32 longest = min(wanted, fw_x_frag_max(emx_board_x_frame(ep->board)));
@@ -77,7 +82,7 @@ static void shape_long(struct emx_endpoint *ep, u32 wanted)
 		ep->long_slots = LONG_SLOTS_FEW;
 }
 
-static void free_memory(struct emx_endpoint *ep)
+static void emx_endpoint_free_memory(struct emx_endpoint *ep)
 {
 	if (ep->watched)
 		mmu_notifier_unregister(&ep->notifier, ep->mm);
@@ -95,11 +100,11 @@ static void free_memory(struct emx_endpoint *ep)
 	kfree(ep);
 }
 
-static bool alloc_memory(struct emx_endpoint *ep)
+static bool emx_endpoint_alloc_memory(struct emx_endpoint *ep)
 {
-	ep->ring = alloc_mapped(ring_bytes(ep));
-	ep->slots = alloc_mapped(slots_bytes(ep));
-	ep->page = alloc_mapped(sizeof(*ep->page));
+	ep->ring = emx_endpoint_alloc_mapped(emx_endpoint_ring_bytes(ep));
+	ep->slots = emx_endpoint_alloc_mapped(emx_endpoint_slots_bytes(ep));
+	ep->page = emx_endpoint_alloc_mapped(sizeof(*ep->page));
 	ep->window = kvcalloc(FW_WINDOWS, sizeof(*ep->window), GFP_KERNEL_ACCOUNT);
 	ep->pull = kvcalloc(FW_PULLS, sizeof(*ep->pull), GFP_KERNEL_ACCOUNT);
 	ep->kept = kvcalloc(BITS_TO_LONGS(ep->board->fw.peers->capacity), sizeof(*ep->kept),
@@ -108,23 +113,23 @@ static bool alloc_memory(struct emx_endpoint *ep)
 	return ep->ring && ep->slots && ep->page && ep->window && ep->pull && ep->kept && ep->fw;
 }
 
-static void free_work(struct work_struct *work)
+static void emx_endpoint_free_work(struct work_struct *work)
 {
 	struct emx_endpoint *ep = container_of(to_rcu_work(work), struct emx_endpoint, free);
 
-	free_memory(ep);
+	emx_endpoint_free_memory(ep);
 }
 
 void emx_endpoint_free(struct emx_endpoint *ep)
 {
 	emx_wait_exit(ep);
-	INIT_RCU_WORK(&ep->free, free_work);
+	INIT_RCU_WORK(&ep->free, emx_endpoint_free_work);
 	queue_rcu_work(emx_workqueue, &ep->free);
 }
 
 /* ---- claiming ---- */
 
-static void note_owner(struct emx_endpoint *ep)
+static void emx_endpoint_note_owner(struct emx_endpoint *ep)
 {
 	ep->mm = current->mm;
 	mmgrab(ep->mm);
@@ -135,34 +140,36 @@ static void note_owner(struct emx_endpoint *ep)
 }
 
 /* The addresses of the process are no more: it has ended, or executes another program. */
-static void addresses_gone(struct mmu_notifier *notifier, struct mm_struct *mm)
+static void emx_endpoint_addresses_gone(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	emx_endpoint_close(container_of(notifier, struct emx_endpoint, notifier));
 }
 
 /* Must not sleep, nor allocate what may have to wait for memory. */
-static int addresses_change(struct mmu_notifier *notifier, const struct mmu_notifier_range *range)
+static int emx_endpoint_addresses_change(struct mmu_notifier *notifier,
+					 const struct mmu_notifier_range *range)
 {
 	struct emx_endpoint *ep = container_of(notifier, struct emx_endpoint, notifier);
 	struct emx_range changed = { range->start, range->end };
-	struct sk_buff_head out;
+	struct emx_effects now;
+	bool open;
 
-	__skb_queue_head_init(&out);
-	spin_lock_bh(&ep->lock);
+	open = emx_effects_begin(&now, ep, EMX_IN_PROCESS);
 	ep->changes++;
 	ep->changing++;
-	if (ep->open) {
+	if (open) {
 		emx_windows_changed(ep, &changed, emx_unmaps(range));
-		emx_pulls_changed(ep, &changed, emx_unmaps(range), &out);
+		if (emx_pulls_changed(ep, &changed, emx_unmaps(range)))
+			emx_effects_run_waiting(&now);
 		emx_idle_changed(ep, &changed);
 	}
-	spin_unlock_bh(&ep->lock);
-	emx_tx_all(ep->board, &out);
+	emx_effects_end(&now, EMX_IN_PROCESS);
 	return 0;
 }
 
 /* A pin that begins after this finds the new pages. */
-static void addresses_changed(struct mmu_notifier *notifier, const struct mmu_notifier_range *range)
+static void emx_endpoint_addresses_changed(struct mmu_notifier *notifier,
+					   const struct mmu_notifier_range *range)
 {
 	struct emx_endpoint *ep = container_of(notifier, struct emx_endpoint, notifier);
 
@@ -171,17 +178,17 @@ static void addresses_changed(struct mmu_notifier *notifier, const struct mmu_no
 	spin_unlock_bh(&ep->lock);
 }
 
-static const struct mmu_notifier_ops notifier_ops = {
-	.release = addresses_gone,
-	.invalidate_range_start = addresses_change,
-	.invalidate_range_end = addresses_changed,
+static const struct mmu_notifier_ops emx_endpoint_notifier_ops = {
+	.release = emx_endpoint_addresses_gone,
+	.invalidate_range_start = emx_endpoint_addresses_change,
+	.invalidate_range_end = emx_endpoint_addresses_changed,
 };
 
-static int watch(struct emx_endpoint *ep)
+static int emx_endpoint_watch(struct emx_endpoint *ep)
 {
 	int err;
 
-	ep->notifier.ops = &notifier_ops;
+	ep->notifier.ops = &emx_endpoint_notifier_ops;
 	err = mmu_notifier_register(&ep->notifier, ep->mm);
 	ep->watched = !err;
 	/* Signals that wait keep it from taking its locks. */
@@ -189,7 +196,7 @@ static int watch(struct emx_endpoint *ep)
 }
 
 /* Takes over the caller's reference on the board. An ERR_PTR when it cannot. */
-static struct emx_endpoint *alloc_endpoint(struct emx_board *board, u32 x_wanted)
+static struct emx_endpoint *emx_endpoint_new(struct emx_board *board, u32 x_wanted)
 {
 	struct emx_endpoint *ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -206,21 +213,21 @@ static struct emx_endpoint *alloc_endpoint(struct emx_board *board, u32 x_wanted
 	INIT_LIST_HEAD(&ep->offered);
 	INIT_WORK(&ep->reap, emx_region_reap);
 	emx_idle_init(ep);
-	emx_loose_init(ep);
-	emx_timer_setup(&ep->timer, emx_pull_timer);
-	shape_ring(ep);
-	shape_long(ep, x_wanted);
-	note_owner(ep);
-	err = alloc_memory(ep) ? watch(ep) : -ENOMEM;
+	emx_loose_init(ep, emx_borrow_work);
+	emx_timer_setup(&ep->timer, emx_effects_timer);
+	emx_endpoint_shape_ring(ep);
+	emx_endpoint_shape_long(ep, x_wanted);
+	emx_endpoint_note_owner(ep);
+	err = emx_endpoint_alloc_memory(ep) ? emx_endpoint_watch(ep) : -ENOMEM;
 	if (err) {
-		free_memory(ep);
+		emx_endpoint_free_memory(ep);
 		return ERR_PTR(err);
 	}
 	ep->ring->mask = ep->ring_mask;
 	return ep;
 }
 
-static void init_firmware(struct emx_endpoint *ep, u8 number, u32 session)
+static void emx_endpoint_init_firmware(struct emx_endpoint *ep, u8 number, u32 session)
 {
 	struct fw_endpoint *fw = ep->fw;
 
@@ -236,7 +243,7 @@ static void init_firmware(struct emx_endpoint *ep, u8 number, u32 session)
 }
 
 /* A number to take: the one wanted, or the first that is free. Caller: board->lock. */
-static int choose_number(struct emx_board *board, u32 wanted)
+static int emx_endpoint_choose_number(struct emx_board *board, u32 wanted)
 {
 	u32 n;
 
@@ -252,7 +259,7 @@ static int choose_number(struct emx_board *board, u32 wanted)
 }
 
 /* From here on frames find the endpoint. Caller: both locks. */
-static int publish(struct emx_endpoint *ep, const struct emx_dev_claim *claim)
+static int emx_endpoint_publish(struct emx_endpoint *ep, const struct emx_dev_claim *claim)
 {
 	struct emx_board *board = ep->board;
 	int number;
@@ -262,10 +269,10 @@ static int publish(struct emx_endpoint *ep, const struct emx_dev_claim *claim)
 	/* A peer was given another dialect meanwhile: from now on none is. */
 	if (ep->slot_bytes < board->fragment_max)
 		return -EAGAIN;
-	number = choose_number(board, claim->number);
+	number = emx_endpoint_choose_number(board, claim->number);
 	if (number < 0)
 		return number;
-	init_firmware(ep, number, claim->session);
+	emx_endpoint_init_firmware(ep, number, claim->session);
 	ep->open = true;
 	ep->link_owed = board->link;
 	emx_event_link(ep);
@@ -283,24 +290,24 @@ struct emx_endpoint *emx_endpoint_claim(struct net *net, struct emx_dev_claim *c
 
 	if (!board)
 		return ERR_PTR(-ENODEV);
-	ep = alloc_endpoint(board, claim->x_wanted);
+	ep = emx_endpoint_new(board, claim->x_wanted);
 	if (IS_ERR(ep))
 		return ep;
 	spin_lock_bh(&ep->lock);
 	spin_lock(&board->lock);
-	number = publish(ep, claim);
+	number = emx_endpoint_publish(ep, claim);
 	spin_unlock(&board->lock);
 	spin_unlock_bh(&ep->lock);
 	if (number < 0) {
-		free_memory(ep);
+		emx_endpoint_free_memory(ep);
 		return ERR_PTR(number);
 	}
 	claim->number = number;
 	claim->ring_entries = ep->ring_mask + 1;
 	claim->slot_bytes = ep->slot_bytes;
 	claim->x_fragment = ep->x_fragment;
-	claim->ring_bytes = ring_bytes(ep);
-	claim->slots_bytes = slots_bytes(ep);
+	claim->ring_bytes = emx_endpoint_ring_bytes(ep);
+	claim->slots_bytes = emx_endpoint_slots_bytes(ep);
 	claim->counters_bytes = PAGE_ALIGN(sizeof(*ep->page));
 	return ep;
 }
@@ -308,7 +315,7 @@ struct emx_endpoint *emx_endpoint_claim(struct net *net, struct emx_dev_claim *c
 /* ---- closing ---- */
 
 /* Frames are refused from now on, and no new region can come; true the first time. */
-static bool withdraw(struct emx_endpoint *ep)
+static bool emx_endpoint_withdraw(struct emx_endpoint *ep)
 {
 	struct emx_board *board = ep->board;
 	u8 number = ep->fw->number;
@@ -334,10 +341,10 @@ void emx_endpoint_close(struct emx_endpoint *ep)
 {
 	unsigned int i;
 
-	if (!withdraw(ep))
+	if (!emx_endpoint_withdraw(ep))
 		return;
 	hrtimer_cancel(&ep->timer);
-	emx_loose_close(ep);
+	emx_borrow_close(ep);
 	/* Regions are used with the lock held by those only who saw the endpoint open. */
 	for (i = 0; i < FW_WINDOWS; i++) {
 		emx_region_put(ep->window[i]);
@@ -370,7 +377,7 @@ void emx_endpoints_link(struct emx_board *board, u8 state)
 
 /* ---- mapping ---- */
 
-static int map_pages(struct vm_area_struct *vma, void *memory, size_t bytes)
+static int emx_endpoint_map_pages(struct vm_area_struct *vma, void *memory, size_t bytes)
 {
 	unsigned long at = vma->vm_start;
 	size_t done;
@@ -392,11 +399,11 @@ int emx_endpoint_map(struct emx_endpoint *ep, struct vm_area_struct *vma)
 {
 	switch ((u64)vma->vm_pgoff << PAGE_SHIFT) {
 	case EMX_DEV_MAP_RING:
-		return map_pages(vma, ep->ring, ring_bytes(ep));
+		return emx_endpoint_map_pages(vma, ep->ring, emx_endpoint_ring_bytes(ep));
 	case EMX_DEV_MAP_SLOTS:
-		return map_pages(vma, ep->slots, slots_bytes(ep));
+		return emx_endpoint_map_pages(vma, ep->slots, emx_endpoint_slots_bytes(ep));
 	case EMX_DEV_MAP_COUNTERS:
-		return map_pages(vma, ep->page, PAGE_ALIGN(sizeof(*ep->page)));
+		return emx_endpoint_map_pages(vma, ep->page, PAGE_ALIGN(sizeof(*ep->page)));
 	default:
 		return -EINVAL;
 	}

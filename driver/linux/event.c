@@ -7,13 +7,13 @@
  */
 #include <linux/poll.h>
 
-#include "ethermx.h"
+#include "endpoint.h"
 
 /* Entries kept free for changes of the link; what finds no room is told later. */
 #define LINK_ENTRIES 2
 
 /* Entries that frames may use now; a hostile tail reads as a full ring or loses its own events. */
-static bool room_for(const struct emx_endpoint *ep, u32 reserve)
+static bool emx_event_room_for(const struct emx_endpoint *ep, u32 reserve)
 {
 	u32 used = ep->head - READ_ONCE(ep->ring->tail);
 
@@ -25,7 +25,7 @@ bool emx_event_room(const struct emx_endpoint *ep)
 	return ep->reserved < ep->ring_mask / 4;
 }
 
-static void put(struct emx_endpoint *ep, const struct emx_msg *event)
+static void emx_event_put(struct emx_endpoint *ep, const struct emx_msg *event)
 {
 	if (fw_ring_put(ep->ring, ep->ring_mask, &ep->head, event))
 		emx_count(&ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
@@ -37,7 +37,7 @@ static void put(struct emx_endpoint *ep, const struct emx_msg *event)
  * Where in the slots a payload goes that is longer than one; false when there is no room. What the
  * program has released is told by the tail, whose lies cost it its own payloads.
  */
-static noinline bool place_long(struct emx_endpoint *ep, u32 bytes, size_t *place)
+static noinline bool emx_event_place_long(struct emx_endpoint *ep, u32 bytes, size_t *place)
 {
 	const u32 tail = READ_ONCE(ep->ring->tail);
 	u32 n;
@@ -62,24 +62,24 @@ bool emx_event_frame(struct emx_endpoint *ep, const struct emx_msg *msg, const s
 	size_t slot = (size_t)(ep->head & ep->ring_mask) * ep->slot_bytes;
 	struct emx_msg event = *msg;
 
-	if (!room_for(ep, ep->reserved + LINK_ENTRIES))
+	if (!emx_event_room_for(ep, ep->reserved + LINK_ENTRIES))
 		return false;
 	event.data = 0;
 	if (msg->data_len && msg->data) {
 		if (unlikely(msg->data_len > ep->slot_bytes) &&
-		    !place_long(ep, msg->data_len, &slot))
+		    !emx_event_place_long(ep, msg->data_len, &slot))
 			return false;
 		if (skb_copy_bits(skb, source, ep->slots + slot, msg->data_len))
 			return false;
 		event.data = slot;
 	}
-	put(ep, &event);
+	emx_event_put(ep, &event);
 	return true;
 }
 
 void emx_event_pull(struct emx_endpoint *ep, const struct emx_msg *msg)
 {
-	put(ep, msg);
+	emx_event_put(ep, msg);
 	emx_event_link(ep);
 }
 
@@ -87,9 +87,9 @@ void emx_event_link(struct emx_endpoint *ep)
 {
 	struct emx_msg event = { .type = EMX_EV_LINK, .local_ep = ep->fw->number };
 
-	if (ep->link_owed == ep->link_told || !room_for(ep, ep->reserved))
+	if (ep->link_owed == ep->link_told || !emx_event_room_for(ep, ep->reserved))
 		return;
 	event.u.link.state = ep->link_owed;
 	ep->link_told = ep->link_owed;
-	put(ep, &event);
+	emx_event_put(ep, &event);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * ethermx: the firmware role of EtherMX in the kernel. This file: parameters, load and unload.
+ * ethermx: the firmware role of EtherMX in the kernel. This file: load and unload.
  *
  * Nothing is attached by default, so that loading the module never changes what a host answers
  * on the wire; `ifnames` names the interfaces.
@@ -10,46 +10,29 @@
 #include <linux/module.h>
 #include <net/net_namespace.h>
 
-#include "ethermx.h"
+#include "board.h"
+#include "control.h"
+#include "large.h"
 
 #define IFNAMES_MAX 32
 
-static char *ifnames[IFNAMES_MAX];
-static int ifnames_count;
-module_param_array(ifnames, charp, &ifnames_count, 0444);
+static char *emx_main_ifnames[IFNAMES_MAX];
+static int emx_main_ifnames_count;
+module_param_array_named(ifnames, emx_main_ifnames, charp, &emx_main_ifnames_count, 0444);
 MODULE_PARM_DESC(ifnames, "interfaces to attach, separated by commas (none by default)");
 
-struct emx_config emx_defaults = {
-	.endpoints = 32,
-	.peers = 1024,
-};
-
-module_param_named(endpoints, emx_defaults.endpoints, uint, 0444);
-MODULE_PARM_DESC(endpoints, "endpoints per board, 1 to 256 (32)");
-module_param_named(frame_size, emx_defaults.frame_size, uint, 0444);
-MODULE_PARM_DESC(frame_size,
-		 "0: MX wire format; else Open-MX's own with frames of that many bytes (0)");
-module_param_named(peers, emx_defaults.peers, uint, 0444);
-MODULE_PARM_DESC(peers, "slots in a board's peer table, 1 to 65535 (1024)");
-
-unsigned int emx_user_boards = 64;
-module_param_named(user_boards, emx_user_boards, uint, 0644);
-MODULE_PARM_DESC(user_boards, "boards that one user may have in user namespaces (64)");
-
-struct workqueue_struct *emx_workqueue;
-
-static bool selftest;
-module_param(selftest, bool, 0444);
+static bool emx_main_selftest;
+module_param_named(selftest, emx_main_selftest, bool, 0444);
 MODULE_PARM_DESC(selftest, "check the core against known frames before attaching anything");
 
 /* The names are of interfaces of the first network namespace. */
-static int attach_all(void)
+static int emx_main_attach_all(void)
 {
 	int number;
 	int i;
 
-	for (i = 0; i < ifnames_count; i++) {
-		number = emx_board_attach(&init_net, ifnames[i], &emx_defaults);
+	for (i = 0; i < emx_main_ifnames_count; i++) {
+		number = emx_board_attach(&init_net, emx_main_ifnames[i], &emx_defaults);
 		if (number < 0)
 			return number;
 	}
@@ -57,7 +40,7 @@ static int attach_all(void)
 }
 
 /* Without boards and files: nothing comes any more, but some may wait. */
-static void stop(void)
+static void emx_main_stop(void)
 {
 	rcu_barrier(); /* endpoints that wait to be freed come to the work queue */
 	destroy_workqueue(emx_workqueue);
@@ -65,7 +48,7 @@ static void stop(void)
 	emx_debugfs_exit();
 }
 
-static int start(void)
+static int emx_main_start(void)
 {
 	int err;
 
@@ -77,7 +60,7 @@ static int start(void)
 	err = emx_boards_watch();
 	if (err)
 		goto no_watch;
-	err = attach_all();
+	err = emx_main_attach_all();
 	if (err)
 		goto no_boards;
 	err = emx_device_add();
@@ -89,30 +72,30 @@ no_boards:
 	emx_boards_detach();
 	emx_boards_unwatch();
 no_watch:
-	stop();
+	emx_main_stop();
 	return err;
 }
 
-static int __init ethermx_init(void)
+static int __init emx_main_init(void)
 {
 	int err;
 
 	err = emx_config_check(&emx_defaults);
-	if (!err && selftest)
+	if (!err && emx_main_selftest)
 		err = emx_selftest();
-	return err ? err : start();
+	return err ? err : emx_main_start();
 }
 
-static void __exit ethermx_exit(void)
+static void __exit emx_main_exit(void)
 {
 	emx_device_remove();
 	emx_boards_detach();
 	emx_boards_unwatch();
-	stop();
+	emx_main_stop();
 }
 
-module_init(ethermx_init);
-module_exit(ethermx_exit);
+module_init(emx_main_init);
+module_exit(emx_main_exit);
 
 MODULE_DESCRIPTION("EtherMX: Myrinet Express over Ethernet, firmware role");
 MODULE_AUTHOR("The EtherMX authors");

@@ -9,12 +9,14 @@
 #include <linux/random.h>
 #include <linux/uaccess.h>
 
-#include "ethermx.h"
+#include "board.h"
+#include "names.h"
+#include "tx.h"
 
 /* ---- the table ---- */
 
 /* When that time comes at the latest. */
-static unsigned long wait_for(u64 due)
+static unsigned long emx_names_wait_for(u64 due)
 {
 	u64 now = ktime_get_ns();
 
@@ -22,22 +24,23 @@ static unsigned long wait_for(u64 due)
 }
 
 /* Caller: board->lock. A board that is detached only waits for its last endpoint. */
-static void ask_soon_locked(struct emx_board *board)
+static void emx_names_soon_locked(struct emx_board *board)
 {
 	fw_questions_soon(&board->questions, ktime_get_ns());
 	if (rcu_access_pointer(board->dev))
-		mod_delayed_work(emx_workqueue, &board->name_work, wait_for(board->questions.due));
+		mod_delayed_work(emx_workqueue, &board->name_work,
+				 emx_names_wait_for(board->questions.due));
 }
 
 void emx_names_soon(struct emx_board *board)
 {
 	spin_lock_bh(&board->lock);
-	ask_soon_locked(board);
+	emx_names_soon_locked(board);
 	spin_unlock_bh(&board->lock);
 }
 
 /* The index of a stranger, of whom no endpoint keeps anything, or -1. Caller: board->lock. */
-static int replace_spare(struct emx_board *board, u64 mac)
+static int emx_names_replace_spare(struct emx_board *board, u64 mac)
 {
 	struct fw_peers *peers = board->fw.peers;
 	struct fw_spares spares;
@@ -58,7 +61,7 @@ int emx_peer_place_locked(struct emx_board *board, u64 mac)
 {
 	int index = fw_peer_add(board->fw.peers, mac);
 
-	return index >= 0 ? index : replace_spare(board, mac);
+	return index >= 0 ? index : emx_names_replace_spare(board, mac);
 }
 
 int emx_peer_add_locked(struct emx_board *board, u64 mac)
@@ -70,7 +73,7 @@ int emx_peer_add_locked(struct emx_board *board, u64 mac)
 		return known;
 	index = emx_peer_place_locked(board, mac);
 	if (index >= 0)
-		ask_soon_locked(board);
+		emx_names_soon_locked(board);
 	return index;
 }
 
@@ -95,7 +98,7 @@ bool emx_peer_is_local(const struct emx_board *board, u64 mac)
 }
 
 /* True if the caller administers the namespace of the board, which may be detached. */
-static bool may_administer(struct emx_board *board)
+static bool emx_names_may_administer(struct emx_board *board)
 {
 	struct net_device *dev;
 	struct net *net = NULL;
@@ -118,7 +121,7 @@ static bool may_administer(struct emx_board *board)
 #define QUOTA_LEAST 16
 
 /* Caller: board->lock. */
-static bool within_quota(const struct emx_board *board, kuid_t user)
+static bool emx_names_within_quota(const struct emx_board *board, kuid_t user)
 {
 	const u32 count = board->fw.peers->count;
 	u32 own = 0;
@@ -131,9 +134,9 @@ static bool within_quota(const struct emx_board *board, kuid_t user)
 }
 
 /* Index, -ENOSPC, or -EDQUOT when the caller has asked for too many that nobody knows. */
-static int add_for_caller(struct emx_board *board, u64 mac)
+static int emx_names_add_for_caller(struct emx_board *board, u64 mac)
 {
-	const bool may = may_administer(board);
+	const bool may = emx_names_may_administer(board);
 	const kuid_t user = current_uid();
 	int index;
 
@@ -141,7 +144,7 @@ static int add_for_caller(struct emx_board *board, u64 mac)
 	index = fw_peer_find(board->fw.peers, mac, 0);
 	if (index >= 0)
 		goto out;
-	if (!may && !within_quota(board, user)) {
+	if (!may && !emx_names_within_quota(board, user)) {
 		index = -EDQUOT;
 		goto out;
 	}
@@ -211,7 +214,8 @@ int emx_peer(struct emx_board *board, struct emx_dev_peer *peer)
 	else if (peer->by != EMX_DEV_PEER_INDEX)
 		index = fw_peer_find(peers, peer->mac, 0);
 	if (index < 0 && peer->by == EMX_DEV_PEER_ADD) {
-		index = READ_ONCE(peers->open) ? add_for_caller(board, peer->mac) : -ENOSPC;
+		index = READ_ONCE(peers->open) ? emx_names_add_for_caller(board, peer->mac)
+					       : -ENOSPC;
 		if (index < 0)
 			return index;
 	}
@@ -251,7 +255,7 @@ int emx_peers(struct emx_board *board, struct emx_dev_peers *list)
 
 /* ---- names of others ---- */
 
-static void query(struct emx_board *board, u32 index, const struct fw_peer *entry)
+static void emx_names_query(struct emx_board *board, u32 index, const struct fw_peer *entry)
 {
 	u8 header[EMX_HEADER_MAX];
 	struct sk_buff *skb;
@@ -289,9 +293,9 @@ void emx_names_work(struct work_struct *work)
 		spin_unlock_bh(&board->lock);
 		entry = i < 0 ? NULL : fw_peer(board->fw.peers, i);
 		if (entry && !emx_peer_is_local(board, entry->mac))
-			query(board, i, entry);
+			emx_names_query(board, i, entry);
 	} while (i >= 0);
-	queue_delayed_work(emx_workqueue, &board->name_work, wait_for(due));
+	queue_delayed_work(emx_workqueue, &board->name_work, emx_names_wait_for(due));
 }
 
 /* ---- beacons ---- */
@@ -300,17 +304,18 @@ void emx_names_work(struct work_struct *work)
  * A board that begins waits for a second: whoever attached it may be about to say which peers it
  * is to know, and a beacon has strangers introduce themselves.
  */
-static void start_locked(struct emx_board *board)
+static void emx_names_start_beacons(struct emx_board *board)
 {
 	fw_beacons_start(&board->beacons, get_random_u32(), ktime_get_ns() + NSEC_PER_SEC);
 	if (rcu_access_pointer(board->dev))
-		mod_delayed_work(emx_workqueue, &board->beacon_work, wait_for(board->beacons.due));
+		mod_delayed_work(emx_workqueue, &board->beacon_work,
+				 emx_names_wait_for(board->beacons.due));
 }
 
 void emx_beacons_start(struct emx_board *board)
 {
 	spin_lock_bh(&board->lock);
-	start_locked(board);
+	emx_names_start_beacons(board);
 	spin_unlock_bh(&board->lock);
 }
 
@@ -321,9 +326,10 @@ void emx_beacons_heard(struct emx_board *board, const struct fw_fx *fx)
 	fw_beacons_heard(&board->beacons, board->fw.peers, fx->u.host.peer, fx->u.host.serial,
 			 ktime_get_ns());
 	if (READ_ONCE(board->link) == EMX_LINK_UP)
-		mod_delayed_work(emx_workqueue, &board->beacon_work, wait_for(board->beacons.due));
+		mod_delayed_work(emx_workqueue, &board->beacon_work,
+				 emx_names_wait_for(board->beacons.due));
 	if (fw_peer_asks(board->fw.peers, fx->u.host.peer))
-		ask_soon_locked(board);
+		emx_names_soon_locked(board);
 }
 
 void emx_beacons_work(struct work_struct *work)
@@ -338,7 +344,8 @@ void emx_beacons_work(struct work_struct *work)
 		return; /* begins anew when it comes up */
 	spin_lock_bh(&board->lock);
 	length = fw_beacons_next(&board->beacons, &board->fw, ktime_get_ns(), header);
-	queue_delayed_work(emx_workqueue, &board->beacon_work, wait_for(board->beacons.due));
+	queue_delayed_work(emx_workqueue, &board->beacon_work,
+			   emx_names_wait_for(board->beacons.due));
 	spin_unlock_bh(&board->lock);
 	if (length)
 		skb = emx_tx_header(board, header, length);
@@ -350,7 +357,7 @@ void emx_beacons_work(struct work_struct *work)
 
 /* ---- what the administrator says ---- */
 
-static bool good_name(const char *name)
+static bool emx_names_good(const char *name)
 {
 	size_t length = strnlen(name, EMX_NAME_MAX);
 	size_t i;
@@ -361,7 +368,7 @@ static bool good_name(const char *name)
 	return length > 0 && length < EMX_NAME_MAX;
 }
 
-struct naming {
+struct emx_naming {
 	const struct emx_dev_names *request;
 	u64 mac; /* of the board to be renamed */
 	int err;
@@ -371,7 +378,7 @@ struct naming {
 #define FORGET_BATCH 256
 
 /* Forgets some peers, from i on: where to go on, or 0. Caller: RCU, board->lock. */
-static u32 forget_some(struct emx_board *board, u32 i)
+static u32 emx_names_forget_some(struct emx_board *board, u32 i)
 {
 	const u32 end = i + FORGET_BATCH;
 	const struct fw_peer *entry;
@@ -387,19 +394,19 @@ static u32 forget_some(struct emx_board *board, u32 i)
 }
 
 /* All but the first, of which the caller has taken care. */
-static void forget_rest(struct emx_board *board, u32 i)
+static void emx_names_forget_rest(struct emx_board *board, u32 i)
 {
 	while (i) {
 		cond_resched();
 		rcu_read_lock();
 		spin_lock_bh(&board->lock);
-		i = forget_some(board, i);
+		i = emx_names_forget_some(board, i);
 		spin_unlock_bh(&board->lock);
 		rcu_read_unlock();
 	}
 }
 
-static void append(struct emx_board *board, struct naming *n)
+static void emx_names_append(struct emx_board *board, struct emx_naming *n)
 {
 	int index = emx_peer_add_locked(board, n->request->mac);
 
@@ -413,7 +420,7 @@ static void append(struct emx_board *board, struct naming *n)
 }
 
 /* The board itself and those beside it know it by that name. */
-static void rename(struct emx_board *board, const struct naming *n)
+static void emx_names_rename(struct emx_board *board, const struct emx_naming *n)
 {
 	int index = fw_peer_find(board->fw.peers, n->mac, 0);
 
@@ -422,11 +429,12 @@ static void rename(struct emx_board *board, const struct naming *n)
 	if (board->fw.mac != n->mac || !strcmp(board->fw.name, n->request->name))
 		return;
 	strscpy_pad(board->fw.name, n->request->name, sizeof(board->fw.name));
-	start_locked(board);
+	emx_names_start_beacons(board);
 }
 
 /* Sets the peer's own dialect on a board, where the interface carries it. Caller: RCU. */
-static int pin(struct emx_board *board, const struct naming *n, const struct fw_sizes *sizes)
+static int emx_names_pin(struct emx_board *board, const struct emx_naming *n,
+			 const struct fw_sizes *sizes)
 {
 	struct fw_peers *peers = board->fw.peers;
 	const struct net_device *dev = rcu_dereference(board->dev);
@@ -451,9 +459,9 @@ static int pin(struct emx_board *board, const struct naming *n, const struct fw_
 }
 
 /* One board has to carry it; every other error counts. */
-static void pin_one(struct emx_board *board, void *data)
+static void emx_names_pin_one(struct emx_board *board, void *data)
 {
-	struct naming *n = data;
+	struct emx_naming *n = data;
 	struct fw_sizes sizes;
 	int err;
 
@@ -465,7 +473,7 @@ static void pin_one(struct emx_board *board, void *data)
 	}
 	rcu_read_lock();
 	spin_lock_bh(&board->lock);
-	err = pin(board, n, &sizes);
+	err = emx_names_pin(board, n, &sizes);
 	spin_unlock_bh(&board->lock);
 	rcu_read_unlock();
 	if (err != -EMSGSIZE)
@@ -473,7 +481,7 @@ static void pin_one(struct emx_board *board, void *data)
 }
 
 /* 0, or -EBUSY when endpoints have begun to speak them. */
-static int unpin(struct emx_board *board)
+static int emx_names_unpin(struct emx_board *board)
 {
 	if (!board->fw.peers->pinned)
 		return 0;
@@ -484,47 +492,47 @@ static int unpin(struct emx_board *board)
 	return 0;
 }
 
-static void name_one(struct emx_board *board, void *data)
+static void emx_names_name_one(struct emx_board *board, void *data)
 {
-	struct naming *n = data;
+	struct emx_naming *n = data;
 	u32 op = n->request->op;
 	u32 rest = 0;
 
 	rcu_read_lock();
 	spin_lock_bh(&board->lock);
-	if (op == EMX_DEV_PEERS_CLEAR && unpin(board)) {
+	if (op == EMX_DEV_PEERS_CLEAR && emx_names_unpin(board)) {
 		n->err = -EBUSY;
 		goto out;
 	}
 	if (op == EMX_DEV_NAMES_FORGET || op == EMX_DEV_PEERS_CLEAR) {
-		rest = forget_some(board, 0);
+		rest = emx_names_forget_some(board, 0);
 		board->fw.query_magic++; /* late replies to older queries do not count */
-		ask_soon_locked(board);
+		emx_names_soon_locked(board);
 	}
 	if (op == EMX_DEV_PEERS_CLEAR || op == EMX_DEV_PEERS_COMPLETE)
 		WRITE_ONCE(board->fw.peers->open, op == EMX_DEV_PEERS_CLEAR);
 	if (op == EMX_DEV_PEERS_CLEAR)
-		start_locked(board);
+		emx_names_start_beacons(board);
 	if (op == EMX_DEV_PEERS_APPEND)
-		append(board, n);
+		emx_names_append(board, n);
 	if (op == EMX_DEV_NAME_BOARD || (op == EMX_DEV_PEERS_APPEND && n->request->name[0]))
-		rename(board, n);
+		emx_names_rename(board, n);
 out:
 	spin_unlock_bh(&board->lock);
 	rcu_read_unlock();
-	forget_rest(board, rest);
+	emx_names_forget_rest(board, rest);
 }
 
 int emx_names(struct net *net, const struct emx_dev_names *names)
 {
-	struct naming n = { .request = names, .mac = names->mac };
+	struct emx_naming n = { .request = names, .mac = names->mac };
 	struct emx_board *board;
 
 	if (names->op < EMX_DEV_NAME_BOARD || names->op > EMX_DEV_PEER_SPEAKS)
 		return -EINVAL;
 	if (names->op == EMX_DEV_PEER_SPEAKS) {
 		n.err = -EMSGSIZE;
-		emx_boards_each(net, pin_one, &n);
+		emx_boards_each(net, emx_names_pin_one, &n);
 		return n.err;
 	}
 	if (names->op == EMX_DEV_NAME_BOARD) {
@@ -534,8 +542,8 @@ int emx_names(struct net *net, const struct emx_dev_names *names)
 		n.mac = board->fw.mac;
 		emx_board_put(board);
 	}
-	if ((names->op == EMX_DEV_NAME_BOARD || names->name[0]) && !good_name(names->name))
+	if ((names->op == EMX_DEV_NAME_BOARD || names->name[0]) && !emx_names_good(names->name))
 		return -EINVAL;
-	emx_boards_each(net, name_one, &n);
+	emx_boards_each(net, emx_names_name_one, &n);
 	return n.err;
 }

@@ -12,21 +12,21 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "ethermx.h"
+#include "large.h"
+#include "region.h"
 
-static bool dma = true;
-module_param(dma, bool, 0444);
+static bool emx_offload_dma = true;
+module_param_named(dma, emx_offload_dma, bool, 0444);
 MODULE_PARM_DESC(dma, "let a DMA engine copy large messages where there is one (Y)");
 
-static unsigned int dma_frame_min = 2048;
-module_param(dma_frame_min, uint, 0644);
+static unsigned int emx_offload_frame_min = 2048;
+module_param_named(dma_frame_min, emx_offload_frame_min, uint, 0644);
 MODULE_PARM_DESC(dma_frame_min, "payloads of fewer bytes are copied by the processor (2048)");
 
-static unsigned int dma_message_min = 65536;
-module_param(dma_message_min, uint, 0644);
+static unsigned int emx_offload_message_min = 65536;
+module_param_named(dma_message_min, emx_offload_message_min, uint, 0644);
 MODULE_PARM_DESC(dma_message_min, "messages of fewer bytes are copied by the processor (65536)");
 
-atomic64_t emx_copied_cpu;
 atomic64_t emx_copied_dma;
 atomic64_t emx_dma_failed;
 
@@ -44,20 +44,20 @@ struct emx_copy {
 
 void emx_offload_init(void)
 {
-	if (dma)
+	if (emx_offload_dma)
 		dmaengine_get();
 }
 
 void emx_offload_exit(void)
 {
-	if (dma)
+	if (emx_offload_dma)
 		dmaengine_put();
 	/* The last callback has told that it is done, but may not have returned. */
 	synchronize_rcu();
 }
 
 /* Caller: endpoint->lock. The region may be gone after this. */
-static void end_copy(struct emx_copy *copy)
+static void emx_offload_end(struct emx_copy *copy)
 {
 	if (READ_ONCE(copy->failed)) {
 		atomic64_inc(&emx_dma_failed);
@@ -70,7 +70,7 @@ static void end_copy(struct emx_copy *copy)
 	kfree(copy);
 }
 
-static void piece_done(void *param, const struct dmaengine_result *result)
+static void emx_offload_piece_done(void *param, const struct dmaengine_result *result)
 {
 	struct emx_copy *copy = param;
 	struct emx_endpoint *ep = copy->ep;
@@ -80,19 +80,19 @@ static void piece_done(void *param, const struct dmaengine_result *result)
 	if (!atomic_dec_and_test(&copy->pieces))
 		return;
 	spin_lock_bh(&ep->lock);
-	end_copy(copy);
+	emx_offload_end(copy);
 	spin_unlock_bh(&ep->lock);
 }
 
 /* ---- pieces: at most a page of the frame to at most a page of the region ---- */
 
-struct place {
+struct emx_place {
 	struct page *page;
 	u32 offset;
 };
 
-static bool map_both(struct device *dev, struct dmaengine_unmap_data *unmap, struct place to,
-		     struct place from, u32 bytes)
+static bool emx_offload_map(struct device *dev, struct dmaengine_unmap_data *unmap,
+			    struct emx_place to, struct emx_place from, u32 bytes)
 {
 	unmap->len = bytes;
 	unmap->addr[0] = dma_map_page(dev, from.page, from.offset, bytes, DMA_TO_DEVICE);
@@ -106,8 +106,8 @@ static bool map_both(struct device *dev, struct dmaengine_unmap_data *unmap, str
 	return true;
 }
 
-static struct dma_async_tx_descriptor *prepare(struct dma_chan *channel, struct place to,
-					       struct place from, u32 bytes)
+static struct dma_async_tx_descriptor *
+emx_offload_prepare(struct dma_chan *channel, struct emx_place to, struct emx_place from, u32 bytes)
 {
 	struct dma_device *device = channel->device;
 	struct dma_async_tx_descriptor *tx = NULL;
@@ -118,7 +118,7 @@ static struct dma_async_tx_descriptor *prepare(struct dma_chan *channel, struct 
 	unmap = dmaengine_get_unmap_data(device->dev, 2, GFP_NOWAIT);
 	if (!unmap)
 		return NULL;
-	if (map_both(device->dev, unmap, to, from, bytes))
+	if (emx_offload_map(device->dev, unmap, to, from, bytes))
 		tx = device->device_prep_dma_memcpy(channel, unmap->addr[1], unmap->addr[0], bytes,
 						    DMA_PREP_INTERRUPT);
 	if (tx)
@@ -127,14 +127,14 @@ static struct dma_async_tx_descriptor *prepare(struct dma_chan *channel, struct 
 	return tx;
 }
 
-static bool submit(struct emx_copy *copy, struct dma_chan *channel, struct place to,
-		   struct place from, u32 bytes)
+static bool emx_offload_submit(struct emx_copy *copy, struct dma_chan *channel, struct emx_place to,
+			       struct emx_place from, u32 bytes)
 {
-	struct dma_async_tx_descriptor *tx = prepare(channel, to, from, bytes);
+	struct dma_async_tx_descriptor *tx = emx_offload_prepare(channel, to, from, bytes);
 
 	if (!tx)
 		return false;
-	tx->callback_result = piece_done;
+	tx->callback_result = emx_offload_piece_done;
 	tx->callback_param = copy;
 	atomic_inc(&copy->pieces);
 	if (!dma_submit_error(dmaengine_submit(tx)))
@@ -144,7 +144,7 @@ static bool submit(struct emx_copy *copy, struct dma_chan *channel, struct place
 }
 
 /* Where byte `at` of the frame lies; how many follow it in that page. */
-static u32 frame_span(const struct sk_buff *skb, u32 at, struct place *place)
+static u32 emx_offload_frame_span(const struct sk_buff *skb, u32 at, struct emx_place *place)
 {
 	const skb_frag_t *frag = skb_shinfo(skb)->frags;
 	u32 offset;
@@ -162,26 +162,26 @@ static u32 frame_span(const struct sk_buff *skb, u32 at, struct place *place)
 	return min_t(u32, skb_frag_size(frag) - at, PAGE_SIZE - place->offset);
 }
 
-static bool submit_all(struct emx_copy *copy, struct dma_chan *channel)
+static bool emx_offload_submit_all(struct emx_copy *copy, struct dma_chan *channel)
 {
 	u64 position = copy->position;
 	u32 left = copy->bytes;
 	u32 from = copy->from;
-	struct place source;
-	struct place target;
+	struct emx_place source;
+	struct emx_place target;
 	u32 n;
 
 	for (; left; left -= n, position += n, from += n) {
 		n = emx_region_span(copy->region, position, &target.page, &target.offset);
-		n = min3(n, frame_span(copy->skb, from, &source), left);
-		if (!submit(copy, channel, target, source, n))
+		n = min3(n, emx_offload_frame_span(copy->skb, from, &source), left);
+		if (!emx_offload_submit(copy, channel, target, source, n))
 			return false;
 	}
 	return true;
 }
 
-static struct emx_copy *new_copy(struct emx_endpoint *ep, struct emx_region *region,
-				 struct sk_buff *skb)
+static struct emx_copy *emx_offload_new(struct emx_endpoint *ep, struct emx_region *region,
+					struct sk_buff *skb)
 {
 	struct emx_copy *copy = kmalloc(sizeof(*copy), GFP_ATOMIC);
 
@@ -202,20 +202,20 @@ bool emx_offload_copy(struct emx_endpoint *ep, struct emx_region *region, u64 po
 	struct dma_chan *channel;
 	struct emx_copy *copy;
 
-	if (!dma || bytes < READ_ONCE(dma_frame_min) ||
-	    region->length < READ_ONCE(dma_message_min) || skb_has_frag_list(skb))
+	if (!emx_offload_dma || bytes < READ_ONCE(emx_offload_frame_min) ||
+	    region->length < READ_ONCE(emx_offload_message_min) || skb_has_frag_list(skb))
 		return false;
 	channel = dma_find_channel(DMA_MEMCPY);
-	copy = channel ? new_copy(ep, region, skb) : NULL;
+	copy = channel ? emx_offload_new(ep, region, skb) : NULL;
 	if (!copy)
 		return false;
 	copy->position = position;
 	copy->from = from;
 	copy->bytes = bytes;
-	if (!submit_all(copy, channel))
+	if (!emx_offload_submit_all(copy, channel))
 		WRITE_ONCE(copy->failed, true);
 	dma_async_issue_pending(channel);
 	if (atomic_dec_and_test(&copy->pieces))
-		end_copy(copy);
+		emx_offload_end(copy);
 	return true;
 }

@@ -8,13 +8,13 @@
 #include <linux/timekeeping.h>
 
 #include "compat.h"
-#include "ethermx.h"
+#include "endpoint.h"
 
 /* The kernel's own for sockets. */
 #define FRAMES_AT_ONCE 8
 
-static unsigned int busy_poll_max_us = 100;
-module_param(busy_poll_max_us, uint, 0644);
+static unsigned int emx_poll_max_us = 100;
+module_param_named(busy_poll_max_us, emx_poll_max_us, uint, 0644);
 MODULE_PARM_DESC(busy_poll_max_us, "longest busy poll of a network card, us, 0 for none (100)");
 
 void emx_poll_note(struct emx_endpoint *ep, const struct sk_buff *skb)
@@ -29,7 +29,7 @@ void emx_poll_note(struct emx_endpoint *ep, const struct sk_buff *skb)
 		ep->polled++;
 }
 
-static bool begin(struct emx_endpoint *ep, unsigned int *napi)
+static bool emx_poll_begin(struct emx_endpoint *ep, unsigned int *napi)
 {
 	bool free;
 
@@ -43,7 +43,7 @@ static bool begin(struct emx_endpoint *ep, unsigned int *napi)
 	return free;
 }
 
-static u32 end(struct emx_endpoint *ep)
+static u32 emx_poll_end(struct emx_endpoint *ep)
 {
 	u32 polled;
 
@@ -57,14 +57,14 @@ static u32 end(struct emx_endpoint *ep)
 	return polled;
 }
 
-struct limits {
+struct emx_poll_limits {
 	const struct emx_endpoint *ep;
 	u64 end_ns;
 };
 
-static bool is_over(void *data, unsigned long start_time)
+static bool emx_poll_is_over(void *data, unsigned long start_time)
 {
-	const struct limits *limits = data;
+	const struct emx_poll_limits *limits = data;
 	const struct emx_endpoint *ep = limits->ep;
 
 	return READ_ONCE(ep->head) != READ_ONCE(ep->ring->tail) || !READ_ONCE(ep->open) ||
@@ -73,18 +73,18 @@ static bool is_over(void *data, unsigned long start_time)
 
 int emx_poll(struct emx_endpoint *ep, struct emx_dev_poll *poll)
 {
-	u32 us = min(poll->microseconds, READ_ONCE(busy_poll_max_us));
-	struct limits limits = { .ep = ep };
+	u32 us = min(poll->microseconds, READ_ONCE(emx_poll_max_us));
+	struct emx_poll_limits limits = { .ep = ep };
 	unsigned int napi;
 
-	if (!emx_can_busy_poll || !READ_ONCE(busy_poll_max_us))
+	if (!emx_can_busy_poll || !READ_ONCE(emx_poll_max_us))
 		return -EOPNOTSUPP;
 	if (!READ_ONCE(ep->napi))
 		return -ENODATA;
-	if (!begin(ep, &napi))
+	if (!emx_poll_begin(ep, &napi))
 		return -EBUSY;
 	limits.end_ns = ktime_get_ns() + (u64)us * NSEC_PER_USEC;
-	emx_busy_poll(napi, is_over, &limits, FRAMES_AT_ONCE);
-	poll->frames = end(ep);
+	emx_busy_poll(napi, emx_poll_is_over, &limits, FRAMES_AT_ONCE);
+	poll->frames = emx_poll_end(ep);
 	return 0;
 }

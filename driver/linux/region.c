@@ -13,16 +13,18 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "ethermx.h"
+#include "board.h"
+#include "region.h"
 
-static atomic64_t pinned;
+atomic64_t emx_regions_loose;
+static atomic64_t emx_region_pinned;
 
 u64 emx_region_pages(void)
 {
-	return atomic64_read(&pinned);
+	return atomic64_read(&emx_region_pinned);
 }
 
-static const struct emx_piece *find_piece(const struct emx_region *region, u64 position)
+static const struct emx_piece *emx_region_find_piece(const struct emx_region *region, u64 position)
 {
 	u32 low = 0;
 	u32 high = region->pieces; /* the piece is in low .. high - 1 */
@@ -39,17 +41,17 @@ static const struct emx_piece *find_piece(const struct emx_region *region, u64 p
 }
 
 /* The first byte behind a piece: position in the region. */
-static u64 end_of(const struct emx_region *region, const struct emx_piece *piece)
+static u64 emx_region_piece_end(const struct emx_region *region, const struct emx_piece *piece)
 {
 	return piece + 1 < region->piece + region->pieces ? piece[1].begin : region->length;
 }
 
 u32 emx_region_address(const struct emx_region *region, u64 position, void __user **address)
 {
-	const struct emx_piece *piece = find_piece(region, position);
+	const struct emx_piece *piece = emx_region_find_piece(region, position);
 
 	*address = u64_to_user_ptr(piece->address + (position - piece->begin));
-	return end_of(region, piece) - position;
+	return emx_region_piece_end(region, piece) - position;
 }
 
 u32 emx_region_span(const struct emx_region *region, u64 position, struct page **page, u32 *offset)
@@ -59,8 +61,8 @@ u32 emx_region_span(const struct emx_region *region, u64 position, struct page *
 	u64 at;
 
 	if (unlikely(region->pieces > 1)) {
-		piece = find_piece(region, position);
-		end = end_of(region, piece);
+		piece = emx_region_find_piece(region, position);
+		end = emx_region_piece_end(region, piece);
 	}
 	at = position - piece->begin + piece->offset;
 	*page = region->pages[piece->first + (at >> PAGE_SHIFT)];
@@ -68,21 +70,22 @@ u32 emx_region_span(const struct emx_region *region, u64 position, struct page *
 	return min_t(u64, PAGE_SIZE - *offset, end - position);
 }
 
-static struct emx_range range_of(const struct emx_region *region, const struct emx_piece *piece)
+static struct emx_range emx_region_range_of(const struct emx_region *region,
+					    const struct emx_piece *piece)
 {
 	return (struct emx_range){
 		.begin = piece->address,
-		.end = piece->address + (end_of(region, piece) - piece->begin),
+		.end = piece->address + (emx_region_piece_end(region, piece) - piece->begin),
 	};
 }
 
-static struct emx_range range_of_all(const struct emx_region *region)
+static struct emx_range emx_region_range_of_all(const struct emx_region *region)
 {
 	struct emx_range all = { .begin = ULONG_MAX };
 	const struct emx_piece *piece;
 
 	for (piece = region->piece; piece < region->piece + region->pieces; piece++) {
-		struct emx_range one = range_of(region, piece);
+		struct emx_range one = emx_region_range_of(region, piece);
 
 		all.begin = min(all.begin, one.begin);
 		all.end = max(all.end, one.end);
@@ -97,7 +100,7 @@ bool emx_region_touches(const struct emx_region *region, const struct emx_range 
 	if (!emx_ranges_meet(&region->range, range))
 		return false;
 	for (piece = region->piece; piece < region->piece + region->pieces; piece++) {
-		struct emx_range one = range_of(region, piece);
+		struct emx_range one = emx_region_range_of(region, piece);
 
 		if (emx_ranges_meet(&one, range))
 			return true;
@@ -107,7 +110,7 @@ bool emx_region_touches(const struct emx_region *region, const struct emx_range 
 
 /* ---- the limit ---- */
 
-static int charge(struct emx_region *region)
+int emx_region_charge(struct emx_region *region)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	u64 total = atomic64_add_return(region->pages_wanted, &current->mm->pinned_vm);
@@ -121,23 +124,23 @@ static int charge(struct emx_region *region)
 	}
 	region->mm = current->mm;
 	mmgrab(region->mm);
-	atomic64_add(region->pages_wanted, &pinned);
+	atomic64_add(region->pages_wanted, &emx_region_pinned);
 	return 0;
 }
 
-static void uncharge(struct emx_region *region)
+static void emx_region_uncharge(struct emx_region *region)
 {
 	if (!region->mm)
 		return;
 	atomic64_sub(region->pages_wanted, &region->mm->pinned_vm);
-	atomic64_sub(region->pages_wanted, &pinned);
+	atomic64_sub(region->pages_wanted, &emx_region_pinned);
 	mmdrop(region->mm);
 	region->mm = NULL;
 }
 
 /* ---- pinning ---- */
 
-static unsigned long pages_of(u64 address, u64 length)
+static unsigned long emx_region_pages_of(u64 address, u64 length)
 {
 	return (offset_in_page(address) + length + PAGE_SIZE - 1) >> PAGE_SHIFT;
 }
@@ -146,7 +149,7 @@ static unsigned long pages_of(u64 address, u64 length)
  * Lays the pieces out; addresses are copied once, and only this copy is used. Returns how many
  * pieces the region has, or a negative errno.
  */
-static int lay_out(struct emx_region *region, struct emx_dev_segment *copy, u32 count)
+static int emx_region_lay_out(struct emx_region *region, struct emx_dev_segment *copy, u32 count)
 {
 	u64 left = region->length;
 	u32 n = 0;
@@ -164,7 +167,7 @@ static int lay_out(struct emx_region *region, struct emx_dev_segment *copy, u32 
 		region->piece[n].first = region->pages_wanted;
 		region->piece[n].offset = offset_in_page(s.address);
 		region->piece[n].address = s.address;
-		region->pages_wanted += pages_of(s.address, s.length);
+		region->pages_wanted += emx_region_pages_of(s.address, s.length);
 		left -= s.length;
 		copy[n++] = s;
 	}
@@ -172,9 +175,9 @@ static int lay_out(struct emx_region *region, struct emx_dev_segment *copy, u32 
 	return left ? -EINVAL : 0;
 }
 
-static int pin_piece(struct emx_region *region, const struct emx_dev_segment *s)
+static int emx_region_pin_piece(struct emx_region *region, const struct emx_dev_segment *s)
 {
-	unsigned long todo = pages_of(s->address, s->length);
+	unsigned long todo = emx_region_pages_of(s->address, s->length);
 	unsigned long address = s->address & PAGE_MASK;
 	unsigned int flags = FOLL_LONGTERM | (region->write ? FOLL_WRITE : 0);
 	int got;
@@ -192,17 +195,17 @@ static int pin_piece(struct emx_region *region, const struct emx_dev_segment *s)
 	return 0;
 }
 
-static void unpin(struct emx_region *region)
+static void emx_region_unpin(struct emx_region *region)
 {
 	if (region->pages_pinned)
 		unpin_user_pages_dirty_lock(region->pages, region->pages_pinned, region->write);
 	region->pages_pinned = 0;
-	uncharge(region);
+	emx_region_uncharge(region);
 	kvfree(region->pages);
 	region->pages = NULL;
 }
 
-static bool is_anonymous(const struct emx_range *range)
+static bool emx_region_is_anonymous(const struct emx_range *range)
 {
 	struct vm_area_struct *vma;
 	bool is;
@@ -216,11 +219,11 @@ static bool is_anonymous(const struct emx_range *range)
 }
 
 /* True when no page belongs to a file on a disk. Where the mapping does not tell, the pages do. */
-static bool is_of_no_file(const struct emx_region *region)
+static bool emx_region_is_of_no_file(const struct emx_region *region)
 {
 	unsigned long i;
 
-	if (is_anonymous(&region->span))
+	if (emx_region_is_anonymous(&region->span))
 		return true;
 	for (i = 0; i < region->pages_pinned; i++)
 		if (!folio_test_swapbacked(page_folio(region->pages[i])))
@@ -229,42 +232,13 @@ static bool is_of_no_file(const struct emx_region *region)
 }
 
 /* A page of a file on a disk has to be marked dirty when its message ends, not later. */
-static bool can_idle(const struct emx_region *region)
+static bool emx_region_may_idle(const struct emx_region *region)
 {
 	return IS_ENABLED(CONFIG_MMU_NOTIFIER) && region->pieces == 1 &&
-	       (!region->write || is_of_no_file(region));
+	       (!region->write || emx_region_is_of_no_file(region));
 }
 
-static int pin_all(struct emx_endpoint *ep, struct emx_region *region,
-		   const struct emx_dev_segment *copy)
-{
-	u32 i;
-	int err;
-
-	err = charge(region);
-	if (err && emx_idle_release(ep))
-		err = charge(region);
-	if (err)
-		return err;
-	spin_lock_bh(&ep->lock);
-	region->changes = ep->changes;
-	region->stale = ep->changing;
-	spin_unlock_bh(&ep->lock);
-	region->pages =
-		kvmalloc_array(region->pages_wanted, sizeof(*region->pages), GFP_KERNEL_ACCOUNT);
-	if (!region->pages)
-		return -ENOMEM;
-	for (i = 0; i < region->pieces; i++) {
-		err = pin_piece(region, &copy[i]);
-		if (err)
-			return err;
-	}
-	region->can_idle = can_idle(region);
-	return 0;
-}
-
-static struct emx_region *pin_copy(struct emx_endpoint *ep, struct emx_dev_segment *copy, u32 count,
-				   u64 length, bool write)
+struct emx_region *emx_region_new(struct emx_dev_segment *list, u32 count, u64 length, bool write)
 {
 	struct emx_region *region;
 	int err;
@@ -276,24 +250,43 @@ static struct emx_region *pin_copy(struct emx_endpoint *ep, struct emx_dev_segme
 	INIT_LIST_HEAD(&region->offered);
 	region->length = length;
 	region->write = write;
-	err = lay_out(region, copy, count);
+	err = emx_region_lay_out(region, list, count);
 	if (err) {
 		kvfree(region);
 		return ERR_PTR(err);
 	}
-	region->range = range_of_all(region);
+	region->range = emx_region_range_of_all(region);
 	region->span.begin = region->range.begin & PAGE_MASK;
 	region->span.end = PAGE_ALIGN(region->range.end);
-	if (pin_all(ep, region, copy)) {
-		unpin(region);
-		region->loose = true;
-		atomic64_inc(&emx_regions_loose);
-	}
 	return region;
 }
 
-/* Makes an idle region one of those bytes, which its pages contain. */
-static void lay_out_again(struct emx_region *region, u64 address, u64 length)
+int emx_region_fill(struct emx_region *region, const struct emx_dev_segment *list)
+{
+	u32 i;
+	int err;
+
+	region->pages =
+		kvmalloc_array(region->pages_wanted, sizeof(*region->pages), GFP_KERNEL_ACCOUNT);
+	if (!region->pages)
+		return -ENOMEM;
+	for (i = 0; i < region->pieces; i++) {
+		err = emx_region_pin_piece(region, &list[i]);
+		if (err)
+			return err;
+	}
+	region->can_idle = emx_region_may_idle(region);
+	return 0;
+}
+
+void emx_region_loosen(struct emx_region *region)
+{
+	emx_region_unpin(region);
+	region->loose = true;
+	atomic64_inc(&emx_regions_loose);
+}
+
+void emx_region_reuse(struct emx_region *region, u64 address, u64 length)
 {
 	struct emx_piece *piece = &region->piece[0];
 
@@ -307,78 +300,21 @@ static void lay_out_again(struct emx_region *region, u64 address, u64 length)
 	region->owed = false;
 }
 
-/* NULL when there is none. */
-static struct emx_region *take_idle(struct emx_endpoint *ep, const struct emx_dev_segment *s,
-				    u64 length, bool write)
-{
-	struct emx_region *region;
-
-	if (s->length < length)
-		return NULL;
-	region = emx_idle_take(ep, s->address, length, write);
-	if (region)
-		lay_out_again(region, s->address, length);
-	return region;
-}
-
-static struct emx_region *pin_one(struct emx_endpoint *ep,
-				  const struct emx_dev_segment __user *list, u64 length, bool write)
-{
-	struct emx_dev_segment one;
-	struct emx_region *region;
-
-	if (copy_from_user(&one, list, sizeof(one)))
-		return ERR_PTR(-EFAULT);
-	region = take_idle(ep, &one, length, write);
-	return region ? region : pin_copy(ep, &one, 1, length, write);
-}
-
-struct emx_region *emx_region_pin(struct emx_endpoint *ep,
-				  const struct emx_dev_segment __user *list, u32 count, u64 length,
-				  bool write)
-{
-	struct emx_dev_segment *copy;
-	struct emx_region *region;
-
-	if (!count || count > EMX_DEV_SEGMENTS_MAX || !length || length > U32_MAX)
-		return ERR_PTR(-EINVAL);
-	if (count == 1)
-		return pin_one(ep, list, length, write);
-	copy = vmemdup_user(list, array_size(count, sizeof(*list)));
-	if (IS_ERR(copy))
-		return ERR_CAST(copy);
-	region = pin_copy(ep, copy, count, length, write);
-	kvfree(copy);
-	return region;
-}
-
-static void free_region(struct kref *ref)
+static void emx_region_free(struct kref *ref)
 {
 	struct emx_region *region = container_of(ref, struct emx_region, ref);
 
-	unpin(region);
+	emx_region_unpin(region);
 	kvfree(region);
 }
 
 void emx_region_put(struct emx_region *region)
 {
 	if (region)
-		kref_put(&region->ref, free_region);
+		kref_put(&region->ref, emx_region_free);
 }
 
-/* ---- after a message ---- */
-
-void emx_region_begin(const struct emx_endpoint *ep, struct emx_region *region)
-{
-	if (region->changes != ep->changes)
-		region->stale = true;
-}
-
-void emx_region_end(struct emx_endpoint *ep, struct emx_region *region)
-{
-	if (!emx_idle_add(ep, region))
-		emx_region_bury(ep, region);
-}
+/* ---- unpinning later ---- */
 
 void emx_region_bury(struct emx_endpoint *ep, struct emx_region *region)
 {

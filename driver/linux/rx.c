@@ -1,107 +1,29 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Receive path: from the network stack into the firmware core, and what the core wants done.
+ * Receive path: from the network stack into the firmware core.
  */
 #include <linux/etherdevice.h>
 #include <linux/timekeeping.h>
 
-#include "ethermx.h"
+#include "board.h"
+#include "compat.h"
+#include "effects.h"
+#include "endpoint.h"
+#include "large.h"
+#include "names.h"
+#include "tx.h"
 
 /* The core reads headers and a board name, never payload: only so much must be contiguous. */
 #define LOOK_MAX (EMX_HEADER_MAX + EMX_NAME_MAX)
 /* Frames between boards of this host taken in one go. */
 #define LOOP_BATCH 64
 
-/* ---- effects ---- */
-
-static void event(struct emx_endpoint *ep, const struct emx_msg *msg, const struct sk_buff *skb)
-{
-	u32 source;
-
-	if (msg->type == EMX_EV_PULL_DONE) {
-		emx_pull_done(ep, msg);
-		return;
-	}
-	/* The core takes the frame for one piece of memory; only its header is. */
-	source = msg->data ? msg->data - (u64)(uintptr_t)skb->data : 0;
-	if (!emx_event_frame(ep, msg, skb, source))
-		emx_count(&ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
-}
-
-/* Counted before it leaves: whoever sees the answer sees the count. */
-static void transmit(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff_head *out)
-{
-	struct sk_buff *skb = emx_tx_header(ep->board, fx->u.tx.header, fx->u.tx.length);
-
-	emx_count(&ep->counters, skb ? fx->counter : EMX_CNT_TX_FAILED, 1);
-	if (skb)
-		__skb_queue_tail(out, skb);
-}
-
-static void answer(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff_head *out)
-{
-	if (fw_may_answer(&ep->fw->answers, ktime_get_ns()))
-		transmit(ep, fx, out);
-	else
-		emx_count(&ep->counters, EMX_CNT_DROP_ANSWER, 1);
-}
-
-/* Or tells the puller that there is no such memory. */
-static void reply(struct emx_endpoint *ep, struct fw_fx *fx, struct sk_buff_head *out)
-{
-	struct fw_fx refusal = { .kind = FW_FX_NONE };
-
-	if (emx_window_reply(ep, &fx->u.replies, out))
-		return;
-	fw_replies_refuse(ep->fw, &fx->u.replies, &refusal);
-	if (refusal.kind == FW_FX_ANSWER)
-		answer(ep, &refusal, out);
-}
-
-static void execute(struct emx_endpoint *ep, struct fw_fx *fx, struct sk_buff *skb,
-		    struct sk_buff_head *out)
-{
-	switch (fx->kind) {
-	case FW_FX_DROP:
-		emx_count(&ep->counters, fx->counter, 1);
-		break;
-	case FW_FX_EVENT:
-		event(ep, &fx->u.msg, skb);
-		break;
-	case FW_FX_TX:
-		transmit(ep, fx, out);
-		break;
-	case FW_FX_ANSWER:
-		answer(ep, fx, out);
-		break;
-	case FW_FX_REPLIES:
-		reply(ep, fx, out);
-		break;
-	case FW_FX_COPY:
-		emx_pull_copy(ep, fx, skb);
-		break;
-	default: /* what concerns the board never comes from an endpoint */
-		break;
-	}
-}
-
-void emx_effects(struct emx_endpoint *ep, struct fw_fx *fx, int more, struct sk_buff *skb,
-		 struct sk_buff_head *out)
-{
-	execute(ep, fx, skb, out);
-	while (more) {
-		more = fw_next(ep->fw, ktime_get_ns(), fx);
-		execute(ep, fx, skb, out);
-	}
-	emx_pull_arm(ep);
-}
-
 /* ---- frames of endpoints ---- */
 
-/* Caller: endpoint->lock, and the endpoint is open. */
-static void give(struct emx_endpoint *ep, struct sk_buff *skb, struct fw_pkt *pkt,
-		 struct sk_buff_head *out)
+/* Between begin and end, and the endpoint is open. */
+static void emx_rx_give(struct emx_effects *now, struct sk_buff *skb, struct fw_pkt *pkt)
 {
+	struct emx_endpoint *ep = now->ep;
 	struct fw_board *fw = &ep->board->fw;
 	struct fw_fx fx EMX_NO_INIT; /* read as far as the core fills it */
 	struct fw_endpoint *to;
@@ -117,13 +39,13 @@ static void give(struct emx_endpoint *ep, struct sk_buff *skb, struct fw_pkt *pk
 	}
 	if (to)
 		more = fw_rx(to, pkt, fw_needs_time(pkt) ? ktime_get_ns() : 0, &fx);
-	emx_effects(ep, &fx, more, skb, out);
+	emx_effects_run(now, &fx, more, skb);
 	if (pkt->msg.type >= EMX_PULL)
 		emx_counters_show(ep);
 	emx_event_link(ep);
 }
 
-static bool is_pulled(const struct fw_pkt *pkt)
+static bool emx_rx_is_pulled(const struct fw_pkt *pkt)
 {
 	return pkt->msg.type == EMX_PULL_REPLY || pkt->msg.type == EMX_X_DATA;
 }
@@ -132,9 +54,10 @@ static bool is_pulled(const struct fw_pkt *pkt)
  * Judges pulls and the extension: 0, or the counter of the reason to drop the frame before the core
  * sees it. Apart from the path of short messages. Caller: endpoint->lock.
  */
-static noinline int judge(const struct emx_endpoint *ep, struct sk_buff *skb, struct fw_pkt *pkt)
+static noinline int emx_rx_judge(const struct emx_endpoint *ep, struct sk_buff *skb,
+				 struct fw_pkt *pkt)
 {
-	if (is_pulled(pkt) && emx_loose_full(ep))
+	if (emx_rx_is_pulled(pkt) && emx_loose_full(ep))
 		return EMX_CNT_DROP_EVENT_FULL;
 	/* The core drops it for that. */
 	if (pkt->msg.type == EMX_X_MEDIUM && !ep->fw->x_frag)
@@ -143,10 +66,10 @@ static noinline int judge(const struct emx_endpoint *ep, struct sk_buff *skb, st
 }
 
 /* False when the frame is none of an open endpoint's. */
-static bool to_endpoint(struct emx_board *board, struct sk_buff *skb, struct fw_pkt *pkt)
+static bool emx_rx_to_endpoint(struct emx_board *board, struct sk_buff *skb, struct fw_pkt *pkt)
 {
+	struct emx_effects now;
 	struct emx_endpoint *ep;
-	struct sk_buff_head out;
 	int drop = 0;
 	bool open;
 
@@ -155,18 +78,15 @@ static bool to_endpoint(struct emx_board *board, struct sk_buff *skb, struct fw_
 	ep = rcu_dereference(board->endpoint[pkt->msg.local_ep]);
 	if (!ep)
 		return false;
-	__skb_queue_head_init(&out);
-	spin_lock(&ep->lock);
-	open = ep->open;
+	open = emx_effects_begin(&now, ep, EMX_IN_SOFTIRQ);
 	emx_poll_note(ep, skb);
 	if (open && pkt->msg.type >= EMX_PULL)
-		drop = judge(ep, skb, pkt);
+		drop = emx_rx_judge(ep, skb, pkt);
 	if (drop)
 		emx_count(&ep->counters, drop, 1);
 	else if (open)
-		give(ep, skb, pkt, &out);
-	spin_unlock(&ep->lock);
-	emx_tx_all(board, &out);
+		emx_rx_give(&now, skb, pkt);
+	emx_effects_end(&now, EMX_IN_SOFTIRQ);
 	return open;
 }
 
@@ -176,7 +96,7 @@ static bool to_endpoint(struct emx_board *board, struct sk_buff *skb, struct fw_
  * Executes the effects that touch the board itself; true to give the frame again. Caller:
  * board->lock.
  */
-static bool apply(struct emx_board *board, struct fw_fx *fx)
+static bool emx_rx_apply(struct emx_board *board, struct fw_fx *fx)
 {
 	switch (fx->kind) {
 	case FW_FX_PEER:
@@ -205,7 +125,7 @@ static bool apply(struct emx_board *board, struct fw_fx *fx)
 	}
 }
 
-static void to_board(struct emx_board *board, struct fw_pkt *pkt)
+static void emx_rx_to_board(struct emx_board *board, struct fw_pkt *pkt)
 {
 	struct fw_endpoint *to = NULL;
 	struct sk_buff *skb;
@@ -213,10 +133,10 @@ static void to_board(struct emx_board *board, struct fw_pkt *pkt)
 
 	spin_lock(&board->lock);
 	to = fw_demux(&board->fw, pkt, &fx);
-	if (!to && apply(board, &fx)) {
+	if (!to && emx_rx_apply(board, &fx)) {
 		to = fw_demux(&board->fw, pkt, &fx);
 		if (!to)
-			apply(board, &fx);
+			emx_rx_apply(board, &fx);
 	}
 	spin_unlock(&board->lock);
 	/* An endpoint that opened this moment: its peer repeats. */
@@ -230,7 +150,7 @@ static void to_board(struct emx_board *board, struct fw_pkt *pkt)
 /* ---- frames ---- */
 
 /* skb->data is the first byte of the frame. self: as in fw_check. Caller: RCU. */
-static void handle(struct emx_board *board, struct sk_buff *skb, u64 self)
+static void emx_rx_handle(struct emx_board *board, struct sk_buff *skb, u64 self)
 {
 	struct fw_pkt pkt EMX_NO_INIT; /* the core clears it */
 	int drop;
@@ -241,15 +161,15 @@ static void handle(struct emx_board *board, struct sk_buff *skb, u64 self)
 		drop = fw_check_for(&board->fw, self, skb->data, skb->len, &pkt);
 	if (drop)
 		emx_board_count(board, drop);
-	else if (!to_endpoint(board, skb, &pkt))
-		to_board(board, &pkt);
+	else if (!emx_rx_to_endpoint(board, skb, &pkt))
+		emx_rx_to_board(board, &pkt);
 }
 
 /*
  * The network stack marks frames so whose VLAN has no interface here. So it marks what only a
  * promiscuous interface has brought in, but the core tells that by the address.
  */
-static bool for_another_host(const struct emx_board *board, struct sk_buff *skb)
+static bool emx_rx_for_another_host(const struct emx_board *board, struct sk_buff *skb)
 {
 	if (likely(skb->pkt_type != PACKET_OTHERHOST) || !pskb_may_pull(skb, ETH_HLEN))
 		return false;
@@ -267,10 +187,10 @@ int emx_rx(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
 		return NET_RX_DROP;
 	if (skb_mac_header_was_set(skb)) {
 		skb_push(skb, skb->data - skb_mac_header(skb));
-		if (for_another_host(board, skb))
+		if (emx_rx_for_another_host(board, skb))
 			emx_board_count(board, EMX_CNT_DROP_OTHER_HOST);
 		else
-			handle(board, skb, READ_ONCE(board->fw.mac));
+			emx_rx_handle(board, skb, READ_ONCE(board->fw.mac));
 	}
 	consume_skb(skb);
 	return NET_RX_SUCCESS;
@@ -287,7 +207,7 @@ void emx_rx_loop(struct tasklet_struct *task)
 		skb = skb_dequeue(&board->loop);
 		if (!skb)
 			break;
-		handle(board, skb, 0);
+		emx_rx_handle(board, skb, 0);
 		consume_skb(skb);
 	}
 	rcu_read_unlock();

@@ -8,7 +8,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "ethermx.h"
+#include "control.h"
 
 /*
  * Worked examples of the wire specification, by section, and frames of the extension; zeros follow
@@ -19,7 +19,7 @@ static const struct {
 	u8 length; /* 0: the minimum */
 	u16 frame_size; /* 0: dialect W */
 	u8 bytes[EMX_HEADER_MAX];
-} known_frames[] = {
+} emx_selftest_frames[] = {
 	/* 15.2 */
 	{
 		.type = EMX_HOST_QUERY,
@@ -152,45 +152,45 @@ static const struct {
 	},
 };
 
-struct workspace {
+struct emx_selftest_space {
 	struct fw_sizes sizes;
 	struct fw_pkt pkt;
 	u8 encoded[EMX_HEADER_MAX + EMX_NAME_MAX];
 };
 
 /* Decodes frame i, encodes what was understood, and wants the same bytes again. */
-static int check_frame(struct workspace *w, unsigned int i)
+static int emx_selftest_check(struct emx_selftest_space *w, unsigned int i)
 {
-	const u8 *bytes = known_frames[i].bytes;
-	const u32 length = known_frames[i].length ?: EMX_FRAME_MIN;
+	const u8 *bytes = emx_selftest_frames[i].bytes;
+	const u32 length = emx_selftest_frames[i].length ?: EMX_FRAME_MIN;
 	int drop;
 
 	memset(w, 0, sizeof(*w));
 	fw_sizes_w(&w->sizes);
-	if (known_frames[i].frame_size)
-		fw_sizes_n(&w->sizes, known_frames[i].frame_size);
+	if (emx_selftest_frames[i].frame_size)
+		fw_sizes_n(&w->sizes, emx_selftest_frames[i].frame_size);
 	drop = fw_check(&w->sizes, 0, bytes, length, &w->pkt);
-	if (!drop && w->pkt.msg.type == known_frames[i].type) {
+	if (!drop && w->pkt.msg.type == emx_selftest_frames[i].type) {
 		fw_encode(&w->sizes, &w->pkt, w->encoded);
 		if (!memcmp(w->encoded, bytes, length) &&
 		    fw_check(&w->sizes, 0, bytes, EMX_FRAME_MIN - 1, &w->pkt) == EMX_CNT_DROP_SHORT)
 			return 0;
 	}
-	pr_err("selftest: frame %u of type %u: type %u, drop %d, %*ph\n", i, known_frames[i].type,
-	       w->pkt.msg.type, drop, length, w->encoded);
+	pr_err("selftest: frame %u of type %u: type %u, drop %d, %*ph\n", i,
+	       emx_selftest_frames[i].type, w->pkt.msg.type, drop, length, w->encoded);
 	return -EIO;
 }
 
 int emx_selftest(void)
 {
-	struct workspace *w = kmalloc(sizeof(*w), GFP_KERNEL);
+	struct emx_selftest_space *w = kmalloc(sizeof(*w), GFP_KERNEL);
 	unsigned int i;
 	int err = 0;
 
 	if (!w)
 		return -ENOMEM;
-	for (i = 0; i < ARRAY_SIZE(known_frames) && !err; i++)
-		err = check_frame(w, i);
+	for (i = 0; i < ARRAY_SIZE(emx_selftest_frames) && !err; i++)
+		err = emx_selftest_check(w, i);
 	kfree(w);
 	if (!err)
 		pr_info("selftest: %u frames\n", i);

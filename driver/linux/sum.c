@@ -7,21 +7,21 @@
  * could write the right sum as well. So it does not matter that a frame may lie in pages that a
  * program can still write to: a program that changes a message while it is under way.
  */
-#include "ethermx.h"
+#include "tx.h"
 
 /* In skb->cb, which is zero in a new frame: bytes of data to sum up before it leaves. */
-struct later {
+struct emx_later {
 	u32 bytes;
 };
 
-static struct later *later_of(struct sk_buff *skb)
+static struct emx_later *emx_sum_later_of(struct sk_buff *skb)
 {
-	BUILD_BUG_ON(sizeof(struct later) > sizeof(skb->cb));
-	return (struct later *)skb->cb;
+	BUILD_BUG_ON(sizeof(struct emx_later) > sizeof(skb->cb));
+	return (struct emx_later *)skb->cb;
 }
 
 /* Checksum of bytes of a frame, in whatever pieces it lies. */
-static u32 sum(struct sk_buff *skb, u32 from, u32 bytes)
+static u32 emx_sum_of(struct sk_buff *skb, u32 from, u32 bytes)
 {
 	struct skb_seq_state walk;
 	const u8 *piece;
@@ -54,7 +54,7 @@ bool emx_sum_fits(struct sk_buff *skb, struct fw_pkt *pkt)
 		return true;
 	if (!pkt->x.checksum)
 		return true;
-	if (!fw_checksum_fits(pkt, skb->data, sum(skb, from, pkt->msg.data_len)))
+	if (!fw_checksum_fits(pkt, skb->data, emx_sum_of(skb, from, pkt->msg.data_len)))
 		return false;
 	pkt->x.checksum = 0;
 	return true;
@@ -62,7 +62,7 @@ bool emx_sum_fits(struct sk_buff *skb, struct fw_pkt *pkt)
 
 void emx_sum_later(struct sk_buff *skb, u32 bytes)
 {
-	later_of(skb)->bytes = bytes;
+	emx_sum_later_of(skb)->bytes = bytes;
 }
 
 /*
@@ -72,10 +72,10 @@ void emx_sum_later(struct sk_buff *skb, u32 bytes)
  */
 void emx_sum_now(struct sk_buff *skb)
 {
-	const u32 bytes = later_of(skb)->bytes;
+	const u32 bytes = emx_sum_later_of(skb)->bytes;
 
 	if (!bytes)
 		return;
-	later_of(skb)->bytes = 0;
-	fw_put_checksum(skb->data, sum(skb, FW_X_DATA_HEADER, bytes));
+	emx_sum_later_of(skb)->bytes = 0;
+	fw_put_checksum(skb->data, emx_sum_of(skb, FW_X_DATA_HEADER, bytes));
 }

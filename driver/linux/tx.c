@@ -7,7 +7,9 @@
 #include <linux/skbuff.h>
 #include <linux/uio.h>
 
-#include "ethermx.h"
+#include "board.h"
+#include "region.h"
+#include "tx.h"
 
 /* Payloads up to that many bytes are copied: less work than to hold their pages. */
 #define COPY_BREAK 256
@@ -20,7 +22,7 @@
 
 /* ---- building ---- */
 
-static void address(struct sk_buff *skb)
+static void emx_tx_address(struct sk_buff *skb)
 {
 	skb_reset_mac_header(skb);
 	skb_set_network_header(skb, ETH_HLEN);
@@ -31,7 +33,7 @@ static void address(struct sk_buff *skb)
  * Memory of the length needed, cut from a large piece: the allocator gives powers of two, and the
  * kernel clears all of what it gives. NULL when there is none.
  */
-static struct sk_buff *alloc_cut(u32 bytes)
+static struct sk_buff *emx_tx_alloc_cut(u32 bytes)
 {
 	u32 room = SKB_DATA_ALIGN(bytes) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
 	struct sk_buff *skb;
@@ -47,25 +49,25 @@ static struct sk_buff *alloc_cut(u32 bytes)
 }
 
 /* A frame with room for that many bytes in one piece, and its header in place. */
-static struct sk_buff *begin(const struct emx_board *board, const void *header, u32 length,
-			     u32 bytes, gfp_t gfp)
+static struct sk_buff *emx_tx_begin(const struct emx_board *board, const void *header, u32 length,
+				    u32 bytes, gfp_t gfp)
 {
 	u32 room = board->headroom + max_t(u32, length + bytes, EMX_FRAME_MIN) + board->tailroom;
 	struct sk_buff *skb = NULL;
 
 	if (bytes > SLAB_MAX)
-		skb = alloc_cut(room);
+		skb = emx_tx_alloc_cut(room);
 	if (!skb && (bytes <= LINEAR_MAX || !READ_ONCE(board->gather)))
 		skb = alloc_skb(room, gfp);
 	if (!skb)
 		return NULL;
 	skb_reserve(skb, board->headroom);
-	address(skb);
+	emx_tx_address(skb);
 	skb_put_data(skb, header, length);
 	return skb;
 }
 
-static void pad(struct sk_buff *skb)
+static void emx_tx_pad(struct sk_buff *skb)
 {
 	if (skb->len < EMX_FRAME_MIN)
 		skb_put_zero(skb, EMX_FRAME_MIN - skb->len);
@@ -73,16 +75,16 @@ static void pad(struct sk_buff *skb)
 
 struct sk_buff *emx_tx_header(const struct emx_board *board, const void *header, u32 length)
 {
-	struct sk_buff *skb = begin(board, header, length, 0, GFP_ATOMIC);
+	struct sk_buff *skb = emx_tx_begin(board, header, length, 0, GFP_ATOMIC);
 
 	if (skb)
-		pad(skb);
+		emx_tx_pad(skb);
 	return skb;
 }
 
 /* A frame whose payload, still to be filled in, lies in pages of its own. */
-static struct sk_buff *begin_in_pages(const struct emx_board *board, const void *header, u32 length,
-				      u32 bytes, gfp_t gfp)
+static struct sk_buff *emx_tx_begin_in_pages(const struct emx_board *board, const void *header,
+					     u32 length, u32 bytes, gfp_t gfp)
 {
 	struct sk_buff *skb;
 	int err;
@@ -92,7 +94,7 @@ static struct sk_buff *begin_in_pages(const struct emx_board *board, const void 
 	if (!skb)
 		return NULL;
 	skb_reserve(skb, board->headroom);
-	address(skb);
+	emx_tx_address(skb);
 	skb_put_data(skb, header, length);
 	skb->data_len = bytes;
 	skb->len += bytes;
@@ -104,19 +106,19 @@ static struct sk_buff *begin_in_pages(const struct emx_board *board, const void 
  * piece of it, unless the interface wants one: then the network stack would get it, and copy once
  * more.
  */
-static struct sk_buff *begin_empty(const struct emx_board *board, const void *header, u32 length,
-				   u32 bytes, gfp_t gfp)
+static struct sk_buff *emx_tx_begin_empty(const struct emx_board *board, const void *header,
+					  u32 length, u32 bytes, gfp_t gfp)
 {
-	struct sk_buff *skb = begin(board, header, length, bytes, gfp);
+	struct sk_buff *skb = emx_tx_begin(board, header, length, bytes, gfp);
 
 	if (skb)
 		skb_put(skb, bytes);
 	else if (bytes > LINEAR_MAX)
-		skb = begin_in_pages(board, header, length, bytes, gfp);
+		skb = emx_tx_begin_in_pages(board, header, length, bytes, gfp);
 	return skb;
 }
 
-static int fill_from_user(struct sk_buff *skb, u32 at, const void __user *payload, u32 bytes)
+static int emx_tx_fill_from_user(struct sk_buff *skb, u32 at, const void __user *payload, u32 bytes)
 {
 	struct iov_iter from;
 
@@ -127,27 +129,27 @@ static int fill_from_user(struct sk_buff *skb, u32 at, const void __user *payloa
 struct sk_buff *emx_tx_user(const struct emx_board *board, const void *header, u32 length,
 			    const void __user *payload, u32 bytes)
 {
-	struct sk_buff *skb = begin_empty(board, header, length, bytes, GFP_KERNEL);
+	struct sk_buff *skb = emx_tx_begin_empty(board, header, length, bytes, GFP_KERNEL);
 	int err = 0;
 
 	if (!skb)
 		return ERR_PTR(-ENOMEM);
 	if (skb_is_nonlinear(skb))
-		err = fill_from_user(skb, length, payload, bytes);
+		err = emx_tx_fill_from_user(skb, length, payload, bytes);
 	else if (bytes)
 		err = copy_from_user(skb->data + length, payload, bytes);
 	if (err) {
 		kfree_skb(skb);
 		return ERR_PTR(-EFAULT);
 	}
-	pad(skb);
+	emx_tx_pad(skb);
 	return skb;
 }
 
 struct sk_buff *emx_tx_loose(const struct emx_board *board, const void *header, u32 length,
 			     const struct emx_region *region, u64 position, u32 bytes)
 {
-	struct sk_buff *skb = begin_empty(board, header, length, bytes, GFP_KERNEL);
+	struct sk_buff *skb = emx_tx_begin_empty(board, header, length, bytes, GFP_KERNEL);
 	void __user *address;
 	u32 at = length;
 	u32 n;
@@ -156,19 +158,19 @@ struct sk_buff *emx_tx_loose(const struct emx_board *board, const void *header, 
 		return ERR_PTR(-ENOMEM);
 	for (; bytes; bytes -= n, at += n, position += n) {
 		n = min(bytes, emx_region_address(region, position, &address));
-		if (fill_from_user(skb, at, address, n)) {
+		if (emx_tx_fill_from_user(skb, at, address, n)) {
 			kfree_skb(skb);
 			return ERR_PTR(-EFAULT);
 		}
 	}
-	pad(skb);
+	emx_tx_pad(skb);
 	atomic64_inc(&emx_replies_copied);
 	return skb;
 }
 
 /* Copies bytes of a region to place `at` of the frame. */
-static int fill_from_region(struct sk_buff *skb, u32 at, const struct emx_region *region,
-			    u64 position, u32 bytes)
+static int emx_tx_fill_from_region(struct sk_buff *skb, u32 at, const struct emx_region *region,
+				   u64 position, u32 bytes)
 {
 	struct page *page;
 	u32 offset;
@@ -188,18 +190,19 @@ static int fill_from_region(struct sk_buff *skb, u32 at, const struct emx_region
 	return 0;
 }
 
-static struct sk_buff *copy_region(const struct emx_board *board, const void *header, u32 length,
-				   const struct emx_region *region, u64 position, u32 bytes)
+static struct sk_buff *emx_tx_copy_region(const struct emx_board *board, const void *header,
+					  u32 length, const struct emx_region *region, u64 position,
+					  u32 bytes)
 {
-	struct sk_buff *skb = begin_empty(board, header, length, bytes, GFP_ATOMIC);
+	struct sk_buff *skb = emx_tx_begin_empty(board, header, length, bytes, GFP_ATOMIC);
 
 	if (!skb)
 		return NULL;
-	if (fill_from_region(skb, length, region, position, bytes)) {
+	if (emx_tx_fill_from_region(skb, length, region, position, bytes)) {
 		kfree_skb(skb);
 		return NULL;
 	}
-	pad(skb);
+	emx_tx_pad(skb);
 	return skb;
 }
 
@@ -208,8 +211,8 @@ static struct sk_buff *copy_region(const struct emx_board *board, const void *he
  * references of its own: neither the end of the region nor a driver that lets go of the socket
  * buffer's owner early can free a page under it.
  */
-static bool hang_pages(struct sk_buff *skb, const struct emx_region *region, u64 position,
-		       u32 bytes)
+static bool emx_tx_hang_pages(struct sk_buff *skb, const struct emx_region *region, u64 position,
+			      u32 bytes)
 {
 	struct page *page;
 	u32 offset;
@@ -238,24 +241,24 @@ struct sk_buff *emx_tx_region(const struct emx_board *board, const void *header,
 
 	if (bytes <= COPY_BREAK) {
 		atomic64_inc(&emx_replies_short);
-		return copy_region(board, header, length, region, position, bytes);
+		return emx_tx_copy_region(board, header, length, region, position, bytes);
 	}
 	if (READ_ONCE(board->gather)) {
-		skb = begin(board, header, length, 0, GFP_ATOMIC);
-		if (skb && hang_pages(skb, region, position, bytes)) {
+		skb = emx_tx_begin(board, header, length, 0, GFP_ATOMIC);
+		if (skb && emx_tx_hang_pages(skb, region, position, bytes)) {
 			atomic64_inc(&emx_replies_paged);
 			return skb;
 		}
 		kfree_skb(skb);
 	}
 	atomic64_inc(&emx_replies_copied);
-	return copy_region(board, header, length, region, position, bytes);
+	return emx_tx_copy_region(board, header, length, region, position, bytes);
 }
 
 /* ---- sending ---- */
 
 /* To a board of this namespace, in softirq context as from the wire. Caller: RCU. */
-static int loop(struct emx_board *to, struct sk_buff *skb)
+static int emx_tx_loop(struct emx_board *to, struct sk_buff *skb)
 {
 	if (skb_queue_len(&to->loop) >= LOOP_MAX) {
 		kfree_skb(skb);
@@ -267,7 +270,7 @@ static int loop(struct emx_board *to, struct sk_buff *skb)
 }
 
 /* Caller: RCU. */
-static int send(struct emx_board *board, struct sk_buff *skb)
+static int emx_tx_send(struct emx_board *board, struct sk_buff *skb)
 {
 	struct net_device *dev = rcu_dereference(board->dev);
 	struct emx_board *local;
@@ -279,7 +282,7 @@ static int send(struct emx_board *board, struct sk_buff *skb)
 	}
 	local = emx_board_local(board, emx_get_mac(skb->data));
 	if (local)
-		return loop(local, skb);
+		return emx_tx_loop(local, skb);
 	/* It was larger once, and may be again: until then such frames are lost. */
 	if (skb->len > READ_ONCE(dev->mtu) + ETH_HLEN) {
 		kfree_skb(skb);
@@ -297,7 +300,7 @@ int emx_tx(struct emx_board *board, struct sk_buff *skb)
 
 	rcu_read_lock();
 	local_bh_disable(); /* what loops is taken at the end of this, not by another thread */
-	err = send(board, skb);
+	err = emx_tx_send(board, skb);
 	local_bh_enable();
 	rcu_read_unlock();
 	if (err)

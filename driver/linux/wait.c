@@ -11,7 +11,8 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 
-#include "ethermx.h"
+#include "compat.h"
+#include "endpoint.h"
 
 #define NEVER U64_MAX /* the timer does not run */
 #define LONGEST_NS (NSEC_PER_SEC / 2)
@@ -19,7 +20,7 @@
 #define SLACK_NS (50 * NSEC_PER_USEC)
 
 /* A file that the program watches, registered for one sleep. */
-struct watched {
+struct emx_watched {
 	struct poll_table_struct table;
 	struct wait_queue_entry entry;
 	wait_queue_head_t *queue;
@@ -28,9 +29,9 @@ struct watched {
 	bool ready;
 };
 
-static int on_news(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
+static int emx_wait_on_news(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
 {
-	struct watched *w = container_of(entry, struct watched, entry);
+	struct emx_watched *w = container_of(entry, struct emx_watched, entry);
 
 	if (key && !(key_to_poll(key) & (EPOLLIN | EPOLLERR | EPOLLHUP)))
 		return 0;
@@ -38,9 +39,9 @@ static int on_news(wait_queue_entry_t *entry, unsigned int mode, int flags, void
 	return default_wake_function(entry, mode, flags, key);
 }
 
-static void on_queue(struct file *file, wait_queue_head_t *queue, poll_table *table)
+static void emx_wait_on_queue(struct file *file, wait_queue_head_t *queue, poll_table *table)
 {
-	struct watched *w = container_of(table, struct watched, table);
+	struct emx_watched *w = container_of(table, struct emx_watched, table);
 
 	w->several = w->queue;
 	if (w->several)
@@ -49,21 +50,21 @@ static void on_queue(struct file *file, wait_queue_head_t *queue, poll_table *ta
 	add_wait_queue(queue, &w->entry);
 }
 
-static int watch(struct watched *w, int fd)
+static int emx_wait_watch(struct emx_watched *w, int fd)
 {
-	*w = (struct watched){};
+	*w = (struct emx_watched){};
 	w->file = fget(fd);
 	if (!w->file)
 		return -EBADF;
-	init_waitqueue_func_entry(&w->entry, on_news);
+	init_waitqueue_func_entry(&w->entry, emx_wait_on_news);
 	w->entry.private = current;
-	init_poll_funcptr(&w->table, on_queue);
+	init_poll_funcptr(&w->table, emx_wait_on_queue);
 	if (vfs_poll(w->file, &w->table) & (EPOLLIN | EPOLLERR | EPOLLHUP))
 		WRITE_ONCE(w->ready, true);
 	return w->several ? -EINVAL : 0;
 }
 
-static void unwatch(struct watched *w)
+static void emx_wait_unwatch(struct emx_watched *w)
 {
 	if (w->queue)
 		remove_wait_queue(w->queue, &w->entry);
@@ -72,8 +73,8 @@ static void unwatch(struct watched *w)
 }
 
 /* Why there is nothing to wait for: EMX_WAIT_*. */
-static long news(const struct emx_endpoint *ep, const struct emx_dev_wait *wait,
-		 const struct watched *w)
+static long emx_wait_news(const struct emx_endpoint *ep, const struct emx_dev_wait *wait,
+			  const struct emx_watched *w)
 {
 	const u32 wakes = atomic_read(&ep->wakes);
 
@@ -85,7 +86,7 @@ static long news(const struct emx_endpoint *ep, const struct emx_dev_wait *wait,
 }
 
 /* Caller: stands in the queue already. */
-static void set_timer(struct emx_endpoint *ep, u64 deadline)
+static void emx_wait_set_timer(struct emx_endpoint *ep, u64 deadline)
 {
 	deadline = min_t(u64, deadline, KTIME_MAX);
 	if (deadline >= READ_ONCE(ep->wait_ns))
@@ -100,7 +101,7 @@ static void set_timer(struct emx_endpoint *ep, u64 deadline)
 	spin_unlock_bh(&ep->wait_lock);
 }
 
-static enum hrtimer_restart on_time(struct hrtimer *timer)
+static enum hrtimer_restart emx_wait_on_time(struct hrtimer *timer)
 {
 	struct emx_endpoint *ep = container_of(timer, struct emx_endpoint, wait_timer);
 
@@ -118,7 +119,7 @@ void emx_wait_init(struct emx_endpoint *ep)
 	init_waitqueue_head(&ep->wait);
 	spin_lock_init(&ep->wait_lock);
 	ep->wait_ns = NEVER;
-	emx_timer_setup(&ep->wait_timer, on_time);
+	emx_timer_setup(&ep->wait_timer, emx_wait_on_time);
 }
 
 void emx_wait_exit(struct emx_endpoint *ep)
@@ -126,7 +127,8 @@ void emx_wait_exit(struct emx_endpoint *ep)
 	hrtimer_cancel(&ep->wait_timer);
 }
 
-static long sleep(struct emx_endpoint *ep, const struct emx_dev_wait *wait, const struct watched *w)
+static long emx_wait_sleep(struct emx_endpoint *ep, const struct emx_dev_wait *wait,
+			   const struct emx_watched *w)
 {
 	const u32 ends = READ_ONCE(ep->wait_ends);
 	DEFINE_WAIT(entry);
@@ -134,29 +136,30 @@ static long sleep(struct emx_endpoint *ep, const struct emx_dev_wait *wait, cons
 
 	do {
 		prepare_to_wait(&ep->wait, &entry, TASK_INTERRUPTIBLE);
-		found = news(ep, wait, w);
+		found = emx_wait_news(ep, wait, w);
 		if (found || READ_ONCE(ep->wait_ends) != ends)
 			break;
 		if (signal_pending(current)) {
 			found = -ERESTARTNOHAND;
 			break;
 		}
-		set_timer(ep, wait->deadline_ns);
+		emx_wait_set_timer(ep, wait->deadline_ns);
 		schedule();
-		found = news(ep, wait, w);
+		found = emx_wait_news(ep, wait, w);
 	} while (!found);
 	finish_wait(&ep->wait, &entry);
 	return found;
 }
 
-static noinline long sleep_and_watch(struct emx_endpoint *ep, const struct emx_dev_wait *wait)
+static noinline long emx_wait_sleep_and_watch(struct emx_endpoint *ep,
+					      const struct emx_dev_wait *wait)
 {
-	struct watched w;
-	long found = watch(&w, wait->watched);
+	struct emx_watched w;
+	long found = emx_wait_watch(&w, wait->watched);
 
 	if (!found)
-		found = sleep(ep, wait, &w);
-	unwatch(&w);
+		found = emx_wait_sleep(ep, wait, &w);
+	emx_wait_unwatch(&w);
 	return found;
 }
 
@@ -164,7 +167,8 @@ long emx_wait(struct emx_endpoint *ep, const struct emx_dev_wait *wait)
 {
 	long found;
 
-	found = wait->watched < 0 ? sleep(ep, wait, NULL) : sleep_and_watch(ep, wait);
+	found = wait->watched < 0 ? emx_wait_sleep(ep, wait, NULL)
+				  : emx_wait_sleep_and_watch(ep, wait);
 	if (found < 0)
 		return found;
 	/* A sleep that is about to end serves all wakes until now. */

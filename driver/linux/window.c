@@ -5,10 +5,14 @@
  * Frames on their way hold references on the pages, not on the region: so a window can be closed at
  * any time, and what leaves after that is a frame that its receiver no longer waits for.
  */
-#include "ethermx.h"
+#include "board.h"
+#include "large.h"
+#include "region.h"
+#include "tx.h"
 
 /* In the list are those that a window has. Caller: endpoint->lock, and the endpoint is open. */
-static void list_regions(struct emx_endpoint *ep, struct emx_region *region, struct emx_region *old)
+static void emx_window_list(struct emx_endpoint *ep, struct emx_region *region,
+			    struct emx_region *old)
 {
 	if (old)
 		list_del_init(&old->offered);
@@ -21,13 +25,12 @@ static void list_regions(struct emx_endpoint *ep, struct emx_region *region, str
 	list_add(&region->offered, &ep->offered);
 }
 
-/* Returns the region that the window had, if it is to be given up. Caller: as above. */
-static struct emx_region *exchange(struct emx_endpoint *ep, u16 slot, struct emx_region *region)
+struct emx_region *emx_window_exchange(struct emx_endpoint *ep, u16 slot, struct emx_region *region)
 {
 	struct emx_region *old = ep->window[slot];
 
 	ep->window[slot] = region;
-	list_regions(ep, region, old);
+	emx_window_list(ep, region, old);
 	return old && emx_idle_add(ep, old) ? NULL : old;
 }
 
@@ -47,56 +50,10 @@ void emx_windows_changed(struct emx_endpoint *ep, const struct emx_range *range,
 	}
 }
 
-int emx_window_open(struct emx_endpoint *ep, const struct emx_dev_command *command)
-{
-	const struct emx_msg *msg = &command->msg;
-	u16 slot = fw_window_slot(msg->u.window.id, msg->u.window.tag);
-	struct emx_region *region = NULL;
-	struct emx_region *old = NULL;
-	int err = 0;
-
-	if (command->length) {
-		region = emx_region_pin(ep, u64_to_user_ptr(command->segments),
-					command->segment_count, command->length, false);
-		region = emx_loose_ready(ep, region);
-		if (IS_ERR(region))
-			return PTR_ERR(region);
-	}
-	spin_lock_bh(&ep->lock);
-	if (ep->open) {
-		if (region)
-			emx_region_begin(ep, region);
-		old = exchange(ep, slot, region);
-		fw_window_open(ep->fw, msg->u.window.id, msg->u.window.tag, msg->peer,
-			       msg->remote_ep, command->length);
-	} else {
-		old = region;
-		err = -EBADF;
-	}
-	spin_unlock_bh(&ep->lock);
-	emx_region_put(old);
-	return err;
-}
-
-int emx_window_close(struct emx_endpoint *ep, const struct emx_dev_command *command)
-{
-	const struct emx_msg *msg = &command->msg;
-	u16 slot = fw_window_slot(msg->u.window.id, msg->u.window.tag);
-	struct emx_region *old = NULL;
-
-	spin_lock_bh(&ep->lock);
-	if (ep->open) {
-		old = exchange(ep, slot, NULL);
-		fw_window_close(ep->fw, msg->u.window.id, msg->u.window.tag);
-	}
-	spin_unlock_bh(&ep->lock);
-	emx_region_put(old);
-	return 0;
-}
-
 /* Takes the next frame off a run; NULL when it cannot be built. */
-static struct sk_buff *next_reply(const struct emx_board *board, const struct emx_region *region,
-				  struct fw_replies *run, u8 *header)
+static struct sk_buff *emx_window_next_reply(const struct emx_board *board,
+					     const struct emx_region *region,
+					     struct fw_replies *run, u8 *header)
 {
 	u32 position;
 	u32 length = fw_replies_take(run, header, &position);
@@ -128,7 +85,7 @@ bool emx_window_reply(struct emx_endpoint *ep, struct fw_replies *run, struct sk
 	}
 	fw_encode(&board->fw.sizes, &run->reply, header);
 	while (run->count) {
-		skb = next_reply(board, region, run, header);
+		skb = emx_window_next_reply(board, region, run, header);
 		emx_count(&ep->counters, skb ? emx_reply_counter(run) : EMX_CNT_TX_FAILED, 1);
 		if (skb)
 			__skb_queue_tail(out, skb);
