@@ -197,7 +197,7 @@ static void emx_attach_publish(struct emx_board *board, struct net_device *dev)
 	dev_add_pack(&board->packet_type);
 }
 
-static void emx_attach_undo(struct emx_board *board)
+static void emx_attach_detach(struct emx_board *board)
 {
 	struct net_device *dev = rtnl_dereference(board->dev);
 
@@ -280,7 +280,7 @@ int emx_board_attach(struct net *net, const char *ifname, const struct emx_confi
 }
 
 /* No name: all that may come back. */
-static int emx_attach_undo_absent(struct net *net, const char *ifname)
+static int emx_attach_detach_absent(struct net *net, const char *ifname)
 {
 	struct emx_board *old = emx_board_absent(net, ifname);
 
@@ -303,11 +303,11 @@ int emx_board_detach(struct net *net, const char *ifname)
 	if (dev)
 		board = emx_board_of_device(dev);
 	if (!board)
-		err = emx_attach_undo_absent(net, ifname);
+		err = emx_attach_detach_absent(net, ifname);
 	else if (emx_board_in_use(board))
 		err = -EBUSY;
 	else
-		emx_attach_undo(board);
+		emx_attach_detach(board);
 	rtnl_unlock();
 	return err;
 }
@@ -318,7 +318,7 @@ void emx_boards_detach(void)
 
 	rtnl_lock();
 	while ((board = emx_board_any()))
-		emx_attach_undo(board);
+		emx_attach_detach(board);
 	rtnl_unlock();
 }
 
@@ -330,7 +330,7 @@ void emx_board_vanish(struct emx_board *board, const struct net_device *dev)
 		 dev->name);
 	strscpy(board->ifname, dev->name, sizeof(board->ifname));
 	kref_get(&board->ref);
-	emx_attach_undo(board);
+	emx_attach_detach(board);
 	emx_board_remember(board);
 }
 

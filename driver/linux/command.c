@@ -138,8 +138,8 @@ static struct emx_msg emx_command_announced(const struct emx_endpoint *ep,
 }
 
 /* Between begin and end. */
-static int emx_command_start(struct emx_effects *now, const struct emx_dev_command *command,
-			     struct emx_region *region)
+static int emx_command_start_locked(struct emx_effects *now, const struct emx_dev_command *command,
+				    struct emx_region *region)
 {
 	struct emx_endpoint *ep = now->ep;
 	const struct emx_msg rndv = emx_command_announced(ep, &command->msg);
@@ -175,7 +175,7 @@ static noinline int emx_command_start_pull(struct emx_endpoint *ep,
 	if (IS_ERR(region))
 		return PTR_ERR(region);
 	emx_effects_begin(&now, ep, EMX_IN_PROCESS);
-	err = emx_command_start(&now, command, region);
+	err = emx_command_start_locked(&now, command, region);
 	emx_effects_end(&now, EMX_IN_PROCESS);
 	if (err)
 		emx_region_put(region);

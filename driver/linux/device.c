@@ -43,7 +43,7 @@ static struct emx_endpoint *emx_device_endpoint_of(const struct file *file)
 /* ---- endpoints ---- */
 
 /* The endpoint for a command: only its own process has the addresses that commands contain. */
-static struct emx_endpoint *emx_device_commanded(const struct file *file)
+static struct emx_endpoint *emx_device_own_endpoint(const struct file *file)
 {
 	struct emx_endpoint *ep = emx_device_endpoint_of(file);
 
@@ -84,7 +84,7 @@ out:
 /* EAGAIN: not executed, because it might have to wait. */
 static int emx_device_command(struct file *file, const void __user *from, bool may_wait)
 {
-	struct emx_endpoint *ep = emx_device_commanded(file);
+	struct emx_endpoint *ep = emx_device_own_endpoint(file);
 	struct emx_dev_command command EMX_NO_INIT;
 
 	if (IS_ERR(ep))
@@ -107,7 +107,7 @@ static int emx_device_submit_one(struct emx_endpoint *ep, struct emx_dev_command
 
 static long emx_device_ioctl_submit(struct file *file, void __user *arg)
 {
-	struct emx_endpoint *ep = emx_device_commanded(file);
+	struct emx_endpoint *ep = emx_device_own_endpoint(file);
 	struct emx_dev_command __user *list;
 	struct emx_dev_submit submit;
 	int err = 0;
@@ -134,7 +134,7 @@ static long emx_device_ioctl_submit(struct file *file, void __user *arg)
 
 static long emx_device_ioctl_poll(struct file *file, void __user *arg)
 {
-	struct emx_endpoint *ep = emx_device_commanded(file);
+	struct emx_endpoint *ep = emx_device_own_endpoint(file);
 	struct emx_dev_poll poll;
 	int err;
 
@@ -150,7 +150,7 @@ static long emx_device_ioctl_poll(struct file *file, void __user *arg)
 
 static long emx_device_ioctl_wait(struct file *file, void __user *arg)
 {
-	struct emx_endpoint *ep = emx_device_commanded(file);
+	struct emx_endpoint *ep = emx_device_own_endpoint(file);
 	struct emx_dev_wait wait EMX_NO_INIT;
 
 	if (IS_ERR(ep))
@@ -162,7 +162,7 @@ static long emx_device_ioctl_wait(struct file *file, void __user *arg)
 
 static long emx_device_ioctl_wake(struct file *file)
 {
-	struct emx_endpoint *ep = emx_device_commanded(file);
+	struct emx_endpoint *ep = emx_device_own_endpoint(file);
 
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
@@ -185,7 +185,7 @@ static long emx_device_ioctl_version(void __user *arg)
 
 static int emx_device_keep_peer(struct file *file, const struct emx_dev_peer *peer)
 {
-	struct emx_endpoint *ep = emx_device_commanded(file);
+	struct emx_endpoint *ep = emx_device_own_endpoint(file);
 
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
@@ -343,7 +343,7 @@ static int emx_device_uring_cmd(struct io_uring_cmd *cmd, unsigned int flags)
 
 static int emx_device_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct emx_endpoint *ep = emx_device_commanded(file);
+	struct emx_endpoint *ep = emx_device_own_endpoint(file);
 
 	return IS_ERR(ep) ? PTR_ERR(ep) : emx_endpoint_map(ep, vma);
 }

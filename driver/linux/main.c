@@ -26,7 +26,7 @@ module_param_named(selftest, emx_main_selftest, bool, 0444);
 MODULE_PARM_DESC(selftest, "check the core against known frames before attaching anything");
 
 /* The names are of interfaces of the first network namespace. */
-static int emx_main_attach_all(void)
+static int emx_main_attach_named(void)
 {
 	int number;
 	int i;
@@ -60,7 +60,7 @@ static int emx_main_start(void)
 	err = emx_boards_watch();
 	if (err)
 		goto no_watch;
-	err = emx_main_attach_all();
+	err = emx_main_attach_named();
 	if (err)
 		goto no_boards;
 	err = emx_device_add();

@@ -357,7 +357,7 @@ void emx_beacons_work(struct work_struct *work)
 
 /* ---- what the administrator says ---- */
 
-static bool emx_names_good(const char *name)
+static bool emx_names_is_good(const char *name)
 {
 	size_t length = strnlen(name, EMX_NAME_MAX);
 	size_t i;
@@ -433,8 +433,8 @@ static void emx_names_rename(struct emx_board *board, const struct emx_naming *n
 }
 
 /* Sets the peer's own dialect on a board, where the interface carries it. Caller: RCU. */
-static int emx_names_pin(struct emx_board *board, const struct emx_naming *n,
-			 const struct fw_sizes *sizes)
+static int emx_names_pin_dialect(struct emx_board *board, const struct emx_naming *n,
+				 const struct fw_sizes *sizes)
 {
 	struct fw_peers *peers = board->fw.peers;
 	const struct net_device *dev = rcu_dereference(board->dev);
@@ -459,7 +459,7 @@ static int emx_names_pin(struct emx_board *board, const struct emx_naming *n,
 }
 
 /* One board has to carry it; every other error counts. */
-static void emx_names_pin_one(struct emx_board *board, void *data)
+static void emx_names_pin_dialect_on(struct emx_board *board, void *data)
 {
 	struct emx_naming *n = data;
 	struct fw_sizes sizes;
@@ -473,7 +473,7 @@ static void emx_names_pin_one(struct emx_board *board, void *data)
 	}
 	rcu_read_lock();
 	spin_lock_bh(&board->lock);
-	err = emx_names_pin(board, n, &sizes);
+	err = emx_names_pin_dialect(board, n, &sizes);
 	spin_unlock_bh(&board->lock);
 	rcu_read_unlock();
 	if (err != -EMSGSIZE)
@@ -481,7 +481,7 @@ static void emx_names_pin_one(struct emx_board *board, void *data)
 }
 
 /* 0, or -EBUSY when endpoints have begun to speak them. */
-static int emx_names_unpin(struct emx_board *board)
+static int emx_names_unpin_dialects(struct emx_board *board)
 {
 	if (!board->fw.peers->pinned)
 		return 0;
@@ -492,7 +492,7 @@ static int emx_names_unpin(struct emx_board *board)
 	return 0;
 }
 
-static void emx_names_name_one(struct emx_board *board, void *data)
+static void emx_names_change_on(struct emx_board *board, void *data)
 {
 	struct emx_naming *n = data;
 	u32 op = n->request->op;
@@ -500,7 +500,7 @@ static void emx_names_name_one(struct emx_board *board, void *data)
 
 	rcu_read_lock();
 	spin_lock_bh(&board->lock);
-	if (op == EMX_DEV_PEERS_CLEAR && emx_names_unpin(board)) {
+	if (op == EMX_DEV_PEERS_CLEAR && emx_names_unpin_dialects(board)) {
 		n->err = -EBUSY;
 		goto out;
 	}
@@ -532,7 +532,7 @@ int emx_names(struct net *net, const struct emx_dev_names *names)
 		return -EINVAL;
 	if (names->op == EMX_DEV_PEER_SPEAKS) {
 		n.err = -EMSGSIZE;
-		emx_boards_each(net, emx_names_pin_one, &n);
+		emx_boards_each(net, emx_names_pin_dialect_on, &n);
 		return n.err;
 	}
 	if (names->op == EMX_DEV_NAME_BOARD) {
@@ -542,8 +542,8 @@ int emx_names(struct net *net, const struct emx_dev_names *names)
 		n.mac = board->fw.mac;
 		emx_board_put(board);
 	}
-	if ((names->op == EMX_DEV_NAME_BOARD || names->name[0]) && !emx_names_good(names->name))
+	if ((names->op == EMX_DEV_NAME_BOARD || names->name[0]) && !emx_names_is_good(names->name))
 		return -EINVAL;
-	emx_boards_each(net, emx_names_name_one, &n);
+	emx_boards_each(net, emx_names_change_on, &n);
 	return n.err;
 }

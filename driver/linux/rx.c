@@ -21,7 +21,7 @@
 /* ---- frames of endpoints ---- */
 
 /* Between begin and end, and the endpoint is open. */
-static void emx_rx_give(struct emx_effects *now, struct sk_buff *skb, struct fw_pkt *pkt)
+static void emx_rx_input(struct emx_effects *now, struct sk_buff *skb, struct fw_pkt *pkt)
 {
 	struct emx_endpoint *ep = now->ep;
 	struct fw_board *fw = &ep->board->fw;
@@ -85,7 +85,7 @@ static bool emx_rx_to_endpoint(struct emx_board *board, struct sk_buff *skb, str
 	if (drop)
 		emx_count(&ep->counters, drop, 1);
 	else if (open)
-		emx_rx_give(&now, skb, pkt);
+		emx_rx_input(&now, skb, pkt);
 	emx_effects_end(&now, EMX_IN_SOFTIRQ);
 	return open;
 }
@@ -96,7 +96,7 @@ static bool emx_rx_to_endpoint(struct emx_board *board, struct sk_buff *skb, str
  * Executes the effects that touch the board itself; true to give the frame again. Caller:
  * board->lock.
  */
-static bool emx_rx_apply(struct emx_board *board, struct fw_fx *fx)
+static bool emx_rx_board_effect(struct emx_board *board, struct fw_fx *fx)
 {
 	switch (fx->kind) {
 	case FW_FX_PEER:
@@ -133,10 +133,10 @@ static void emx_rx_to_board(struct emx_board *board, struct fw_pkt *pkt)
 
 	spin_lock(&board->lock);
 	to = fw_demux(&board->fw, pkt, &fx);
-	if (!to && emx_rx_apply(board, &fx)) {
+	if (!to && emx_rx_board_effect(board, &fx)) {
 		to = fw_demux(&board->fw, pkt, &fx);
 		if (!to)
-			emx_rx_apply(board, &fx);
+			emx_rx_board_effect(board, &fx);
 	}
 	spin_unlock(&board->lock);
 	/* An endpoint that opened this moment: its peer repeats. */

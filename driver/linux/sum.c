@@ -21,7 +21,7 @@ static struct emx_later *emx_sum_later_of(struct sk_buff *skb)
 }
 
 /* Checksum of bytes of a frame, in whatever pieces it lies. */
-static u32 emx_sum_of(struct sk_buff *skb, u32 from, u32 bytes)
+static u32 emx_sum_crc(struct sk_buff *skb, u32 from, u32 bytes)
 {
 	struct skb_seq_state walk;
 	const u8 *piece;
@@ -54,7 +54,7 @@ bool emx_sum_fits(struct sk_buff *skb, struct fw_pkt *pkt)
 		return true;
 	if (!pkt->x.checksum)
 		return true;
-	if (!fw_checksum_fits(pkt, skb->data, emx_sum_of(skb, from, pkt->msg.data_len)))
+	if (!fw_checksum_fits(pkt, skb->data, emx_sum_crc(skb, from, pkt->msg.data_len)))
 		return false;
 	pkt->x.checksum = 0;
 	return true;
@@ -77,5 +77,5 @@ void emx_sum_now(struct sk_buff *skb)
 	if (!bytes)
 		return;
 	emx_sum_later_of(skb)->bytes = 0;
-	fw_put_checksum(skb->data, emx_sum_of(skb, FW_X_DATA_HEADER, bytes));
+	fw_put_checksum(skb->data, emx_sum_crc(skb, FW_X_DATA_HEADER, bytes));
 }

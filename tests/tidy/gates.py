@@ -82,6 +82,7 @@ def file_length(tree):
 
 # (what, folders, suffixes, pattern, remedy)
 PACKET_PATHS = ('driver/core/', 'driver/base/', 'driver/board/', 'driver/engine/', 'driver/linux/rx.c', 'driver/linux/tx.c',
+                'driver/linux/effects.c', 'driver/linux/event.c',
                 'libmx/match/', 'libmx/proto/', 'libmx/reliab/', 'libmx/shm/', 'libmx/progress/')
 # Code that runs in programs which we do not know.
 IN_PROGRAMS = ('driver/base/', 'driver/config/', 'driver/board/', 'driver/engine/', 'driver/kernel_client/', 'driver/segments',
