@@ -141,6 +141,7 @@ void emx_effects_run(struct emx_effects *now, struct fw_fx *fx, int more, struct
 		emx_effects_execute(now, fx, skb);
 	}
 	emx_effects_arm(now->ep);
+	emx_event_link(now->ep);
 }
 
 void emx_effects_run_waiting(struct emx_effects *now)

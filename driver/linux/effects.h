@@ -49,7 +49,8 @@ static __always_inline void emx_effects_end(struct emx_effects *now, enum emx_co
 
 /*
  * Carries out an effect of the core and, when more is nonzero, those that wait behind it; arms the
- * timer. skb: the frame that caused them, or NULL. Between begin and end, and the endpoint is open.
+ * timer, and tells the link state that is owed. skb: the frame that caused them, or NULL. Between
+ * begin and end, and the endpoint is open.
  */
 void emx_effects_run(struct emx_effects *now, struct fw_fx *fx, int more, struct sk_buff *skb);
 /* Carries out the effects that wait. Likewise. */

@@ -20,7 +20,7 @@
 
 /* ---- frames of endpoints ---- */
 
-/* Between begin and end, and the endpoint is open. */
+/* Gives a frame to the core. Between begin and end, and the endpoint is open. */
 static void emx_rx_input(struct emx_effects *now, struct sk_buff *skb, struct fw_pkt *pkt)
 {
 	struct emx_endpoint *ep = now->ep;
@@ -42,7 +42,6 @@ static void emx_rx_input(struct emx_effects *now, struct sk_buff *skb, struct fw
 	emx_effects_run(now, &fx, more, skb);
 	if (pkt->msg.type >= EMX_PULL)
 		emx_counters_show(ep);
-	emx_event_link(ep);
 }
 
 static bool emx_rx_is_pulled(const struct fw_pkt *pkt)
