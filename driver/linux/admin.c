@@ -10,6 +10,7 @@
 #include <net/net_namespace.h>
 
 #include "board.h"
+#include "config.h"
 #include "control.h"
 #include "names.h"
 

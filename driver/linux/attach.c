@@ -14,6 +14,7 @@
 #include <net/net_namespace.h>
 
 #include "board.h"
+#include "config.h"
 #include "control.h"
 #include "effects.h"
 #include "endpoint.h"

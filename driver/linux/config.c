@@ -7,7 +7,8 @@
 #include <linux/moduleparam.h>
 #include <linux/workqueue.h>
 
-#include "board.h"
+#include "config.h"
+#include "ethermx.h"
 
 struct emx_config emx_defaults = {
 	.endpoints = 32,

@@ -19,7 +19,10 @@ struct emx_effects {
 	struct sk_buff_head out; /* leave when the lock has been released */
 };
 
-/* A constant wherever it is given, so that only one kind of locking is compiled. */
+/*
+ * Where it is called: in softirqs they need not be switched off. Every caller gives a constant, so
+ * that one kind of locking is compiled.
+ */
 enum emx_context { EMX_IN_PROCESS, EMX_IN_SOFTIRQ };
 
 /* Takes the lock. Returns true if the endpoint is open; emx_effects_end() follows either way. */

@@ -12,6 +12,7 @@
 
 #include "board.h"
 #include "compat.h"
+#include "config.h"
 #include "effects.h"
 #include "endpoint.h"
 #include "large.h"

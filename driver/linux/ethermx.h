@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The state that the files of the kernel host share: boards, endpoints, and the locks of both. The
- * functions are declared in a header for each concern: board.h, names.h, endpoint.h, region.h,
- * large.h, tx.h, effects.h, control.h.
+ * functions are declared in a header for each concern: config.h, board.h, names.h, endpoint.h,
+ * region.h, large.h, tx.h, effects.h, control.h.
  *
  * Contexts: boards come and go under rtnl; the list is read under RCU too. Frames arrive in softirq
  * context (rx.c); commands come from processes (command.c); pulls have timers (effects.c).

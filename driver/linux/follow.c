@@ -9,6 +9,7 @@
 #include <linux/rtnetlink.h>
 
 #include "board.h"
+#include "config.h"
 #include "control.h"
 #include "endpoint.h"
 #include "names.h"

@@ -10,7 +10,7 @@
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 
-#include "board.h"
+#include "config.h"
 #include "region.h"
 
 /* An endpoint keeps so much at most. */

@@ -11,6 +11,7 @@
 #include <net/net_namespace.h>
 
 #include "board.h"
+#include "config.h"
 #include "control.h"
 #include "large.h"
 

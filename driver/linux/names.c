@@ -10,6 +10,7 @@
 #include <linux/uaccess.h>
 
 #include "board.h"
+#include "config.h"
 #include "names.h"
 #include "tx.h"
 

@@ -13,7 +13,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "board.h"
+#include "config.h"
 #include "region.h"
 
 atomic64_t emx_regions_loose;
