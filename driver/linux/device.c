@@ -381,6 +381,7 @@ static ssize_t emx_device_show_boards(struct device *dev, struct device_attribut
 {
 	return sysfs_emit(buf, "%u\n", emx_boards_count());
 }
+
 static struct device_attribute emx_device_boards =
 	__ATTR(boards, 0444, emx_device_show_boards, NULL);
 
