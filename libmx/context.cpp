@@ -108,7 +108,7 @@ mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uin
             port = std::make_unique<trace::TracePort>(std::move(port), *endpoint, std::move(recorder));
         endpoint->attach(std::move(port));
         endpoint->exchange_handler(args.handler);
-        endpoint->set_unexp_max(args.unexp_max);
+        endpoint->matcher().set_bound(args.unexp_max);
         endpoint->set_context_ids(args.context_bits, args.context_shift);
         slot.endpoint = std::move(endpoint);
         slots_used_ = std::max(slots_used_.load(), i + 1);
@@ -123,12 +123,12 @@ void Context::close(EndpointSlot &slot, std::unique_lock<Lock> &lock)
 {
     const sys::Uncancelled here;
     Endpoint &endpoint = *slot.endpoint;
-    endpoint.begin_close();
+    endpoint.gate().begin_close();
     endpoint.wakeup();
     while (slot.users)
         slot.changed.wait(lock);
     endpoint.linger(lock);
-    tell("endpoint closed", &endpoint.board(), endpoint.number());
+    tell("endpoint closed", &endpoint.identity().board, endpoint.number());
     std::unique_ptr<Endpoint> dying = std::move(slot.endpoint);
     ++slot.generation;
     lock.unlock();
@@ -138,7 +138,7 @@ void Context::close_all()
 {
     for (uint32_t i = 0; i < slots_used_; ++i) {
         std::unique_lock lock(slots_[i].mutex);
-        if (slots_[i].endpoint && !slots_[i].endpoint->closing())
+        if (slots_[i].endpoint && !slots_[i].endpoint->gate().is_ending())
             close(slots_[i], lock);
     }
 }

@@ -9,7 +9,7 @@
 #include "libmx/condition.hpp"
 #include "libmx/conf/conf.hpp"
 #include "libmx/error_handler.hpp"
-#include "libmx/lock.hpp"
+#include "libmx/slot.hpp"
 
 #include "myriexpress.h"
 
@@ -32,16 +32,6 @@ inline constexpr uint32_t endpoint_slots = 1024;
 inline constexpr uint32_t handle_slot_bits = 10;
 inline constexpr uint32_t handle_generation_bits = 32;
 static_assert(endpoint_slots == 1u << handle_slot_bits);
-
-/// Place of an endpoint in a process. Outlives the endpoint, so that calls on a closed handle find a lock.
-struct EndpointSlot {
-    Lock mutex;
-    Changed changed; ///< a waiter left, a handler returned, a request completed
-    uint32_t generation = 0;
-    uint32_t users = 0; ///< threads inside a blocking call or a handler
-    std::unique_ptr<Endpoint> endpoint;
-    std::atomic<uint32_t> activity{0}; ///< counts calls of the application; read by the helper
-};
 
 class Context {
 public:

@@ -8,13 +8,14 @@ namespace emx {
 
 Endpoint::Endpoint(Context &context, EndpointSlot &slot, uint32_t slot_index, const BoardInfo &board,
                    uint32_t key, uint32_t session)
-    : context_(context), slot_(slot), slot_index_(slot_index), board_(board), key_(key), session_(session),
-      requests_(slot_index)
+    : context_(context), gate_(slot), waiter_(slot), requests_(slot_index),
+      completions_(requests_), identity_{board, slot_index, key, session,
+                                         std::min(static_cast<uint32_t>(context.conf().rndv_threshold),
+                                                  board.medium_max)},
+      slot_(slot),
+      // A late NOTIFY for what an older life announced must not fit the first windows of this one (10.1).
+      windows_(static_cast<uint8_t>(session))
 {
-    auto threshold = static_cast<uint32_t>(context.conf().rndv_threshold);
-    eager_max_ = std::min(threshold, board.medium_max);
-    // A late NOTIFY for what an older life announced must not fit the first windows of this one (10.1).
-    window_tag_.fill(static_cast<uint8_t>(session));
 }
 
 void Endpoint::attach(std::unique_ptr<Port> port)
@@ -22,30 +23,26 @@ void Endpoint::attach(std::unique_ptr<Port> port)
     port_ = std::move(port);
     // Partner 0 is ourselves. Its address is that of the endpoint; it is reached without the device unless
     // self communication is disabled, in which case the latest partner of our own number takes its place.
-    Partner *own = add_partner(~uint32_t{0}, board_.nic_id, static_cast<uint8_t>(port_->number()));
-    set_session(own, session_);
-    own->state = PartnerState::connected;
-    own->answered = own->self = own->detour = true;
+    Partner *own = add_partner(~uint32_t{0}, identity_.board.nic_id, static_cast<uint8_t>(port_->number()));
+    set_session(own, identity_.session);
+    own->life.open_to_self();
+    own->sender.open();
+    own->self = own->way.detour = true;
 }
 
 Endpoint::~Endpoint()
 {
     partners_.each([this](Partner *partner) {
-        context_.raise_ack_counter_floor(partner->ack_counter_tx);
-        while (partner->connects)
-            drop_connect(partner, partner->connects);
-        drop_early(partner);
-        for (TxMessage *tx = partner->rndv, *next; tx; tx = next) {
+        context_.raise_ack_counter_floor(partner->counters.ack_tx);
+        early_.drop(partner->receiver.early);
+        for (TxMessage *tx = partner->sender.rndv, *next; tx; tx = next) {
             next = tx->rndv_next;
             if (tx->acked) // the others stand in the queues below, too
                 tx_pool_.release(tx);
         }
-        for (TxMessage *queue : {partner->unacked, partner->waiting})
-            while (queue) {
-                TxMessage *next = queue->next;
-                tx_pool_.release(queue);
-                queue = next;
-            }
+        for (TxQueue *queue : {&partner->sender.unacked, &partner->sender.waiting})
+            while (!queue->empty())
+                tx_pool_.release(queue->pop_front());
     });
     port_.reset(); // before the buffers that its windows and pulls refer to
     requests_.each([this](Request *request) {
@@ -53,30 +50,19 @@ Endpoint::~Endpoint()
             free_incoming(request->incoming);
         request->incoming = nullptr;
     });
-    for (auto *queue : {&accepted_}) {
-        while (Incoming *in = *queue) {
-            *queue = in->next;
-            free_incoming(in);
-        }
-    }
-    while (Incoming *in = unexpected_.front()) {
-        unexpected_.remove(in);
+    while (!accepted_.empty())
+        free_incoming(accepted_.pop_front());
+    while (Incoming *in = matcher_.first_unexpected()) {
+        matcher_.remove(in);
         free_incoming(in);
     }
     partners_.each([this](Partner *partner) {
-        if (partner->partial)
-            free_incoming(partner->partial);
+        if (partner->receiver.partial)
+            free_incoming(partner->receiver.partial);
     });
 }
 
 ErrorHandler Endpoint::handler() const { return error_handler_ ? error_handler_ : context_.error_handler(); }
-
-uint64_t Endpoint::context_mask() const
-{
-    if (context_bits_ == 0) [[likely]]
-        return 0;
-    return ((uint64_t{1} << context_bits_) - 1) << context_shift_;
-}
 
 void Endpoint::set_session(Partner *partner, uint32_t session)
 {
@@ -85,7 +71,7 @@ void Endpoint::set_session(Partner *partner, uint32_t session)
     // partner index + 1. So an address leads to its partner without an endpoint (API specification, 1.9).
     mx_endpoint_addr_t &address = partner->address;
     address.stuff[0] = partner->nic_id << 16 | uint64_t{partner->remote_ep} << 8 | (slot_.generation & 0xff);
-    address.stuff[1] = uint64_t{session} << 32 | uint64_t{slot_index_} << 22 | (partner->index + 1);
+    address.stuff[1] = uint64_t{session} << 32 | uint64_t{identity_.slot_index} << 22 | (partner->index + 1);
 }
 
 /// Resolves our own address: to ourselves or, when that is disabled, to the partner that the device reaches
@@ -96,32 +82,35 @@ Partner *Endpoint::resolve_self(Partner *self)
         return self;
     Partner *found = self;
     partners_.each([&](Partner *partner) {
-        if (!partner->self && partner->session == session_ && partner->state == PartnerState::connected &&
-            partner->nic_id == board_.nic_id && partner->remote_ep == number())
+        if (!partner->self && partner->session == identity_.session && partner->life.is_connected() &&
+            partner->nic_id == identity_.board.nic_id && partner->remote_ep == number())
             found = partner;
     });
     found->named = true;
     return found;
 }
 
-void Endpoint::fill_status(const Request *request, mx_status_t &status)
+namespace {
+
+[[gnu::hot]] void fill_status(const Request *request, mx_status_t &status)
 {
     status.code = static_cast<mx_status_code_t>(request->code);
     status.source = mx_endpoint_addr_t{};
     bool failed_connect = request->kind == RequestKind::connect && request->code != MX_STATUS_SUCCESS;
     if (request->partner && !failed_connect) [[likely]]
-        status.source = address_of(request->partner);
+        status.source = request->partner->address;
     status.match_info = request->match;
     status.msg_length = request->msg_length;
     status.xfer_length = request->xfer_length;
     status.context = request->context;
 }
 
+} // namespace
+
 void Endpoint::reap(Request *request, mx_status_t &status)
 {
     fill_status(request, status);
-    if (!request->hidden) [[likely]]
-        done_.remove(request);
+    completions_.remove(request);
     requests_.release(request);
 }
 
@@ -130,36 +119,20 @@ bool Endpoint::cancel(Request *request, bool notify)
     if (request->complete)
         return false;
     if (request->kind == RequestKind::connect) {
-        PendingConnect *connect = request->partner->connects;
-        while (connect && connect->request != request)
-            connect = connect->next;
-        if (connect)
+        if (PendingConnect *connect = request->partner->connector.find(request))
             abandon_connect(request->partner, connect);
     } else if (request->kind == RequestKind::receive && !request->matched) {
-        posted_.remove(request);
+        matcher_.withdraw(request);
     } else {
         return false;
     }
     if (notify) {
-        complete(request, MX_STATUS_CANCELLED);
+        completions_.complete(request, MX_STATUS_CANCELLED);
         return true;
     }
-    if (request->expires_ns)
-        --timed_requests_;
+    completions_.clear_deadline(request);
     requests_.release(request);
     return true;
-}
-
-void Endpoint::forget(Request *request)
-{
-    if (!request->complete) {
-        request->forgotten = true;
-        return;
-    }
-    done_.remove(request);
-    if (is_failure(request->code))
-        lost(request->code);
-    requests_.release(request);
 }
 
 void Endpoint::set_timeout(Request *request, uint32_t ms)
@@ -167,31 +140,25 @@ void Endpoint::set_timeout(Request *request, uint32_t ms)
     // Never earlier than a resend period or so: programs pass 1 and mean "soon" (API specification, 3.8).
     constexpr uint64_t least_ns = 1000000000;
     uint64_t budget = ms ? std::max(uint64_t{ms} * 1000000, least_ns) : 0;
-    if (!request) {
-        default_budget_ns_ = budget;
-        return;
-    }
+    if (!request)
+        return completions_.set_default_budget(budget);
     request->budget_ns = budget;
     if (request->complete)
         return;
-    if (request->expires_ns)
-        --timed_requests_;
-    request->expires_ns = 0;
+    completions_.clear_deadline(request);
     bool transferring =
         request->kind != RequestKind::receive || (request->incoming && request->incoming->pulling);
     if (budget == 0 || !transferring)
         return;
-    request->expires_ns = now() + budget;
-    ++timed_requests_;
-    timer_ns_ = std::min(timer_ns_, request->expires_ns);
+    completions_.set_deadline(request, now() + budget);
+    clock_.arm(request->expires_ns);
 }
 
 void Endpoint::tell_lost(std::unique_lock<Lock> &lock)
 {
-    if (inside_handler())
+    if (gate_.inside_handler())
         return;
-    std::vector<int> codes;
-    codes.swap(lost_);
+    const std::vector<int> codes = completions_.take_lost();
     ErrorHandler handle = handler();
     lock.unlock();
     for (int code : codes) {
@@ -206,11 +173,10 @@ Context::Census Endpoint::census()
     Context::Census census;
     census.endpoints = 1;
     census.requests = requests_.live();
-    census.incoming = incoming_alive_;
+    census.incoming = incoming_.alive();
     census.tx_messages = tx_pool_.live();
-    census.windows = windows_used_;
-    for (Partner *partner = active_; partner; partner = partner->active_next)
-        census.busy_partners += partner->busy();
+    census.windows = windows_.used();
+    partners_.each_active([&](const Partner *partner) { census.busy_partners += partner->busy(); });
     return census;
 }
 

@@ -77,7 +77,7 @@ bool wait_for_answer(Call &call, uint64_t deadline, Condition answered)
     if (!context.conf().connect_pollall)
         return call->wait(call.lock(), deadline, answered);
     constexpr uint64_t slice_ns = 1000000; // nothing wakes us for the others
-    const uint32_t epoch = call->wake_epoch();
+    const uint32_t epoch = call->waiter().epoch();
     const auto look = [&] {
         context.serve_others(call.slot());
         return answered();
@@ -86,7 +86,8 @@ bool wait_for_answer(Call &call, uint64_t deadline, Condition answered)
         const uint64_t now = context.device().now_ns();
         if (call->wait(call.lock(), std::min(deadline, now + slice_ns), look))
             return true;
-        if (call->closing() || call->wake_epoch() != epoch || context.device().now_ns() >= deadline)
+        if (call->gate().is_ending() || call->waiter().epoch() != epoch ||
+            context.device().now_ns() >= deadline)
             return false;
     }
 }
@@ -98,7 +99,7 @@ mx_return_t mx_get_endpoint_addr(mx_endpoint_t ep, mx_endpoint_addr_t *address)
     return on_endpoint("mx_get_endpoint_addr", ep, [&](Call &call) {
         if (!address)
             return call.fail(MX_BAD_BAD_BAD, "mx_get_endpoint_addr: no place for the address");
-        *address = call->address_of(call->self());
+        *address = call->self()->address;
         return MX_SUCCESS;
     });
 }
@@ -141,7 +142,7 @@ mx_return_t mx_connect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t ke
 {
     return on_endpoint("mx_connect", ep, [&](Call &call) {
         auto refuse = [&](mx_return_t code) { return call.fail(code, connect_text(code)); };
-        bool own = nic == call->board().nic_id && eid == call->number();
+        bool own = nic == call->identity().board.nic_id && eid == call->number();
         if (call->inside_handler() && !own)
             return refuse(MX_FAILURE);
         const uint64_t deadline = deadline_of(*call, timeout);
@@ -166,7 +167,7 @@ mx_return_t mx_connect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t ke
         mx_status_t status;
         call->reap(request, status);
         if (mx_return_t failed = connect_code(status.code))
-            return refuse(failed == MX_TIMEOUT && call->gone() ? MX_NO_DEV : failed);
+            return refuse(failed == MX_TIMEOUT && call->identity().gone ? MX_NO_DEV : failed);
         if (address)
             *address = status.source;
         return call.done();
@@ -185,7 +186,7 @@ mx_return_t mx_iconnect(mx_endpoint_t ep, uint64_t nic, uint32_t eid, uint32_t k
         if (req)
             *req = static_cast<mx_request_t>(call->requests().handle(request));
         else
-            call->forget(request);
+            call->completions().forget(request);
         if (!call->inside_handler())
             call->progress(Driver::application);
         return call.done();

@@ -83,7 +83,7 @@ inline mx_return_t finish(Call &call, Request *request, mx_status_t *status, uin
             return call.fail(MX_BAD_BAD_BAD, "result pointer is NULL");
         Request *request = nullptr;
         if (!search(call, timeout, blocking,
-                    [&] { return (request = call->finished(info, mask)) != nullptr; }))
+                    [&] { return (request = call->completions().find(info, mask)) != nullptr; }))
             return call.done();
         return finish(call, request, status, result);
     });
@@ -98,7 +98,8 @@ mx_return_t peek(const char *function, mx_endpoint_t ep, mx_request_t *req, uint
         if (!req || !result)
             return call.fail(MX_BAD_REQUEST, "request or result pointer is NULL");
         Request *request = nullptr;
-        if (!search(call, timeout, blocking, [&] { return (request = call->oldest_finished()) != nullptr; }))
+        if (!search(call, timeout, blocking,
+                    [&] { return (request = call->completions().oldest()) != nullptr; }))
             return call.done();
         *req = static_cast<mx_request_t>(call->requests().handle(request));
         *result = 1;
@@ -118,13 +119,14 @@ mx_return_t probe(const char *function, mx_endpoint_t ep, uint64_t info, uint64_
         if (!result)
             return call.fail(MX_BAD_BAD_BAD, "result pointer is NULL");
         Incoming *in = nullptr;
-        if (!search(call, timeout, blocking, [&] { return (in = call->probe(info, mask)) != nullptr; }))
+        if (!search(call, timeout, blocking,
+                    [&] { return (in = call->matcher().probe(info, mask)) != nullptr; }))
             return call.done();
         *result = 1;
         call->found_something();
         if (status) {
             status->code = MX_STATUS_SUCCESS;
-            status->source = call->address_of(in->partner);
+            status->source = in->partner->address;
             status->match_info = in->match;
             status->msg_length = status->xfer_length = in->msg.msg_len;
             status->context = nullptr;

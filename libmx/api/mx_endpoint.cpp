@@ -24,11 +24,12 @@ void bind(Context &context, mx_endpoint_t ep)
     Call call(ep);
     if (!call)
         return;
-    const auto cpus = processors_for(context.conf().process_binding, call->board().nic_id, call->number());
+    const auto cpus =
+        processors_for(context.conf().process_binding, call->identity().board.nic_id, call->number());
     const char *text = cpus.empty()        ? "OMX_PROCESS_BINDING names no processor"
                        : bind_thread(cpus) ? "bound as OMX_PROCESS_BINDING wants"
                                            : "no processor of OMX_PROCESS_BINDING can be had";
-    context.tell(text, &call->board(), call->number());
+    context.tell(text, &call->identity().board, call->number());
 }
 
 } // namespace
@@ -88,7 +89,7 @@ mx_return_t mx_wakeup(mx_endpoint_t ep)
 mx_return_t mx_disable_progression(mx_endpoint_t ep)
 {
     return on_endpoint("mx_disable_progression", ep, [](Call &call) {
-        call->disable_progression(call.lock());
+        call->gate().disable(call.lock());
         return MX_SUCCESS;
     });
 }
@@ -113,7 +114,7 @@ mx_return_t mx_progress(mx_endpoint_t ep)
 mx_return_t emx::api::set_unexp_handler(const char *function, mx_endpoint_t endpoint, UnexpHandler handler)
 {
     return on_endpoint(function, endpoint, [&](Call &call) {
-        call->set_unexp_handler(std::move(handler));
+        call->matcher().set_handler(std::move(handler));
         return MX_SUCCESS;
     });
 }

@@ -89,7 +89,7 @@ mx_return_t choose_board(Context &context, mx_endpoint_t ep, const void *in, uin
         Call call(ep);
         if (!call)
             return MX_BAD_ENDPOINT;
-        number = call->board().number;
+        number = call->identity().board.number;
     } else {
         return MX_BAD_INFO_VAL;
     }

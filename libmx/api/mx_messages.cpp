@@ -11,7 +11,7 @@ using namespace emx::api;
 namespace {
 
 /// Endpoint::posted. A receiver of this host takes what is sent at once, and wants to be heard as often.
-constexpr unsigned send_weight = 2, local_weight = Endpoint::weight_per_pass, receive_weight = 1;
+constexpr unsigned send_weight = 2, local_weight = PassClock::weight_per_pass, receive_weight = 1;
 
 const char *segment_text(mx_return_t code)
 {
@@ -41,8 +41,8 @@ const char *segment_text(mx_return_t code)
         if (req)
             *req = static_cast<mx_request_t>(call->requests().handle(request));
         else
-            call->forget(request);
-        call->posted(to->local ? local_weight : send_weight);
+            call->completions().forget(request);
+        call->posted(to->way.local ? local_weight : send_weight);
         return call.done();
     });
 }
@@ -79,7 +79,7 @@ mx_return_t mx_issend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_en
         if (req)
             *req = static_cast<mx_request_t>(call->requests().handle(request));
         else
-            call->forget(request);
+            call->completions().forget(request);
         call->posted(receive_weight);
         return call.done();
     });
@@ -127,7 +127,7 @@ mx_return_t mx_forget(mx_endpoint_t ep, mx_request_t *req)
         Request *request = req ? call->requests().find(*req) : nullptr;
         if (!request || request->forgotten)
             return call.fail(MX_BAD_REQUEST, "mx_forget: not a request of this endpoint");
-        call->forget(request);
+        call->completions().forget(request);
         *req = nullptr;
         return call.done();
     });

@@ -17,86 +17,52 @@ Request *Endpoint::post_receive(const Segment *segments, uint32_t count, uint64_
     recv->mask = mask;
     recv->context = context;
     recv->room = room;
-    recv->budget_ns = default_budget_ns_;
+    recv->budget_ns = completions_.default_budget_ns();
     recv->segments.assign(segments, count);
-    if (Incoming *in = unexpected_.find(match, mask)) [[unlikely]] {
-        unexpected_.remove(in);
+    if (Incoming *in = matcher_.post(recv)) [[unlikely]]
         bind(in, recv);
-    } else {
-        posted_.push_back(recv);
-    }
     return recv;
 }
 
 void Endpoint::stage(Incoming *in)
 {
-    if (!staging_ && !accepted_ && !gated())
+    if (!gate_.is_staging() && accepted_.empty() && !gate_.is_closed())
         return match(in);
-    own_data(in);
-    in->next = nullptr;
-    (accepted_tail_ ? accepted_tail_->next : accepted_) = in;
-    accepted_tail_ = in;
+    in->own_data();
+    accepted_.push_back(in);
 }
 
 void Endpoint::match_accepted()
 {
-    while (accepted_ && !gated()) {
-        Incoming *in = accepted_;
-        accepted_ = in->next;
-        if (!accepted_)
-            accepted_tail_ = nullptr;
-        in->next = nullptr;
-        match(in);
-    }
+    while (!accepted_.empty() && !gate_.is_closed())
+        match(accepted_.pop_front());
 }
 
 void Endpoint::match(Incoming *in)
 {
-    Request *recv = posted_.find(in->match);
-    if (!recv && unexp_handler_) {
+    Request *recv = matcher_.take(in->match);
+    if (!recv && matcher_.handler()) {
         if (!ask_handler(in))
             return;
-        recv = posted_.find(in->match); // the handler may have posted it
+        recv = matcher_.take(in->match); // the handler may have posted it
     }
-    if (recv) {
-        posted_.remove(recv);
+    if (recv)
         return bind(in, recv);
-    }
-    own_data(in);
-    ++arrivals_;
-    unexpected_.push_back(in);
-}
-
-/// The data that the handler may see: an eager message that came in one packet of the dialect, else nothing.
-/// Its way here and the time of the look make no difference.
-const std::byte *Endpoint::shown(const Incoming *in)
-{
-    static const std::byte nothing{}; // an empty one has a place, too
-    const emx_msg &msg = in->msg;
-    if (!in->complete || msg.data_len != msg.msg_len || msg.msg_len > in->partner->frag)
-        return nullptr;
-    const std::byte *whole = in->storage ? in->storage.get() : in->view;
-    return whole ? whole : &nothing;
+    in->own_data();
+    matcher_.keep(in);
 }
 
 /// Calls the handler with the lock released and progression held. False: the message is dealt with.
 bool Endpoint::ask_handler(Incoming *in)
 {
-    auto *data = const_cast<void *>(static_cast<const void *>(shown(in)));
-    mx_endpoint_addr_t source = address_of(in->partner);
-    const UnexpHandler handler = unexp_handler_; // may be replaced while it runs
+    auto *data = const_cast<void *>(static_cast<const void *>(in->shown(in->partner->way.medium_bytes)));
+    mx_endpoint_addr_t source = in->partner->address;
+    const UnexpHandler handler = matcher_.handler(); // may be replaced while it runs
     in->busy = true;
-    in_handler_ = true;
-    handler_thread_ = std::this_thread::get_id();
-    ++slot_.users;
-    slot_.mutex.unlock();
-    const int action = handler(source, in->match, in->msg.msg_len, data);
-    slot_.mutex.lock();
-    --slot_.users;
-    in_handler_ = false;
+    const int action = gate_.run_handler([&] { return handler(source, in->match, in->msg.msg_len, data); });
     in->busy = false;
     slot_.changed.notify_all();
-    if (in->orphan || (in->partner->state == PartnerState::dead && !in->partner->self)) {
+    if (in->orphan || (in->partner->life.is_dead() && !in->partner->self)) {
         free_incoming(in);
         return false;
     }
@@ -131,7 +97,7 @@ void Endpoint::bind(Incoming *in, Request *recv)
     recv->matched = true;
     recv->partner = in->partner;
     if (in->held) [[unlikely]]
-        no_longer_held(in);
+        matcher_.discharge(in);
     if (in->self_send) [[unlikely]] {
         finish_self(in);
         return finish_receive(in, MX_STATUS_SUCCESS);
@@ -157,18 +123,6 @@ void Endpoint::consume(Incoming *in)
     finish_receive(in, MX_STATUS_SUCCESS);
 }
 
-/// Copies a message that still lies in its frame: the frame goes back to the device.
-void Endpoint::own_data(Incoming *in)
-{
-    if (!in->view)
-        return;
-    if (in->msg.msg_len) {
-        in->storage = std::make_unique<std::byte[]>(in->msg.msg_len);
-        std::memcpy(in->storage.get(), in->view, in->msg.msg_len);
-    }
-    in->view = nullptr;
-}
-
 void Endpoint::finish_receive(Incoming *in, int code)
 {
     Request *recv = in->recv;
@@ -192,7 +146,7 @@ void Endpoint::complete_receive(Request *recv, const emx_msg &msg, Partner *part
     recv->match = msg.match;
     recv->msg_length = msg.msg_len;
     recv->xfer_length = xfer_length;
-    complete(recv, code);
+    completions_.complete(recv, code);
 }
 
 } // namespace emx

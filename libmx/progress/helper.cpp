@@ -29,7 +29,7 @@ bool Context::helper_pass()
         }
         std::unique_lock lock(slot.mutex, std::try_to_lock);
         // A thread inside a blocking call does all this itself.
-        if (!lock || !slot.endpoint || slot.endpoint->closing() || slot.users)
+        if (!lock || !slot.endpoint || slot.endpoint->gate().is_ending() || slot.users)
             continue;
         const uint64_t questions = slot.endpoint->questions();
         for (unsigned passes = 0; passes < passes_max; ++passes) {
@@ -50,7 +50,7 @@ void Context::serve_others(const EndpointSlot &own)
         if (&slot == &own)
             continue;
         std::unique_lock lock(slot.mutex, std::try_to_lock); // never waits: others do the same with ours
-        if (lock && slot.endpoint && !slot.endpoint->closing() && !slot.users)
+        if (lock && slot.endpoint && !slot.endpoint->gate().is_ending() && !slot.users)
             slot.endpoint->progress(Driver::helper);
     }
 }

@@ -10,15 +10,6 @@ namespace emx {
 
 namespace {
 
-// Up to here, where Open-MX stops, every window has an id of its own, and ids are not reused at once. Beyond
-// it windows share ids: a message that waits for one holds up all behind it, and the one that the receiver
-// needs before it takes the others may be among them.
-constexpr uint32_t windows_alone = 128;
-constexpr uint32_t windows_max = FW_WINDOWS - 256; // so that there always is an id with a free slot
-// More at once would only share the frames that the receive queue can hold, and overflow it: a few keep the
-// link busy between one message and the next. Every partner may have one, so that a dead one holds up nobody.
-constexpr std::size_t pulls_max = 4;
-
 /// True if the memory of a message is there still. Asked when a receiver has got nothing of it.
 bool is_readable(std::span<const Segment> memory)
 {
@@ -48,25 +39,12 @@ bool Endpoint::take_window(TxMessage *tx)
 {
     if (tx->has_window)
         return true;
-    if (windows_used_ >= windows_max)
+    if (windows_.is_full())
         return false;
-    const unsigned room = windows_used_ < windows_alone ? 1 : FW_WINDOWS_PER_ID;
-    while (windows_of_[next_window_ & 0xff] >= room)
-        ++next_window_;
-    auto id = static_cast<uint8_t>(next_window_++ & 0xff);
-    uint8_t tag = ++window_tag_[id];
-    while (window_[fw_window_slot(id, tag)])
-        tag = ++window_tag_[id];
-    window_[fw_window_slot(id, tag)] = tx;
-    ++windows_of_[id];
-    ++windows_used_;
-    tx->has_window = true;
-    tx->header.u.window.id = id;
-    tx->header.u.window.tag = tag;
-    tx->header.u.window.offset = 0;
+    windows_.take(tx);
     const Request *request = tx->request;
-    port_->open_window(id, tag, tx->partner->peer, tx->partner->remote_ep, request->segments.view(),
-                       request->msg_length);
+    port_->open_window(tx->header.u.window.id, tx->header.u.window.tag, tx->partner->peer,
+                       tx->partner->remote_ep, request->segments.view(), request->msg_length);
     return true;
 }
 
@@ -74,61 +52,46 @@ void Endpoint::free_window(TxMessage *tx)
 {
     if (!tx->has_window)
         return;
-    const uint8_t id = tx->header.u.window.id, tag = tx->header.u.window.tag;
-    port_->close_window(id, tag);
-    window_[fw_window_slot(id, tag)] = nullptr;
-    --windows_of_[id];
-    tx->has_window = false;
-    bool was_full = windows_used_-- == windows_max;
+    port_->close_window(tx->header.u.window.id, tx->header.u.window.tag);
+    const bool was_full = windows_.is_full();
+    windows_.release(tx);
     if (!was_full)
         return;
-    for (Partner *partner = active_; partner; partner = partner->active_next)
-        if (partner->waiting && partner != tx->partner)
+    partners_.each_active([&](Partner *partner) {
+        if (!partner->sender.waiting.empty() && partner != tx->partner)
             pump(partner);
-}
-
-void Endpoint::unlink_rendezvous(TxMessage *tx)
-{
-    Partner *partner = tx->partner;
-    if (partner->rndv == tx)
-        partner->rndv = tx->rndv_next;
-    else if (tx->rndv_prev)
-        tx->rndv_prev->rndv_next = tx->rndv_next;
-    if (tx->rndv_next)
-        tx->rndv_next->rndv_prev = tx->rndv_prev;
-    tx->rndv_prev = tx->rndv_next = nullptr;
+    });
 }
 
 void Endpoint::end_rendezvous(TxMessage *tx, int code, uint32_t xfer_length)
 {
-    unlink_rendezvous(tx);
+    tx->partner->sender.unannounce(tx);
     tx->notified = true;
     free_window(tx); // before the request, whose segments the window reads
     complete_send(tx, code, xfer_length);
     if (tx->acked)
-        drop_tx(tx); // else it goes when its ack comes, or the queue it stands in is dropped
+        tx_pool_.bury(tx); // else it goes when its ack comes, or the queue it stands in is dropped
 }
 
 void Endpoint::on_notify(Partner *partner, const emx_msg &msg)
 {
-    TxMessage *tx = window_[fw_window_slot(msg.u.window.id, msg.u.window.tag)];
-    if (!tx || tx->partner != partner || tx->header.u.window.tag != msg.u.window.tag ||
-        msg.msg_len > tx->header.msg_len)
+    TxMessage *tx = windows_.find(msg.u.window.id, msg.u.window.tag);
+    if (!tx || tx->partner != partner || msg.msg_len > tx->header.msg_len)
         return; // a leftover: acknowledged, no effect (10.1)
     bool whole = msg.msg_len == tx->header.msg_len;
     int code = whole ? MX_STATUS_SUCCESS : MX_STATUS_TRUNCATED;
-    if (!whole && msg.msg_len == 0 && partner->other_dialect)
+    if (!whole && msg.msg_len == 0 && partner->way.is_of_other_dialect())
         code = MX_STATUS_ENDPOINT_UNREACHABLE; // to its pulls, as to our longer messages
     else if (!whole && msg.msg_len == 0 && !is_readable(tx->request->segments.view()))
         code = MX_STATUS_ABORTED;
     end_rendezvous(tx, code, msg.msg_len);
-    if (partner->waiting)
+    if (!partner->sender.waiting.empty())
         pump(partner);
 }
 
 void Endpoint::send_notify(Partner *to, const emx_msg &rndv, uint32_t length)
 {
-    if (to->state == PartnerState::dead)
+    if (to->life.is_dead())
         return;
     TxMessage *tx = tx_pool_.allocate(0);
     tx->partner = to;
@@ -139,17 +102,11 @@ void Endpoint::send_notify(Partner *to, const emx_msg &rndv, uint32_t length)
     msg.peer = to->peer;
     msg.msg_len = length;
     msg.u.window = rndv.u.window;
-    if (to->answered)
+    if (to->sender.is_open())
         return number_and_send(tx); // overtakes messages that wait for the window: it is what frees things
     // A peer that has our numbers before our connect counts from 1 again when that comes (7.5).
-    TxMessage **at = &to->waiting;
-    while (*at && (*at)->header.type == EMX_NOTIFY)
-        at = &(*at)->next;
-    tx->next = *at;
-    *at = tx;
-    if (!tx->next)
-        to->waiting_tail = tx;
-    activate(to);
+    to->sender.waiting.push_behind_own_type(tx);
+    partners_.activate(to);
 }
 
 void Endpoint::start_pull(Incoming *in)
@@ -157,43 +114,31 @@ void Endpoint::start_pull(Incoming *in)
     Request *recv = in->recv;
     uint32_t total = static_cast<uint32_t>(std::min<uint64_t>(in->msg.msg_len, recv->room));
     in->msg.session = in->partner->session;
-    in->msg.data = in->partner->offer;
-    if (!in->partner->dialect_known || in->partner->other_dialect) [[unlikely]]
+    in->msg.data = in->partner->way.offer;
+    const Way::Dialect dialect = in->partner->way.dialect;
+    if (dialect != Way::Dialect::shared) [[unlikely]]
         ask_dialect(in->partner, EMX_RNDV);
-    bool turn = pulls_.size() < pulls_max || in->partner->pulls == 0;
-    if (turn && port_->start_pull(in->msg, total, recv->segments.view(), next_pull_)) {
-        ++in->partner->pulls;
-        in->pull = next_pull_;
-        pulls_[next_pull_++] = in;
-        in->pulling = true;
-        in->pull_waits = false;
-        if (recv->budget_ns)
-            set_timeout(recv, static_cast<uint32_t>(recv->budget_ns / 1000000));
-        return;
-    }
-    in->pull_waits = true;
-    in->next = nullptr;
-    (pulls_waiting_tail_ ? pulls_waiting_tail_->next : pulls_waiting_) = in;
-    pulls_waiting_tail_ = in;
+    const bool turn = pulls_.has_turn(in->partner);
+    if (!turn || !port_->start_pull(in->msg, total, recv->segments.view(), pulls_.next_cookie()))
+        return pulls_.wait(in);
+    pulls_.begin(in);
+    if (recv->budget_ns)
+        set_timeout(recv, static_cast<uint32_t>(recv->budget_ns / 1000000));
 }
 
 void Endpoint::cancel_pull(Incoming *in)
 {
     port_->cancel_pull(in->pull);
-    pulls_.erase(in->pull);
-    --in->partner->pulls;
-    in->pulling = false;
+    pulls_.end(in);
 }
 
 void Endpoint::retry_pulls()
 {
-    Incoming *list = pulls_waiting_;
-    pulls_waiting_ = pulls_waiting_tail_ = nullptr;
-    while (list) {
-        Incoming *in = list;
-        list = in->next;
-        start_pull(in);
-    }
+    if (!pulls_.any_waits())
+        return;
+    IncomingList waiting = pulls_.take_waiting();
+    while (!waiting.empty())
+        start_pull(waiting.pop_front());
 }
 
 void Endpoint::on_pull_done(const emx_msg &msg)
@@ -202,19 +147,15 @@ void Endpoint::on_pull_done(const emx_msg &msg)
                                     MX_STATUS_ENDPOINT_CLOSED, MX_STATUS_BAD_SESSION,
                                     MX_STATUS_BAD_RDMAWIN,     MX_STATUS_ENDPOINT_UNREACHABLE,
                                     MX_STATUS_ABORTED};
-    auto found = pulls_.find(msg.u.pull.cookie);
-    if (found == pulls_.end())
+    Incoming *in = pulls_.find(msg.u.pull.cookie);
+    if (!in)
         return; // cancelled when its end was in the event queue already
-    Incoming *in = found->second;
-    pulls_.erase(found);
-    --in->partner->pulls;
-    in->pulling = false;
+    pulls_.end(in);
     bool good = msg.u.pull.status == EMX_PULL_OK;
-    in->partner->heard |= Partner::heard_frame;
+    in->partner->receiver.heard_a_frame();
     send_notify(in->partner, in->msg, good ? msg.u.pull.length : 0);
     finish_receive(in, msg.u.pull.status < std::size(codes) ? codes[msg.u.pull.status] : MX_STATUS_ABORTED);
-    if (pulls_waiting_)
-        retry_pulls();
+    retry_pulls();
 }
 
 } // namespace emx

@@ -10,10 +10,10 @@ namespace emx {
 /// for that.
 Partner *Endpoint::way_to_self()
 {
-    if (!context_.conf().disable_self || gone_) [[likely]]
+    if (!context_.conf().disable_self || identity_.gone) [[likely]]
         return self();
     DeviceError error; // the board itself stands in its table
-    Partner *mirror = partner_to_ask(board_.nic_id, static_cast<uint8_t>(number()), 0, error);
+    Partner *mirror = partner_to_ask(identity_.board.nic_id, static_cast<uint8_t>(number()), 0, error);
     if (!mirror)
         return self();
     connect_back(mirror);
@@ -29,22 +29,23 @@ void Endpoint::send_self(Request *request, uint64_t length, bool synchronous)
     msg.type = EMX_RNDV;
     msg.match = request->match;
     msg.msg_len = static_cast<uint32_t>(length);
-    Incoming *in = new_incoming(self(), msg);
-    if (synchronous || length > eager_max_) {
+    Incoming *in = incoming_.make(self(), msg);
+    if (synchronous || length > identity_.eager_max) {
         in->rendezvous = true;
         in->self_send = request;
     } else {
         in->complete = true;
-        in->msg.data_len = std::min(in->msg.msg_len, self()->frag); // as its first packet would have
+        in->msg.data_len =
+            std::min(in->msg.msg_len, self()->way.medium_bytes); // as its first packet would have
         in->storage = std::make_unique<std::byte[]>(length ? length : 1);
         gather(in->storage.get(), request->segments.view(), 0, length);
         request->buffered = true;
         request->xfer_length = request->msg_length;
-        complete(request, MX_STATUS_SUCCESS);
+        completions_.complete(request, MX_STATUS_SUCCESS);
     }
     stage(in);
     // Matching now lets a program that only waits for the receive see it; not from inside the handler.
-    if (!gated() && !staging_)
+    if (!gate_.is_closed() && !gate_.is_staging())
         match_accepted();
 }
 
@@ -61,7 +62,7 @@ void Endpoint::finish_self(Incoming *in)
             offset += piece;
         }
     send->xfer_length = static_cast<uint32_t>(length);
-    complete(send, length < in->msg.msg_len ? MX_STATUS_TRUNCATED : MX_STATUS_SUCCESS);
+    completions_.complete(send, length < in->msg.msg_len ? MX_STATUS_TRUNCATED : MX_STATUS_SUCCESS);
     in->self_send = nullptr;
 }
 

@@ -37,19 +37,17 @@ uint32_t early_fragments(const EarlyPacket *list)
     return bytes < list->msg.msg_len ? bits : 0;
 }
 
-} // namespace
-
 /// Fills in what came behind rx_done; false when there is nothing.
-bool Endpoint::describe_early(const Partner *partner, emx_w_x_state &state) const
+bool describe_early(const Partner *partner, emx_w_x_state &state)
 {
-    if (partner->partial)
-        state.frags = emx_put32(partner->partial->reasm.frags);
-    if (!partner->early)
-        return partner->partial;
-    uint16_t number = partner->rx_done;
+    if (partner->receiver.partial)
+        state.frags = emx_put32(partner->receiver.partial->reasm.frags);
+    if (!partner->receiver.early)
+        return partner->receiver.partial;
+    uint16_t number = partner->receiver.done;
     for (unsigned i = 0; i < state_numbers; ++i) {
         number = seq::next(number);
-        const EarlyPacket *list = partner->early->slot[number & 0xff];
+        const EarlyPacket *list = partner->receiver.early->slot[number & 0xff];
         if (!list || list->msg.seq != number)
             continue;
         const uint32_t fragments = early_fragments(list);
@@ -63,6 +61,8 @@ bool Endpoint::describe_early(const Partner *partner, emx_w_x_state &state) cons
     return true;
 }
 
+} // namespace
+
 void Endpoint::send_report(Partner *partner, bool ask)
 {
     struct {
@@ -74,42 +74,43 @@ void Endpoint::send_report(Partner *partner, bool ask)
     msg.remote_ep = partner->remote_ep;
     msg.peer = partner->peer;
     msg.session = partner->session;
-    msg.ack = partner->rx_done;
-    msg.seq = partner->tx_next;
+    msg.ack = partner->receiver.done;
+    msg.seq = partner->sender.next;
     msg.data_len = describe_early(partner, frame.state) ? EMX_X_STATE_LEN : 0;
-    msg.u.report.counter = ++partner->report_tx;
-    msg.u.report.echo = partner->report_rx;
+    msg.u.report.counter = ++partner->counters.report_tx;
+    msg.u.report.echo = partner->counters.report_rx;
     msg.u.report.room = static_cast<uint16_t>(context_.conf().window_frames);
     msg.u.report.ask = ask;
     port_->send(msg, reinterpret_cast<std::byte *>(&frame.state));
     port_->flush(); // the state is on the stack
-    partner->answer_owed = false;
-    acknowledged(partner);
+    partner->receiver.owes_report = false;
+    partner->receiver.acknowledged();
 }
 
 void Endpoint::on_report(const emx_msg &msg)
 {
     if (!context_.conf().extension)
         return count(EMX_CNT_DROP_EXTENSION);
-    Partner *partner = find_partner(msg.peer, msg.remote_ep);
-    if (!partner || partner->state != PartnerState::connected)
+    Partner *partner = partners_.find(msg.peer, msg.remote_ep);
+    if (!partner || !partner->life.is_connected())
         return count(EMX_CNT_DROP_PARTNER);
-    if (!seq::same_session(msg.ack, partner->tx_next) || msg.u.report.counter <= partner->report_rx)
+    if (!seq::same_session(msg.ack, partner->sender.next) ||
+        msg.u.report.counter <= partner->counters.report_rx)
         return count(EMX_CNT_DROP_SEQUENCE);
-    partner->report_rx = msg.u.report.counter;
-    partner->heard |= Partner::heard_frame;
+    partner->counters.report_rx = msg.u.report.counter;
+    partner->receiver.heard_a_frame();
     emx_w_x_state state{};
     if (msg.data_len)
         std::memcpy(&state, reinterpret_cast<const void *>(msg.data),
                     std::min<std::size_t>(msg.data_len, sizeof state));
-    note_ack(partner, msg.ack);
+    acks_.note(partner, msg.ack);
     take_acks();
-    if (partner->state != PartnerState::connected)
+    if (!partner->life.is_connected())
         return;
-    const uint64_t asked_ns = answered_question(partner, msg);
+    const uint64_t asked_ns = partner->sender.take_answer(msg.u.report.echo, now());
     if (msg.data_len || asked_ns)
         repeat_missing(partner, msg.ack, state, asked_ns);
-    if (msg.u.report.ask && partner->takes_reports() && !lingering_)
+    if (msg.u.report.ask && partner->way.takes_reports() && !gate_.is_lingering())
         owe_answer(partner);
 }
 
@@ -117,10 +118,10 @@ void Endpoint::on_report(const emx_msg &msg)
 /// are there.
 void Endpoint::repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_state &state, uint64_t asked_ns)
 {
-    const RoundTrip &round_trip = partner->round_trip;
+    const RoundTrip &round_trip = partner->sender.round_trip;
     const int newest = highest_bit(state);
     const uint64_t time = now();
-    for (TxMessage *tx = partner->unacked; tx; tx = tx->next) {
+    for (TxMessage *tx = partner->sender.unacked.head; tx; tx = tx->next) {
         const uint16_t distance = seq::distance(tx->header.seq, ack);
         if (distance > state_numbers)
             return;
@@ -140,7 +141,7 @@ void Endpoint::repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_stat
         const bool lost = newest - place >= overtaking || age > round_trip.lateness_ns();
         // Some never arrive, as on a link that takes no frames so long: ever more rarely.
         if (tx->hurried ? age > round_trip.patience_ns(tx->hurried - 1u) : asked || lost) {
-            partner->flight.halve(tx->header.seq, partner->tx_next);
+            partner->sender.flight.halve(tx->header.seq, partner->sender.next);
             repeat_lost(tx, here);
         }
     }

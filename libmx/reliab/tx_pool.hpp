@@ -2,7 +2,7 @@
 // Memory of messages under way: recycled, so that a small send allocates nothing.
 #pragma once
 
-#include "libmx/partner.hpp"
+#include "libmx/reliab/tx_message.hpp"
 
 #include <array>
 #include <cstdint>
@@ -29,6 +29,23 @@ public:
     [[gnu::hot]] void release(TxMessage *tx);
     uint32_t live() const { return live_; }
 
+    /// A message is complete for the program and goes on to its ack, if fewer than `most` do that.
+    bool make_zombie(TxMessage *tx, uint32_t most)
+    {
+        tx->zombie = zombies_ < most;
+        if (!tx->zombie) [[unlikely]]
+            return false;
+        ++zombies_;
+        return true;
+    }
+    /// Releases a message, which may be a zombie.
+    void bury(TxMessage *tx)
+    {
+        if (tx->zombie) [[likely]]
+            --zombies_;
+        release(tx);
+    }
+
 private:
     static constexpr std::array<uint32_t, 4> classes = {256, 4608, 17408, 41984};
     static constexpr std::size_t kept_max = 64; ///< free messages kept per class
@@ -43,8 +60,9 @@ private:
     }
     TxMessage *make(std::size_t size_class, uint32_t bytes);
 
-    std::array<std::vector<TxMessage *>, classes.size() + 1> free_; ///< last: without a buffer
     uint32_t live_ = 0;
+    uint32_t zombies_ = 0;
+    std::array<std::vector<TxMessage *>, classes.size() + 1> free_; ///< last: without a buffer
 };
 
 } // namespace emx

@@ -199,7 +199,7 @@ bool TracePort::matched_before(const emx_msg &msg) const
 /// Messages that found their receives since the last look.
 void TracePort::settle()
 {
-    const uint64_t finished = endpoint_.finished_requests();
+    const uint64_t finished = endpoint_.completions().count();
     if (unmatched_.empty() || std::exchange(finished_seen_, finished) == finished)
         return;
     const std::vector<uint64_t> waiting = endpoint_.waiting_messages();

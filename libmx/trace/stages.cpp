@@ -22,9 +22,9 @@ std::vector<uint64_t> Endpoint::waiting_messages() const
         if (!in->partner->self)
             keys.push_back(key_of(in->partner->peer, in->partner->remote_ep, in->seq));
     };
-    for (const Incoming *in = accepted_; in; in = in->next)
+    for (const Incoming *in = accepted_.front(); in; in = in->next)
         add(in);
-    for (const Incoming *in = unexpected_.front(); in; in = unexpected_.next(const_cast<Incoming *>(in)))
+    for (const Incoming *in = matcher_.first_unexpected(); in; in = Matcher::next_unexpected(in))
         add(in);
     std::sort(keys.begin(), keys.end());
     return keys;
@@ -35,11 +35,11 @@ Endpoint::Stage Endpoint::stage_of(uint32_t peer, uint8_t remote_ep, uint16_t se
 {
     const uint64_t key = key_of(peer, remote_ep, seq);
     const Partner *partner = partners_.latest(peer, remote_ep); // those before it are dead
-    if (!partner || partner->state != PartnerState::connected || !seq::same_session(seq, partner->rx_match))
+    if (!partner || !partner->life.is_connected() || !seq::same_session(seq, partner->receiver.next))
         return Stage::none;
-    if (partner->partial && partner->partial->seq == seq)
+    if (partner->receiver.partial && partner->receiver.partial->seq == seq)
         return Stage::partial;
-    if (seq::distance(seq, partner->rx_match) <= seq::number_mask / 2)
+    if (seq::distance(seq, partner->receiver.next) <= seq::number_mask / 2)
         return Stage::early;
     return std::binary_search(waiting.begin(), waiting.end(), key) ? Stage::unexpected : Stage::matched;
 }

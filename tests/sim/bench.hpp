@@ -49,7 +49,7 @@ struct Player {
     {
         return process->context()->slot_of(ep)->endpoint->resolve(address);
     }
-    uint32_t session() const { return process->context()->slot_of(ep)->endpoint->session(); }
+    uint32_t session() const { return process->context()->slot_of(ep)->endpoint->identity().session; }
     uint64_t frames_served() const { return process->context()->slot_of(ep)->endpoint->frames_served(); }
 
     std::unique_ptr<Process> process;

@@ -258,7 +258,7 @@ TEST_CASE("no more frames are under way than the receiver offers to hold")
         Pair p("1", 1, {{"EMX_WINDOW", "8"}});
         const Partner *partner = p.one.partner(p.to_two);
         uint32_t most = 0;
-        p.bench.network.tap = [&](const Frame &) { most = std::max(most, partner->frames_out); };
+        p.bench.network.tap = [&](const Frame &) { most = std::max(most, partner->sender.frames_out); };
         p.bench.stream(p.one, p.to_two, p.two, 100, length);
         CHECK(most == 8);
     }

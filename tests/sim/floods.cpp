@@ -3,7 +3,7 @@
 // draw no flood of answers.
 #include "forger.hpp"
 
-#include <libmx/partner_table.hpp>
+#include <libmx/partner/table.hpp>
 #include <libmx/reliab/sequence.hpp>
 
 #include <array>
@@ -182,8 +182,7 @@ TEST_CASE("of addresses of the dead those of the liveliest go first, and never n
         Partner *partner = table.add(std::make_unique<Partner>());
         partner->peer = peer;
         partner->address = {{uint64_t{peer} << 16, uint64_t{session} << 32 | (partner->index + 1)}};
-        partner->state = PartnerState::dead;
-        partner->dead_code = MX_STATUS_BAD_SESSION;
+        partner->life.die(MX_STATUS_BAD_SESSION);
         partner->named = true;
         table.set_latest(partner);
         return partner->address;
@@ -191,7 +190,7 @@ TEST_CASE("of addresses of the dead those of the liveliest go first, and never n
     const auto code_of = [&](mx_endpoint_addr_t address) {
         const auto index = static_cast<uint32_t>(address.stuff[1]) - 1;
         const Partner *partner = table.raise(address, index);
-        return partner ? partner->dead_code : MX_STATUS_SUCCESS;
+        return partner ? partner->life.dead_code() : MX_STATUS_SUCCESS;
     };
     std::vector<mx_endpoint_addr_t> modest, lively;
     for (uint32_t session = 0; session <= tombs_each; session++)

@@ -25,7 +25,7 @@ void refusals(Partners &p, uint32_t host, uint8_t from, uint8_t to, uint32_t i)
 {
     const auto reason = static_cast<uint8_t>(EMX_NACK_BAD_ENDPOINT + i % 3);
     const Partner *partner = host ? p.one.partner(p.to_two) : p.two.partner(p.to_one);
-    for (const uint32_t number : {i, uint32_t{partner->tx_next} - 1u, 0u})
+    for (const uint32_t number : {i, uint32_t{partner->sender.next} - 1u, 0u})
         p.forger.refuse(host, from, to, reason, static_cast<uint16_t>(number));
 }
 
@@ -62,8 +62,8 @@ TEST_CASE("forged connects and refusals end nothing")
                 p.bench.exchange(p.one, p.to_two, p.two);
                 p.bench.exchange(p.two, p.to_one, p.one);
             }
-            CHECK(p.one.partner(p.to_two)->state == PartnerState::connected);
-            CHECK(p.two.partner(p.to_one)->state == PartnerState::connected);
+            CHECK(p.one.partner(p.to_two)->life.is_connected());
+            CHECK(p.two.partner(p.to_one)->life.is_connected());
             p.bench.pass(sec);
             p.bench.exchange(p.one, p.to_two, p.two);
         }
@@ -87,8 +87,8 @@ TEST_CASE("no number of an inquiry is guessed by a flood of refusals")
             p.bench.exchange(p.one, p.to_two, p.two);
             p.bench.exchange(p.two, p.to_one, p.one);
         }
-        CHECK(p.one.partner(p.to_two)->state == PartnerState::connected);
-        CHECK(p.two.partner(p.to_one)->state == PartnerState::connected);
+        CHECK(p.one.partner(p.to_two)->life.is_connected());
+        CHECK(p.two.partner(p.to_one)->life.is_connected());
     }
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("a peer that went away is noticed at once: it refuses what is sent to 
         const uint64_t start = p.bench.world.now();
         CHECK(p.end_of(p.one, request) == (restarts ? MX_STATUS_BAD_SESSION : MX_STATUS_ENDPOINT_CLOSED));
         CHECK(p.bench.world.now() - start < few_rounds);
-        CHECK(p.one.partner(p.to_two)->state == PartnerState::dead);
+        CHECK(p.one.partner(p.to_two)->life.is_dead());
     }
 }
 

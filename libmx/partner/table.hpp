@@ -10,10 +10,11 @@
 // address that differs in the session, or names the same life.
 #pragma once
 
-#include "libmx/partner.hpp"
+#include "libmx/partner/partner.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -29,6 +30,13 @@ class PartnerTable {
 public:
     /// The life with that index, at most `partner_indexes` - 1; nullptr: there is none, or a tombstone.
     Partner *at(uint32_t index) const { return index < slots_.size() ? slots_[index].get() : nullptr; }
+    /// The latest life of a remote endpoint, or nullptr. Remembers the last one found.
+    Partner *find(uint32_t peer, uint8_t remote_ep)
+    {
+        if (!last_ || last_->peer != peer || last_->remote_ep != remote_ep) [[unlikely]]
+            return look_up(peer, remote_ep);
+        return last_;
+    }
     /// The latest life of a remote endpoint, or nullptr.
     Partner *latest(uint32_t peer, uint8_t remote_ep) const
     {
@@ -49,9 +57,34 @@ public:
     Partner *raise(mx_endpoint_addr_t address, uint32_t index);
 
     bool is_sweep_due() const { return retired_.size() >= sweep_at_; }
-    const std::vector<Partner *> &retired() const { return retired_; }
-    /// Frees the retired ones that are not `needed`.
+    /// Nothing needs the retired ones until Life::need() says so, and none is active.
+    void begin_sweep();
+    /// Frees the retired ones that nothing needs.
     void sweep();
+
+    /// From now on its timers are served.
+    void activate(Partner *partner)
+    {
+        if (!partner->lists.active) [[unlikely]]
+            link_active(partner);
+    }
+    void deactivate(Partner *partner);
+    /// The first of those whose timers are served; the others by PartnerLinks::active_next.
+    Partner *first_active() const { return active_; }
+    /// Calls f for each of them; f may deactivate it.
+    template <class F>
+    void each_active(F f)
+    {
+        for (Partner *partner = active_, *next; partner; partner = next) {
+            next = partner->lists.active_next;
+            f(partner);
+        }
+    }
+
+    /// A partner became half open.
+    void note_half_open(const Partner *partner);
+    /// The one that has been half open for longest, which is to go; nullptr: there is none.
+    Partner *take_half_open();
 
     template <class F>
     void each(F f)
@@ -77,16 +110,40 @@ private:
     };
 
     static uint64_t key(uint32_t peer, uint8_t remote_ep) { return uint64_t{peer} << 8 | remote_ep; }
+    Partner *look_up(uint32_t peer, uint8_t remote_ep);
+    [[gnu::noinline]] void link_active(Partner *partner);
     void bury(Partner *partner);
     void forget_oldest(Line &line);
     static constexpr std::size_t sweep_least = 64;
 
     std::vector<std::unique_ptr<Partner>> slots_;
+    Partner *last_ = nullptr;
+    Partner *active_ = nullptr;
+    std::deque<uint32_t> half_open_; ///< indexes of partners that were, the oldest first
     std::vector<uint32_t> free_; ///< indexes of neither a partner nor a tombstone
     std::unordered_map<uint64_t, Line> lines_;
     std::unordered_map<uint32_t, Tombstone> tombs_; ///< by index
     std::vector<Partner *> retired_;
     std::size_t sweep_at_ = sweep_least;
+};
+
+/// Peers whose indices are ours, with how many partners need each.
+class KeptPeers {
+public:
+    bool has(uint32_t peer) const { return partners_.count(peer) != 0; }
+    void add(uint32_t peer) { ++partners_[peer]; }
+    /// True if that was the last partner of the peer. It must have one.
+    bool remove(uint32_t peer)
+    {
+        const auto place = partners_.find(peer);
+        if (--place->second != 0)
+            return false;
+        partners_.erase(place);
+        return true;
+    }
+
+private:
+    std::unordered_map<uint32_t, uint32_t> partners_;
 };
 
 } // namespace emx

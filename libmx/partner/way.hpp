@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// How messages travel to a partner: lengths, the dialect it speaks, and what was agreed on of the EtherMX
+// extension (docs/protocol.md).
+#pragma once
+
+#include <emx/wire.h>
+
+#include <cstdint>
+
+namespace emx {
+
+/// The longest eager message in bytes: OMX_RNDV_THRESHOLD is no higher.
+inline constexpr uint32_t eager_most = 32768;
+
+/// Frames of a message, of which each bears so many bytes at most.
+constexpr uint32_t frames_of(uint32_t bytes, uint32_t frame)
+{
+    return bytes > frame ? (bytes + frame - 1) / frame : 1;
+}
+
+struct Way {
+    /// The peer's dialect as its answer to our question shows it. A stranger of another dialect than it is
+    /// spoken to in takes short messages alone.
+    enum class Dialect : uint8_t { unknown, shared, other_w, other_n };
+
+    uint32_t eager_max = 0; ///< bytes; longer sends to it go by rendezvous
+    bool local = false; ///< on this host
+    bool detour = false; ///< ourselves, summed, or of another dialect: messages to it do not go the usual way
+    bool summed = false; ///< eager messages to it are X MEDIUM with checksums, of whatever length
+    Dialect dialect = Dialect::unknown;
+    uint32_t medium_bytes = 0; ///< in a full MEDIUM to it
+    uint32_t x_medium_bytes = 0; ///< in an X MEDIUM to it, at most; 0: none is sent
+    /// The peer's offer of the extension, by which this session agreed to ours; 0: no agreement. With the
+    /// wish for checksums if it is either's.
+    uint64_t offer = 0;
+    uint64_t question = 0; ///< emx_question() about its dialect, asked and not answered yet
+    uint64_t asked_ns = 0; ///< when it was
+
+    /// It takes reports of what arrived here.
+    bool takes_reports() const { return emx_offer_features(offer) & EMX_X_REPORTS; }
+    bool is_of_other_dialect() const { return dialect >= Dialect::other_w; }
+    /// 'W' or 'N', of a partner of another dialect.
+    char their_dialect() const { return dialect == Dialect::other_w ? 'W' : 'N'; }
+    /// The question was answered.
+    void learn_dialect(char theirs, char ours)
+    {
+        question = 0;
+        dialect = theirs == ours ? Dialect::shared : theirs == 'W' ? Dialect::other_w : Dialect::other_n;
+    }
+    /// True if a message that is no TINY or SMALL goes as X MEDIUM: when that saves frames, for its checksum,
+    /// or between dialects.
+    bool goes_by_extension(uint32_t bytes) const
+    {
+        return summed || (is_of_other_dialect() && x_medium_bytes) ||
+               (x_medium_bytes != 0 && bytes > medium_bytes);
+    }
+    /// Bytes in a full frame of such a message.
+    uint32_t frame_bytes(uint32_t bytes) const
+    {
+        return goes_by_extension(bytes) ? x_medium_bytes : medium_bytes;
+    }
+    /// A session agreed, and takes X MEDIUM of up to so many bytes, all with checksums or none. False: the
+    /// dialect's are as good.
+    bool take_x_medium(uint32_t bytes, bool sums);
+
+private:
+    bool pays(uint32_t x_bytes) const;
+};
+
+} // namespace emx

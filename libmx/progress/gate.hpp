@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Who is inside an endpoint, and whether events may be acted upon: the program holds progression, its
+// unexpected handler runs, the helper thread drives, or the endpoint closes.
+#pragma once
+
+#include "libmx/slot.hpp"
+
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+namespace emx {
+
+/// All calls need the slot's lock.
+class Gate {
+public:
+    explicit Gate(EndpointSlot &slot) : slot_(slot) {}
+
+    /// Events wait: progression is disabled, or the handler runs.
+    bool is_closed() const { return disabled_ || in_handler_; }
+    /// A message may be given to a receive now; not while the helper drives, or inside the handler.
+    bool may_match() const { return !staging_ && !in_handler_; }
+    bool is_staging() const { return staging_; }
+    void set_staging(bool staging) { staging_ = staging; }
+
+    bool handler_runs() const { return in_handler_; }
+    /// True in the thread that runs the handler.
+    bool inside_handler() const
+    {
+        if (!in_handler_) [[likely]]
+            return false;
+        return handler_thread_ == std::this_thread::get_id();
+    }
+    /// Calls the program's handler with the lock released and the gate closed; returns what it returned.
+    template <class Handler>
+    int run_handler(Handler handler)
+    {
+        in_handler_ = true;
+        handler_thread_ = std::this_thread::get_id();
+        ++slot_.users;
+        slot_.mutex.unlock();
+        const int action = handler();
+        slot_.mutex.lock();
+        --slot_.users;
+        in_handler_ = false;
+        return action;
+    }
+
+    /// Closes the gate for the program, once the handler has returned.
+    void disable(std::unique_lock<Lock> &lock);
+    /// True if it was closed.
+    bool enable();
+
+    bool is_ending() const { return phase_ != Phase::open; }
+    bool is_lingering() const { return phase_ == Phase::lingering; }
+    void begin_close() { phase_ = Phase::closing; }
+    /// Nobody is left to take a message: what was sent is brought to its end. Opens the gate.
+    void begin_linger();
+
+private:
+    enum class Phase : uint8_t { open, closing, lingering };
+
+    bool disabled_ = false;
+    bool in_handler_ = false;
+    bool staging_ = false; ///< the helper drives: no matching now
+    Phase phase_ = Phase::open;
+    EndpointSlot &slot_;
+    std::thread::id handler_thread_;
+};
+
+} // namespace emx

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The place of an endpoint in a process.
+#pragma once
+
+#include "libmx/condition.hpp"
+#include "libmx/lock.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace emx {
+
+class Endpoint;
+
+/// Outlives the endpoint, so that calls on a closed handle find a lock.
+struct EndpointSlot {
+    Lock mutex;
+    Changed changed; ///< a waiter left, a handler returned, a request completed
+    uint32_t generation = 0;
+    uint32_t users = 0; ///< threads inside a blocking call or a handler
+    std::unique_ptr<Endpoint> endpoint;
+    std::atomic<uint32_t> activity{0}; ///< counts calls of the application; read by the helper
+};
+
+/// A thread inside a blocking call; with the slot's lock.
+struct SlotUser {
+    EndpointSlot &slot;
+    explicit SlotUser(EndpointSlot &s) : slot(s) { ++slot.users; }
+    ~SlotUser()
+    {
+        --slot.users;
+        slot.changed.notify_all();
+    }
+    SlotUser(const SlotUser &) = delete;
+    SlotUser &operator=(const SlotUser &) = delete;
+};
+
+} // namespace emx
