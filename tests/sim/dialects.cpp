@@ -186,7 +186,7 @@ TEST_CASE("a stranger of another dialect takes short messages, and longer ones f
             return status.code;
         };
         CHECK(end_of(20000, false) == MX_STATUS_SUCCESS); // a copy of it, on its way when the answer comes
-        REQUIRE(one.partner(there)->other_dialect == (sender ? 'W' : 'N'));
+        REQUIRE(one.partner(there)->way.dialect == (sender ? Way::Dialect::other_w : Way::Dialect::other_n));
         CHECK(end_of(8, false) == MX_STATUS_ENDPOINT_UNREACHABLE); // that one held it up
         there = strangers.connect();
         CHECK(end_of(100000, false) == MX_STATUS_ENDPOINT_UNREACHABLE);

@@ -170,7 +170,7 @@ TEST_CASE("who was stopped for long finds the answer among what came meanwhile, 
         p.one.process->thaw();
         p.bench.until([&] { return back; });
         CHECK(p.count(p.one, EMX_CNT_RESEND_MESSAGE) == 0);
-        CHECK(p.one.partner(p.to_two)->unacked == nullptr);
+        CHECK(p.one.partner(p.to_two)->sender.unacked.head == nullptr);
     }
 }
 
@@ -234,7 +234,7 @@ TEST_CASE("what never arrives is repeated ever more rarely, though questions are
 TEST_CASE("a loss halves what is under way, and a stream without one widens it again")
 {
     Pair p("1");
-    const Flight &flight = p.one.partner(p.to_two)->flight;
+    const Flight &flight = p.one.partner(p.to_two)->sender.flight;
     CHECK(flight.limit == 32);
     p.bench.network.faults.in_order = true;
     p.bench.network.faults.loss = 20;

@@ -91,9 +91,9 @@ TEST_CASE("two programs agree, each on what the other offers")
         b.pass(ms);
         const auto to_two = b.connect(one, b.mac(1), 2), to_one = b.connect(two, b.mac(0), 1);
         const uint16_t frame = dialect == 'W' ? 4144 : 9000;
-        CHECK(one.partner(to_two)->offer ==
+        CHECK(one.partner(to_two)->way.offer ==
               emx_offer(1, 1, EMX_X_REPORTS | EMX_X_PULLS | EMX_X_FRAGMENTS, frame, 32));
-        CHECK(two.partner(to_one)->offer ==
+        CHECK(two.partner(to_one)->way.offer ==
               emx_offer(1, 1, EMX_X_REPORTS | EMX_X_PULLS | EMX_X_FRAGMENTS, frame, 32));
     }
 }
@@ -108,8 +108,8 @@ TEST_CASE("who turned it off agrees with nobody, and every message arrives")
         b.pass(ms);
         const auto to_two = b.connect(one, b.mac(1), 2), to_one = b.connect(two, b.mac(0), 1);
         const bool both = std::string(setting) == "11";
-        CHECK((one.partner(to_two)->offer != 0) == both);
-        CHECK((two.partner(to_one)->offer != 0) == both);
+        CHECK((one.partner(to_two)->way.offer != 0) == both);
+        CHECK((two.partner(to_one)->way.offer != 0) == both);
         CHECK(b.agreed(one) == (both ? 1 : 0));
         b.exchange(one, to_two, two);
         CHECK(one.frames_served() > 0);
@@ -168,8 +168,8 @@ TEST_CASE("lost, repeated and overtaking connects leave nobody behind")
         b.pass(ms);
         const auto to_two = b.connect(one, b.mac(1), 2), to_one = b.connect(two, b.mac(0), 1);
         b.pass(2 * sec);
-        CHECK(one.partner(to_two)->offer != 0);
-        CHECK(two.partner(to_one)->offer != 0);
+        CHECK(one.partner(to_two)->way.offer != 0);
+        CHECK(two.partner(to_one)->way.offer != 0);
         CHECK(b.agreed(one) == 1);
         CHECK(b.agreed(two) == 1);
     }
@@ -191,7 +191,7 @@ TEST_CASE("whoever takes an endpoint over is asked anew")
                 b.connect(other, b.mac(0), 1);
             const auto address = b.connect(one, b.mac(1), 2);
             agreements += *extension == '1';
-            CHECK((one.partner(address)->offer != 0) == (*extension == '1'));
+            CHECK((one.partner(address)->way.offer != 0) == (*extension == '1'));
             CHECK(b.agreed(one) == agreements);
             b.exchange(one, address, other);
             other.leave = true;
@@ -221,11 +221,11 @@ TEST_CASE("only an answer that offers makes an agreement, and only for its sessi
     foreign.answer(102, offer);
     CHECK(b.agreed(one) == 1);
     const auto address = b.connect_answered(one, foreign, 102, 0);
-    CHECK(one.partner(address)->offer == offer); // for as long as the session
+    CHECK(one.partner(address)->way.offer == offer); // for as long as the session
     foreign.ask(103, 0);
     foreign.answer(103, 0);
     const auto next = b.connect_answered(one, foreign, 103, 0);
-    CHECK(one.partner(next)->offer == 0);
+    CHECK(one.partner(next)->way.offer == 0);
     CHECK(b.agreed(one) == 1);
 }
 
@@ -267,7 +267,7 @@ TEST_CASE("a stranger that may hold messages of the old life is told to count an
             b.tell(one, [&] { mx_test(one.ep, &request, &status, &done); });
             REQUIRE(done);
             CHECK(status.code == MX_STATUS_SUCCESS);
-            CHECK(one.partner(status.source)->tx_next == foreign.start);
+            CHECK(one.partner(status.source)->sender.next == foreign.start);
         }
     }
 }

@@ -255,7 +255,7 @@ TEST_CASE("what waited for the agreement travels by it")
         t.to_one = t.bench.connect(t.two, t.bench.mac(0), 1);
         CHECK(t.exchange(t.two, t.to_one, t.one, {8}) == 0);
         const mx_endpoint_addr_t to_two = t.source;
-        REQUIRE(t.one.partner(to_two)->offer == 0);
+        REQUIRE(t.one.partner(to_two)->way.offer == 0);
         t.bench.world.after(20 * ms, [&] {
             CHECK(t.count(t.one, EMX_CNT_TX_TINY) + t.count(t.one, EMX_CNT_TX_MEDIUM) == 0);
             network.tap = nullptr;
@@ -310,7 +310,7 @@ TEST_CASE("checksums are in use both ways when either wishes them")
                  {std::tuple{&t.one, t.to_two, &t.two}, std::tuple{&t.two, t.to_one, &t.one}}) {
                 const bool summed = std::string(wishes) != "00";
                 with = without = 0;
-                CHECK(from->partner(to)->summed == summed);
+                CHECK(from->partner(to)->way.summed == summed);
                 CHECK(t.exchange(*from, to, *at, all_lengths) == 0);
                 CHECK((t.count(*from, EMX_CNT_TX_TINY) == 0) == summed);
                 CHECK((t.count(*from, EMX_CNT_TX_SMALL) == 0) == summed);
