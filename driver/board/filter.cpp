@@ -156,7 +156,7 @@ void branch_by_type(Assembler &a, To to)
     branch(a, runs);
 }
 
-/// Passes what is for that endpoint of the board, by the types that `wanted` says of the table's receivers.
+/// Passes what is for that endpoint of the board, by the types whose role in the table `wanted` takes.
 template <typename Wanted>
 FilterProgram filter_of_endpoint(Assembler &a, uint64_t mac, uint8_t endpoint, Wanted wanted)
 {
@@ -164,7 +164,7 @@ FilterProgram filter_of_endpoint(Assembler &a, uint64_t mac, uint8_t endpoint, W
     a.load_type_and_endpoint();
     branch_by_type(a, [&](uint8_t type) {
         const PacketWay &way = packet_ways[type];
-        if (!wanted(way.receiver))
+        if (!wanted(way.role))
             return drop;
         if (const auto known = places.find(way.endpoint_at); known != places.end())
             return known->second;
@@ -188,13 +188,13 @@ template <typename Wanted>
 bool is_for_endpoint(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint, Wanted wanted)
 {
     const PacketWay &way = packet_ways[bytes > packet_type_at ? frame[packet_type_at] : 0];
-    return wanted(way.receiver) && way.endpoint_at < bytes && frame[way.endpoint_at] == endpoint &&
+    return wanted(way.role) && way.endpoint_at < bytes && frame[way.endpoint_at] == endpoint &&
            emx_get_mac(frame) == mac;
 }
 
-constexpr bool is_ring(Receiver receiver) { return receiver == Receiver::ring; }
-constexpr bool is_bulk(Receiver receiver) { return receiver == Receiver::bulk; }
-constexpr bool is_endpoint(Receiver receiver) { return is_ring(receiver) || is_bulk(receiver); }
+constexpr bool is_ring(SocketRole role) { return role == SocketRole::ring; }
+constexpr bool is_bulk(SocketRole role) { return role == SocketRole::bulk; }
+constexpr bool is_endpoint(SocketRole role) { return is_ring(role) || is_bulk(role); }
 
 } // namespace
 
@@ -257,9 +257,9 @@ FilterProgram agent_filter(uint64_t mac, const std::bitset<EMX_ENDPOINTS_MAX> &c
     branch_by_type(a, [](uint8_t type) {
         if (type == EMX_RAW)
             return host_accept; // sent to all
-        return packet_ways[type].receiver == Receiver::agent ? host
-               : packet_ways[type].refusable                 ? refusable
-                                                             : host_drop;
+        return packet_ways[type].role == SocketRole::agent ? host
+               : packet_ways[type].refusable               ? refusable
+                                                           : host_drop;
     });
     a.here(other_host); // but for this board: it is counted
     a.load_byte(0);
@@ -284,7 +284,7 @@ FilterProgram reply_chooser(FullFrames full)
     Assembler a;
     a.jump_full(full, ETH_HLEN, reply);
     a.load_byte(packet_type_at - ETH_HLEN);
-    branch_by_type(a, [](uint8_t type) { return is_bulk(packet_ways[type].receiver) ? reply : ring; });
+    branch_by_type(a, [](uint8_t type) { return is_bulk(packet_ways[type].role) ? reply : ring; });
     a.here(reply);
     a.jump_other_host(ring); // which tells them apart without a filter, too
     a.put(BPF_RET | BPF_K, 1);

@@ -36,7 +36,7 @@ constexpr bool passes_endpoint_filter(uint8_t type)
 static_assert([] {
     for (unsigned type = 0; type < packet_ways.size(); type++)
         if (passes_endpoint_filter(static_cast<uint8_t>(type)) !=
-            (packet_ways[type].receiver == Receiver::ring))
+            (packet_ways[type].role == SocketRole::ring))
             return false;
     return true;
 }());

@@ -13,8 +13,8 @@
 
 namespace emx {
 
-/// The receiver of a packet type.
-enum class Receiver : uint8_t {
+/// The socket that takes a packet type.
+enum class SocketRole : uint8_t {
     none, ///< types that do not exist
     agent, ///< beacons, host queries and replies: no endpoint's
     ring, ///< the ring of an endpoint
@@ -22,7 +22,7 @@ enum class Receiver : uint8_t {
 };
 
 struct PacketWay {
-    Receiver receiver = Receiver::none;
+    SocketRole role = SocketRole::none;
     uint8_t endpoint_at = 0; ///< byte of the frame, counted from its start
     bool refusable = false; ///< draws a NACK where no endpoint has the number
 };
@@ -35,15 +35,15 @@ inline constexpr std::array<PacketWay, 256> packet_ways = [] {
     constexpr uint8_t nack_lib_endpoint_at = 25, magic_endpoint_at = 31;
     std::array<PacketWay, 256> ways{};
     for (const uint8_t type : {EMX_RAW, EMX_HOST_QUERY, EMX_HOST_REPLY})
-        ways[type] = {Receiver::agent, 0, false};
+        ways[type] = {SocketRole::agent, 0, false};
     for (const uint8_t type : {EMX_TRUC, EMX_NACK_MCP, EMX_X_REPORT})
-        ways[type] = {Receiver::ring, usual_endpoint_at, false};
+        ways[type] = {SocketRole::ring, usual_endpoint_at, false};
     for (const uint8_t type : {EMX_CONNECT, EMX_TINY, EMX_SMALL, EMX_MEDIUM, EMX_RNDV, EMX_PULL, EMX_NOTIFY,
                                EMX_X_MEDIUM, EMX_X_PULL})
-        ways[type] = {Receiver::ring, usual_endpoint_at, true};
-    ways[EMX_NACK_LIB] = {Receiver::ring, nack_lib_endpoint_at, false};
-    ways[EMX_PULL_REPLY] = {Receiver::bulk, magic_endpoint_at, false};
-    ways[EMX_X_DATA] = {Receiver::bulk, usual_endpoint_at, false};
+        ways[type] = {SocketRole::ring, usual_endpoint_at, true};
+    ways[EMX_NACK_LIB] = {SocketRole::ring, nack_lib_endpoint_at, false};
+    ways[EMX_PULL_REPLY] = {SocketRole::bulk, magic_endpoint_at, false};
+    ways[EMX_X_DATA] = {SocketRole::bulk, usual_endpoint_at, false};
     return ways;
 }();
 

@@ -127,7 +127,7 @@ TEST_CASE("packet_ways__an_endpoints_filters_pass_what_the_table_says")
     const FilterProgram ring = endpoint_filter(mac_b, endpoint, false),
                         both = endpoint_filter(mac_b, endpoint, true), bulk = reply_filter(mac_b, endpoint);
     for_all_types([&](unsigned type, const PacketWay &way) {
-        const bool to_ring = way.receiver == Receiver::ring, to_bulk = way.receiver == Receiver::bulk;
+        const bool to_ring = way.role == SocketRole::ring, to_bulk = way.role == SocketRole::bulk;
         const Frame own = frame_of(type, endpoint);
         REQUIRE(passes(ring, own) == to_ring);
         REQUIRE(passes(bulk, own) == to_bulk);
@@ -166,7 +166,7 @@ TEST_CASE("packet_ways__the_agent_gets_what_is_its_own_and_what_it_refuses")
     claimed[endpoint] = true;
     const FilterProgram agent = agent_filter(mac_b, claimed, {}, false);
     for_all_types([&](unsigned type, const PacketWay &way) {
-        const bool own = way.receiver == Receiver::agent;
+        const bool own = way.role == SocketRole::agent;
         REQUIRE(passes(agent, frame_of(type, endpoint)) == own);
         REQUIRE(passes(agent, frame_of(type, endpoint + 1)) == (own || way.refusable));
         REQUIRE(passes(agent, frame_of(type, endpoint + 1, mac_a)) ==
@@ -180,7 +180,7 @@ TEST_CASE("packet_ways__a_group_gives_pull_replies_to_its_second_member")
     for_all_types([](unsigned type, const PacketWay &way) {
         const Frame frame = frame_of(type, endpoint);
         const FilterProgram chooser = reply_chooser({});
-        REQUIRE(run(chooser, {frame, PACKET_HOST, ethernet_bytes}) == (way.receiver == Receiver::bulk));
+        REQUIRE(run(chooser, {frame, PACKET_HOST, ethernet_bytes}) == (way.role == SocketRole::bulk));
         REQUIRE(run(chooser, {frame, PACKET_OTHERHOST, ethernet_bytes}) == 0);
     });
 }
