@@ -210,7 +210,7 @@ static void change_meanwhile(struct endpoint *own, const struct change *c)
 
 static void case_changes(struct endpoint *own)
 {
-	uint8_t *memory = anonymous();
+	uint8_t *memory;
 	long before;
 	size_t i;
 
@@ -218,6 +218,8 @@ static void case_changes(struct endpoint *own)
 		change_between(own, &changes[i]);
 		change_meanwhile(own, &changes[i]);
 	}
+	/* New pages: those that a child shared may be copied when they are pinned, which is a change. */
+	memory = anonymous();
 	receives(own, memory, BYTES, 'a');
 	before = found_pinned();
 	check(receives(own, memory, BYTES, 'b') && found_pinned() == before + 2,
