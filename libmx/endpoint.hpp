@@ -16,6 +16,7 @@
 #include "libmx/match/completions.hpp"
 #include "libmx/match/incoming.hpp"
 #include "libmx/match/matcher.hpp"
+#include "libmx/partner/ack_lists.hpp"
 #include "libmx/partner/table.hpp"
 #include "libmx/progress/gate.hpp"
 #include "libmx/progress/pass_clock.hpp"
@@ -23,7 +24,6 @@
 #include "libmx/progress/waiter.hpp"
 #include "libmx/proto/pulls.hpp"
 #include "libmx/proto/windows.hpp"
-#include "libmx/reliab/ack_lists.hpp"
 #include "libmx/reliab/early.hpp"
 #include "libmx/reliab/tx_pool.hpp"
 #include "libmx/request.hpp"
@@ -256,13 +256,14 @@ private:
     [[gnu::noinline]] void out_of_turn(Partner *partner, const emx_msg &msg, unsigned ahead);
     void on_truc(const emx_msg &msg);
     void on_link(const emx_msg &msg);
-    [[gnu::hot]] void deliver(Partner *partner, const emx_msg &msg);
+    [[gnu::hot, gnu::noinline]] void deliver(Partner *partner, const emx_msg &msg);
     [[gnu::noinline]] void hold(Partner *partner, const emx_msg &msg);
     void drain_early(Partner *partner);
     void store_early(Partner *partner, const emx_msg &msg);
     [[gnu::hot]] void update_done(Partner *partner);
     [[gnu::hot]] void owe_ack(Partner *partner);
     void send_ack(Partner *partner);
+    [[gnu::noinline]] void send_due_acks();
     [[gnu::noinline]] void hurry_ack(Partner *partner);
     [[gnu::noinline]] void stamp_acks(uint64_t time);
     bool bind_first(Incoming *in);
@@ -311,8 +312,8 @@ private:
     Waiter waiter_;
     RequestPool requests_;
     Completions completions_;
-    PartnerTable partners_;
     TxPool tx_pool_;
+    PartnerTable partners_;
     Matcher matcher_;
     // Here ends what each message touches.
     uint64_t context_mask_ = 0;

@@ -15,7 +15,7 @@ struct Incoming;
 
 struct Receiver {
     /// Acks that we owe for messages that came.
-    enum class Debt : uint8_t { none, ack, ack_now };
+    enum class Debt : uint8_t { none = 0, ack = 1, ack_now = 3 };
     static constexpr uint8_t heard_frame = 1, heard_message = 2;
 
     uint16_t next = 1; ///< number of the message that comes next to the match stage
@@ -34,11 +34,8 @@ struct Receiver {
     bool owes_ack() const { return debt != Debt::none; }
     /// An ack or a report is to leave at the end of the pass.
     bool is_due() const { return debt == Debt::ack_now || owes_report; }
-    void owe()
-    {
-        if (debt == Debt::none)
-            debt = Debt::ack;
-    }
+    /// An ack is owed; one that is owed at once stays so. Without a branch: each message comes by.
+    void owe() { debt = static_cast<Debt>(static_cast<uint8_t>(debt) | static_cast<uint8_t>(Debt::ack)); }
     void owe_now() { debt = Debt::ack_now; }
     /// Nothing is owed for what has come until now.
     void acknowledged()

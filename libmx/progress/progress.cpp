@@ -36,7 +36,7 @@ bool Endpoint::progress(Driver driver)
     if (driver == Driver::helper)
         acks_.hurry(); // no message will come soon to carry acks, and senders wait 50 ms at most
     if (acks_.any_due())
-        acks_.send_due([this](Partner *partner) { send_ack(partner); });
+        send_due_acks();
     clock_.count(driver, found);
     if (acks_.any_noted() && (!found || clock_.is_due()))
         take_acks();

@@ -4,7 +4,7 @@
 // under way that depends on it. What both speak then is the extension; a stranger has none, and is left with
 // short messages.
 #include "libmx/endpoint.hpp"
-#include "libmx/reliab/frames.hpp"
+#include "libmx/proto/frames.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -2,7 +2,7 @@
 // Posting sends; eager messages: copied at posting into ready-made frames, complete before their ack
 // (wire specification, section 9; API specification, section 6).
 #include "libmx/endpoint.hpp"
-#include "libmx/reliab/frames.hpp"
+#include "libmx/proto/frames.hpp"
 
 #include <algorithm>
 

@@ -42,6 +42,11 @@ void Endpoint::stamp_acks(uint64_t time)
         clock_.arm(time + uint64_t(context_.conf().ack_delay_ms) * 1000000);
 }
 
+void Endpoint::send_due_acks()
+{
+    acks_.send_due([this](Partner *partner) { send_ack(partner); });
+}
+
 void Endpoint::send_ack(Partner *partner)
 {
     if (partner->receiver.owes_report) [[unlikely]]

@@ -53,7 +53,7 @@ inline bool Endpoint::fast_receive(Partner *partner, const emx_msg &msg)
     return true;
 }
 
-inline void Endpoint::deliver(Partner *partner, const emx_msg &msg)
+void Endpoint::deliver(Partner *partner, const emx_msg &msg)
 {
     partner->receiver.next = seq::next(partner->receiver.next);
     if (msg.type == EMX_NOTIFY) [[unlikely]]

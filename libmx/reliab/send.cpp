@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Sequenced sending: numbers, the window, acknowledgement, resends (wire specification, 8.1 to 8.5).
 #include "libmx/endpoint.hpp"
-#include "libmx/reliab/frames.hpp"
+#include "libmx/proto/frames.hpp"
 #include "libmx/reliab/sequence.hpp"
 
 namespace emx {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The parts of a partner and of reliability, each built alone and held to its duty.
+#include "libmx/partner/ack_lists.hpp"
 #include "libmx/partner/table.hpp"
-#include "libmx/reliab/ack_lists.hpp"
+#include "libmx/proto/frames.hpp"
 #include "libmx/reliab/early.hpp"
-#include "libmx/reliab/frames.hpp"
 #include "libmx/reliab/tx_pool.hpp"
 #include "libmx/request.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The layout of messages in frames: see frames.hpp.
-#include "libmx/reliab/frames.hpp"
+#include "libmx/proto/frames.hpp"
 
 #include "libmx/request.hpp"
 

@@ -28,7 +28,7 @@ public:
     bool any_noted() const { return acked_ != nullptr; }
     /// Calls `act` for each partner whose acks were noted, and forgets them. `act` may note others.
     template <class F>
-    void take(F act)
+    [[gnu::always_inline]] void take(F act)
     {
         while (Partner *partner = acked_) {
             acked_ = partner->lists.acked_next;
@@ -64,7 +64,7 @@ public:
     /// The partner is acknowledged at the end of the pass, by an ack or a report.
     void send_soon(Partner *partner) { due_.push_back(partner); }
     /// All that is owed and not dated yet is sent at the end of the pass.
-    void hurry()
+    [[gnu::noinline]] void hurry()
     {
         for (Partner *partner = unstamped_; partner; partner = partner->lists.unstamped_next)
             if (partner->receiver.owes_ack()) {
