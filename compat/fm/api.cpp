@@ -2,6 +2,8 @@
 // The C functions of fm.h.
 #include "api.hpp"
 
+#include <compat/job/launch.hpp>
+
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -43,28 +45,16 @@ Node *node()
     return one;
 }
 
-/// MX's own handler would end the process before we can say what to do.
-class ErrorsReturn {
-public:
-    ErrorsReturn() = default;
-    ~ErrorsReturn() { mx_set_error_handler(before_); }
-    ErrorsReturn(const ErrorsReturn &) = delete;
-    ErrorsReturn &operator=(const ErrorsReturn &) = delete;
-
-private:
-    mx_error_handler_t before_ = mx_set_error_handler(MX_ERRORS_RETURN);
-};
-
 int to_job(std::string &wrong)
 {
-    const ErrorsReturn here;
+    const job::ErrorsReturn here;
     Process &p = process();
     const mx_return_t code = mx_init();
     p.initialised_mx = code == MX_SUCCESS;
     if (code != MX_SUCCESS && code != MX_ALREADY_INITIALIZED)
         wrong = std::string("MX does not start: ") + mx_strerror(code) + "; omx_check tells why";
     if (wrong.empty())
-        wrong = find_job(p.options);
+        wrong = job::find(terms_of_fm, p.options);
     if (wrong.empty()) {
         p.node = new Node(p.options);
         wrong = p.node->open();

@@ -12,7 +12,4 @@ extern Node *(*current_node)();
 /// Sets FM_errno of the calling thread, or of the node.
 void set_error(Node *node, int code);
 
-/// The job by the environment: places and number of this node. Empty, or what is wrong and what to do.
-std::string find_job(Options &options);
-
 } // namespace fm

@@ -3,12 +3,8 @@
 #include "api.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace fm {
-
-/// A hint alone: MX tells its error handler of no endpoint. Each node compares it with what it saw last.
-std::atomic<uint32_t> troubles{0};
 
 namespace {
 
@@ -21,12 +17,6 @@ uint32_t window_for(uint32_t memory, std::size_t nodes)
 
 } // namespace
 
-mx_return_t note_trouble(char *, mx_return_t code)
-{
-    troubles.fetch_add(1, std::memory_order_relaxed);
-    return code;
-}
-
 Node::Node(const Options &options)
     : options_(options), peers_(options.places.size()), handlers_(options.handlers_max)
 {
@@ -36,13 +26,13 @@ Node::Node(const Options &options)
     for (uint32_t i = 0; i < count(); i++) {
         peers_[i].node = i;
         peers_[i].place = options.places[i];
+        peers_[i].ping_context = &peers_[i].ping;
     }
     slot_count_ = count() * (window_ + spare_slots);
     slots_ = std::make_unique<Slot[]>(slot_count_);
     memory_.reset(new std::byte[std::size_t{slot_count_} * packet_bytes]); // not touched before it is used
     for (uint32_t i = 0; i < slot_count_; i++)
         slots_[i].data = &memory_[std::size_t{i} * packet_bytes];
-    trouble_seen_ = troubles.load(std::memory_order_relaxed);
 }
 
 Node::~Node() = default;
@@ -57,12 +47,6 @@ uint32_t Node::held() const
 }
 
 void Node::fail(int code) { set_error(this, code); }
-
-void Node::warn(const std::string &text) const
-{
-    if (!options_.quiet)
-        std::fprintf(stderr, "fm: node %u: %s\n", options_.node, text.c_str());
-}
 
 // ---- slots
 

@@ -6,10 +6,12 @@
 #include "fm.h"
 #include "label.hpp"
 
+#include <compat/job/fifo.hpp>
+#include <compat/job/party.hpp>
+
 #include <myriexpress.h>
 
 #include <array>
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <pthread.h>
@@ -39,22 +41,7 @@ struct Slot : Event {
     Slot *next = nullptr;
 };
 
-struct SlotQueue {
-    Slot *head = nullptr, *tail = nullptr;
-    void push(Slot *slot)
-    {
-        slot->next = nullptr;
-        (tail ? tail->next : head) = slot;
-        tail = slot;
-    }
-    Slot *pop()
-    {
-        Slot *slot = head;
-        if (slot && !(head = slot->next))
-            tail = nullptr;
-        return slot;
-    }
-};
+using SlotQueue = job::Fifo<Slot>;
 
 } // namespace fm
 
@@ -112,19 +99,8 @@ struct ReceiveStream : FM_stream {
     ReceiveStream *next = nullptr, *next_woken = nullptr;
 };
 
-/// Where a node is found.
-struct Place {
-    uint64_t nic_id = 0;
-    uint32_t endpoint = 0;
-};
-
-struct Peer {
-    uint32_t node = 0;
-    mx_endpoint_addr_t address{};
-    Place place;
-    uint32_t session = 0;
+struct Peer : job::Member {
     Event ping{What::ping};
-    bool greeted = false, left = false, dead = false, pinging = false;
     // Sending.
     uint32_t window = 0; ///< packets, that it grants us
     uint32_t reserved = 0; ///< by open streams
@@ -144,26 +120,17 @@ struct Peer {
     uint32_t free_credits() const { return window - out() - reserved; }
 };
 
-struct Options {
-    uint32_t node = 0;
-    std::vector<Place> places; ///< of all nodes
-    uint32_t board = MX_ANY_NIC;
-    mx_endpoint_t endpoint = nullptr; ///< open already, and the node's from then on; or nullptr
-    uint32_t key = 0x464d;
+struct Options : job::Options {
+    Options() { key = 0x464d; }
     uint32_t memory = 4 << 20;
     uint32_t handlers_max = 1024;
     uint32_t stack = 256 << 10;
-    uint32_t start_timeout = 60;
-    bool quiet = false;
 };
 
-/// Counts what MX told its error handlers.
-extern std::atomic<uint32_t> troubles;
+/// How users know this layer.
+extern const job::Terms terms_of_fm;
 
-/// The endpoint's error handler of all nodes: notes that something failed, which makes them look after peers.
-mx_return_t note_trouble(char *text, mx_return_t code);
-
-class Node {
+class Node final : job::Party {
 public:
     explicit Node(const Options &options);
     ~Node();
@@ -218,20 +185,16 @@ private:
     void tell_credit(Peer &peer);
     bool inside_handler() const;
     void fail(int code);
-    void warn(const std::string &text) const;
 
     // meet.cpp: start, end, and death of nodes
-    std::string open_endpoint();
-    bool take_one(uint32_t timeout_ms);
-    std::string connect(Peer &peer);
-    std::string greet_all();
+    const job::Terms &terms() const override { return terms_of_fm; }
+    const job::Options &job() const override { return options_; }
+    job::Member &member(uint32_t node) override { return peers_[node]; }
+    bool take_one(uint32_t timeout_ms) override;
+    void greet(job::Member &member) override;
+    bool mourn(job::Member &member) override;
     void take_hello(Peer &peer, const Slot &slot);
-    void ping(Peer &peer);
-    void take_pong(Peer &peer, const mx_status_t &status);
-    void bury(Peer &peer, const char *why);
     void break_stream(ReceiveStream *stream);
-    void look_after(Peer *awaited);
-    std::string missing() const;
 
     // send.cpp
     int check_send(uint32_t dest, uint32_t handler) const;
@@ -272,7 +235,6 @@ private:
 
     Options options_;
     mutable std::mutex mutex_;
-    mx_endpoint_t endpoint_ = nullptr;
     std::vector<Peer> peers_;
     std::vector<Entry> handlers_;
     uint32_t window_ = 0, half_ = 0, quarter_ = 0;
@@ -286,8 +248,7 @@ private:
     Visit *visits_ = nullptr;
     uint32_t open_ = 0; ///< send streams
     pthread_t sender_{}; ///< the thread that has them open
-    uint32_t idle_ = 0, next_pinged_ = 0;
-    uint32_t trouble_seen_ = 0;
+    uint32_t idle_ = 0;
     int news_ = 0; ///< error for the next end of FM_extract
     bool closing_ = false, ready_for_use_ = false;
     uint32_t stacks_ = 0;

@@ -63,7 +63,7 @@ uint32_t Node::extract(uint32_t limit)
             more = resume(stream, visit);
         } else {
             constexpr uint32_t looks_between = 16384;
-            if (++idle_ % looks_between == 0 || troubles.load(std::memory_order_relaxed) != trouble_seen_)
+            if (++idle_ % looks_between == 0 || in_trouble())
                 look_after(nullptr);
             break;
         }

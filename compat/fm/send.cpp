@@ -40,7 +40,7 @@ void Node::pause(Lock &lock, Peer *awaited)
     if (pump())
         return;
     constexpr uint32_t looks_between = 1024;
-    if (++idle_ % looks_between == 0 || troubles.load(std::memory_order_relaxed) != trouble_seen_)
+    if (++idle_ % looks_between == 0 || in_trouble())
         look_after(awaited);
     lock.unlock(); // others may extract
     lock.lock();

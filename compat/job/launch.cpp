@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Which nodes a job has, and which one this is: by a list of hosts, or by the launcher (fm(3)).
-#include "api.hpp"
+// Which nodes a job has, and which one this is: by a list of hosts, or by the launcher.
+#include "launch.hpp"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
-#ifdef FM_PMIX
+#ifdef JOB_PMIX
 #include <pmix.h>
 #endif
 
-namespace fm {
+namespace job {
 
 namespace {
 
@@ -30,47 +30,45 @@ bool read_number(const std::string &text, uint32_t most, uint32_t &value)
 }
 
 /// "host:board:endpoint"
-std::string read_place(const std::string &entry, Place &place)
+std::string read_place(const std::string &hosts, const std::string &entry, Place &place)
 {
     const std::size_t second = entry.rfind(':');
     const std::size_t first =
         second == std::string::npos || !second ? std::string::npos : entry.rfind(':', second - 1);
     if (first == std::string::npos || !read_number(entry.substr(second + 1), endpoint_most, place.endpoint))
-        return "FM_HOSTS: \"" + entry + "\" is not HOST:BOARD:ENDPOINT";
+        return hosts + ": \"" + entry + "\" is not HOST:BOARD:ENDPOINT";
     std::string board = entry.substr(0, second);
     if (mx_hostname_to_nic_id(board.data(), &place.nic_id) != MX_SUCCESS)
-        return "FM_HOSTS: nobody knows a board \"" + board + "\"; omx_info lists those that are known";
+        return hosts + ": nobody knows a board \"" + board + "\"; omx_info lists those that are known";
     return {};
 }
 
-std::string read_list(const char *list, std::vector<Place> &places)
+std::string read_list(const Terms &terms, const char *list, std::vector<Place> &places)
 {
+    const std::string hosts = terms.hosts;
     std::istringstream entries(list);
     for (std::string entry; std::getline(entries, entry, ',');) {
         places.emplace_back();
-        if (std::string wrong = read_place(entry, places.back()); !wrong.empty())
+        if (std::string wrong = read_place(hosts, entry, places.back()); !wrong.empty())
             return wrong;
         for (std::size_t i = 0; i + 1 < places.size(); i++)
             if (places[i].nic_id == places.back().nic_id && places[i].endpoint == places.back().endpoint)
-                return "FM_HOSTS: \"" + entry + "\" is there twice; give each node an endpoint of its own";
+                return hosts + ": \"" + entry + "\" is there twice; give each node an endpoint of its own";
     }
-    if (places.empty() || places.size() > nodes_max)
-        return "FM_HOSTS: name 1 to " + std::to_string(nodes_max) + " nodes";
+    if (places.empty() || places.size() > terms.nodes_most)
+        return hosts + ": name 1 to " + std::to_string(terms.nodes_most) + " nodes";
     return {};
 }
 
-/// The variables in which launchers tell a process its number.
-constexpr const char *number_variables[] = {"FM_NODE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                            "SLURM_PROCID"};
-
-std::string find_number(Options &options)
+std::string find_number(const Terms &terms, Options &options)
 {
     const auto nodes = static_cast<uint32_t>(options.places.size());
-    for (const char *name : number_variables)
+    // The layer's own, and those in which launchers tell a process its number.
+    for (const char *name : {terms.number, "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
         if (const char *text = std::getenv(name)) {
             if (read_number(text, nodes - 1, options.node))
                 return {};
-            return std::string(name) + "=" + text + " is no node of FM_HOSTS, which names " +
+            return std::string(name) + "=" + text + " is no node of " + terms.hosts + ", which names " +
                    std::to_string(nodes);
         }
     uint32_t own = 0;
@@ -82,32 +80,32 @@ std::string find_number(Options &options)
         }
     }
     return own == 1 ? ""
-                    : "FM_HOSTS names " + std::to_string(own) +
-                          " nodes of this host; set FM_NODE to the number of this one, from 0";
+                    : std::string(terms.hosts) + " names " + std::to_string(own) +
+                          " nodes of this host; set " + terms.number + " to the number of this one, from 0";
 }
 
-std::string by_list(const char *list, Options &options)
+std::string by_list(const Terms &terms, const char *list, Options &options)
 {
-    std::string wrong = read_list(list, options.places);
+    std::string wrong = read_list(terms, list, options.places);
     if (wrong.empty())
-        wrong = find_number(options);
+        wrong = find_number(terms, options);
     if (wrong.empty() &&
         mx_nic_id_to_board_number(options.places[options.node].nic_id, &options.board) != MX_SUCCESS)
-        wrong = "FM_HOSTS: node " + std::to_string(options.node) + " is not on this host; check FM_NODE";
+        wrong = std::string(terms.hosts) + ": node " + std::to_string(options.node) +
+                " is not on this host; check " + terms.number;
     return wrong;
 }
 
-#ifdef FM_PMIX
+#ifdef JOB_PMIX
 
-constexpr const char place_key[] = "ethermx.fm.place";
-
-std::string pmix_text(const char *what, pmix_status_t code)
+std::string pmix_text(const Terms &terms, const char *what, pmix_status_t code)
 {
-    return std::string("PMIx cannot ") + what + ": " + PMIx_Error_string(code) + "; use FM_HOSTS instead";
+    return std::string("PMIx cannot ") + what + ": " + PMIx_Error_string(code) + "; use " + terms.hosts +
+           " instead";
 }
 
 /// Opens an endpoint and writes its place down for the others.
-std::string publish(Options &options)
+std::string publish(const Terms &terms, Options &options)
 {
     mx_param_t parameter{};
     parameter.key = MX_PARAM_ERROR_HANDLER;
@@ -126,20 +124,20 @@ std::string publish(Options &options)
     pmix_value_t value;
     value.type = PMIX_STRING;
     value.data.string = text;
-    pmix_status_t status = PMIx_Put(PMIX_GLOBAL, place_key, &value);
+    pmix_status_t status = PMIx_Put(PMIX_GLOBAL, terms.place_key, &value);
     if (status == PMIX_SUCCESS)
         status = PMIx_Commit();
-    return status == PMIX_SUCCESS ? "" : pmix_text("publish an address", status);
+    return status == PMIX_SUCCESS ? "" : pmix_text(terms, "publish an address", status);
 }
 
-std::string look_up(const pmix_proc_t &self, uint32_t node, Place &place)
+std::string look_up(const Terms &terms, const pmix_proc_t &self, uint32_t node, Place &place)
 {
     pmix_proc_t proc = self;
     proc.rank = node;
     pmix_value_t *value = nullptr;
-    const pmix_status_t status = PMIx_Get(&proc, place_key, nullptr, 0, &value);
+    const pmix_status_t status = PMIx_Get(&proc, terms.place_key, nullptr, 0, &value);
     if (status != PMIX_SUCCESS || !value || value->type != PMIX_STRING)
-        return pmix_text("find an address", status);
+        return pmix_text(terms, "find an address", status);
     unsigned long long nic = 0;
     const bool good = std::sscanf(value->data.string, "%llx %u", &nic, &place.endpoint) == 2;
     place.nic_id = nic;
@@ -147,21 +145,21 @@ std::string look_up(const pmix_proc_t &self, uint32_t node, Place &place)
     return good ? "" : "the address of node " + std::to_string(node) + " is no address";
 }
 
-std::string meet(const pmix_proc_t &self, Options &options)
+std::string meet(const Terms &terms, const pmix_proc_t &self, Options &options)
 {
     pmix_proc_t all = self;
     all.rank = PMIX_RANK_WILDCARD;
     pmix_value_t *size = nullptr;
     pmix_status_t status = PMIx_Get(&all, PMIX_JOB_SIZE, nullptr, 0, &size);
     if (status != PMIX_SUCCESS || !size)
-        return pmix_text("tell the size of the job", status);
+        return pmix_text(terms, "tell the size of the job", status);
     const uint32_t nodes = size->data.uint32;
     PMIX_VALUE_RELEASE(size);
-    if (nodes == 0 || nodes > nodes_max)
-        return "a job has 1 to " + std::to_string(nodes_max) + " nodes";
+    if (nodes == 0 || nodes > terms.nodes_most)
+        return "a job has 1 to " + std::to_string(terms.nodes_most) + " nodes";
     options.node = self.rank;
     options.places.resize(nodes);
-    std::string wrong = publish(options);
+    std::string wrong = publish(terms, options);
     if (!wrong.empty())
         return wrong;
     bool collect = true;
@@ -169,19 +167,19 @@ std::string meet(const pmix_proc_t &self, Options &options)
     PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
     status = PMIx_Fence(&all, 1, &info, 1);
     if (status != PMIX_SUCCESS)
-        return pmix_text("meet the other nodes", status);
+        return pmix_text(terms, "meet the other nodes", status);
     for (uint32_t i = 0; i < nodes && wrong.empty(); i++)
-        wrong = look_up(self, i, options.places[i]);
+        wrong = look_up(terms, self, i, options.places[i]);
     return wrong;
 }
 
-std::string by_launcher(Options &options)
+std::string by_launcher(const Terms &terms, Options &options)
 {
     pmix_proc_t self;
     const pmix_status_t status = PMIx_Init(&self, nullptr, 0);
     if (status != PMIX_SUCCESS)
-        return pmix_text("be reached", status);
-    std::string wrong = meet(self, options);
+        return pmix_text(terms, "be reached", status);
+    std::string wrong = meet(terms, self, options);
     PMIx_Finalize(nullptr, 0);
     if (!wrong.empty() && options.endpoint)
         mx_close_endpoint(options.endpoint);
@@ -192,17 +190,17 @@ std::string by_launcher(Options &options)
 
 } // namespace
 
-std::string find_job(Options &options)
+std::string find(const Terms &terms, Options &options)
 {
-    if (const char *list = std::getenv("FM_HOSTS"))
-        return by_list(list, options);
-#ifdef FM_PMIX
+    if (const char *list = std::getenv(terms.hosts))
+        return by_list(terms, list, options);
+#ifdef JOB_PMIX
     if (std::getenv("PMIX_NAMESPACE"))
-        return by_launcher(options);
+        return by_launcher(terms, options);
 #endif
-    return "no job; start the program by mpirun, or set FM_HOSTS=HOST:BOARD:ENDPOINT,... for all nodes and "
-           "FM_NODE "
-           "to the number of this one (fm(3))";
+    return std::string("no job; start the program by mpirun, or set ") + terms.hosts +
+           "=HOST:BOARD:ENDPOINT,... for all nodes and " + terms.number + " to the number of this one (" +
+           terms.manual + ")";
 }
 
-} // namespace fm
+} // namespace job
