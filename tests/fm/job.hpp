@@ -1,61 +1,35 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A job of Fast Messages in the simulator: its nodes are processes of simulated hosts, and the C functions
-// that one of them calls act on it.
+// A job of Fast Messages in the simulator.
 #pragma once
 
-#include "../sim/process.hpp"
+#include "../sim/job.hpp"
 
 #include <compat/fm/api.hpp>
 
-#include <catch2/catch.hpp>
-
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
 namespace emx::fmtest {
 
-struct Plan {
-    uint32_t nodes = 2;
-    uint32_t hosts = 2;
-    char dialect = 'W';
-    uint32_t mtu = 0;
-    uint64_t seed = 1;
-    uint32_t loss = 0, duplicate = 0, reorder = 0; ///< per mille
+using sim::fill;
+using sim::text_of;
+
+struct Plan : sim::Plan {
     uint32_t memory = 4 << 20;
-    bool polled = false;
 
     static Plan rough(uint64_t seed)
     {
         Plan plan;
-        plan.seed = seed;
-        plan.loss = plan.duplicate = plan.reorder = 50;
+        plan.make_rough(seed);
         return plan;
+    }
+    fm::Options options() const
+    {
+        fm::Options options;
+        options.memory = memory;
+        return options;
     }
 };
 
-class Job;
-
-/// The node that runs, and what its handlers have seen.
-struct Me {
-    Me(Job &j, uint32_t number, uint32_t all, uint64_t seed)
-        : job(j), id(number), nodes(all), next(all), rng(seed * 1000 + number)
-    {
-    }
-    Job &job;
-    uint32_t id;
-    uint32_t nodes;
-    sim::Process *process = nullptr;
-    std::unique_ptr<fm::Node> node;
-    std::string wrong; ///< of its start
-    std::vector<std::string> seen; ///< for the test's own use
-    uint64_t count = 0;
-    std::vector<uint64_t> next; ///< message expected, by sender
-    test::Rng rng;
-
-    void sleep(uint64_t ns) { process->sleep(ns); }
+struct Me : sim::Member<fm::Node> {
+    using Member::Member;
     /// Extracts until it holds.
     void until(const std::function<bool()> &done)
     {
@@ -65,110 +39,22 @@ struct Me {
     }
 };
 
-class Job {
-public:
-    using Body = std::function<void(Me &)>;
+struct Layer {
+    using Options = fm::Options;
+    using Node = fm::Node;
+    using Me = fmtest::Me;
+    static void choose(Node *(*which)()) { fm::current_node = which; }
+    static void leave() { FM_finalize(); }
+};
 
-    Job(const Plan &plan, Body body, std::function<void(Me &)> registers = nullptr)
-        : world(plan.seed), network(world), registers_(std::move(registers)), body_(std::move(body))
+struct Job : sim::Job<Layer> {
+    Job(const Plan &plan, Body body, Body registers = nullptr)
+        : sim::Job<Layer>(plan, plan.options(), std::move(body), std::move(registers))
     {
-        network.faults.loss = plan.loss;
-        network.faults.duplicate = plan.duplicate;
-        network.faults.reorder = plan.reorder;
-        sim::HostOptions o;
-        o.dialect = plan.dialect;
-        o.dialect_mtu = plan.mtu;
-        o.polled = plan.polled;
-        for (uint32_t i = 0; i < plan.hosts; i++)
-            hosts.push_back(std::make_unique<sim::Host>(world, network, i, o));
-        sim::introduce(hosts, world.rng);
-        options_.quiet = true;
-        options_.memory = plan.memory;
-        for (uint32_t i = 0; i < plan.nodes; i++)
-            options_.places.push_back({hosts[i % plan.hosts]->boards[0]->fw().mac, i / plan.hosts});
-        current = this;
-        fm::current_node = [] { return Job::current->me().node.get(); };
-        for (uint32_t i = 0; i < plan.nodes; i++) {
-            members.push_back(std::make_unique<Me>(*this, i, plan.nodes, plan.seed));
-            processes.push_back(
-                std::make_unique<sim::Process>(*hosts[i % plan.hosts], "node " + std::to_string(i),
-                                               [this, i](sim::Process &p) { run_node(*members[i], p); }));
-        }
     }
-    ~Job() { fm::current_node = nullptr; }
-    Job(const Job &) = delete;
-
-    /// To the end of all, of whom the killed have theirs.
-    void run(uint64_t limit = 1000 * sim::sec)
-    {
-        const bool ended = world.run(
-            [this] {
-                for (auto &p : processes)
-                    if (!p->done())
-                        return false;
-                return true;
-            },
-            world.now() + limit);
-        for (auto &m : members) {
-            CAPTURE(m->id, m->wrong);
-            CHECK((processes[m->id]->done() || !"hangs"));
-            CHECK(m->wrong.empty());
-        }
-        CHECK(ended);
-        CHECK(network.violation() == "");
-    }
-
-    Me &me() { return *by_task_.at(world.current()); }
-
-    sim::World world;
-    sim::Network network;
-    std::vector<std::unique_ptr<sim::Host>> hosts;
-    std::vector<std::unique_ptr<Me>> members;
-    std::vector<std::unique_ptr<sim::Process>> processes;
-    static inline Job *current = nullptr;
-
-private:
-    void run_node(Me &m, sim::Process &p)
-    {
-        m.process = &p;
-        by_task_[world.current()] = &m;
-        mx_set_error_handler(MX_ERRORS_RETURN);
-        REQUIRE(mx_init() == MX_SUCCESS);
-        fm::Options options = options_;
-        options.node = m.id;
-        options.board = 0;
-        m.node = std::make_unique<fm::Node>(options);
-        if (registers_)
-            registers_(m);
-        m.wrong = m.node->open();
-        if (m.wrong.empty()) {
-            body_(m);
-            FM_finalize();
-        }
-        mx_finalize();
-    }
-
-    fm::Options options_;
-    std::function<void(Me &)> registers_;
-    Body body_;
-    std::map<sim::Task *, Me *> by_task_;
 };
 
 inline Me &me() { return Job::current->me(); }
-
-/// Byte of a message, by sender and number.
-inline char fill(uint64_t sender, uint64_t message, uint64_t at)
-{
-    return static_cast<char>(sender * 101 + message * 31 + at * 7 + (at >> 8) * 3 + 1);
-}
-
-inline std::vector<char> text_of(uint64_t sender, uint64_t message, uint64_t length)
-{
-    std::vector<char> text(length);
-    for (uint64_t i = 0; i < length; i++)
-        text[i] = fill(sender, message, i);
-    return text;
-}
 
 /// begin, and extraction as long as there is no room.
 inline FM_stream *begin(uint32_t dest, uint32_t length, uint32_t handler)

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The C functions act on one node of the process; tests with several nodes in one process say which.
+#pragma once
+
+#include "node.hpp"
+
+namespace emx_gamma {
+
+/// nullptr: the process's own. Else called by each C function, for its node.
+extern Node *(*current_node)();
+
+/// What the calling thread knows, or the node where it is the node's.
+gamma_thread &thread_state(Node *node);
+
+/// Sets gamma_errno, and returns minus the code.
+inline int set_error(Node *node, int code)
+{
+    thread_state(node).error = code;
+    return -code;
+}
+
+} // namespace emx_gamma
