@@ -77,15 +77,15 @@ int Node::broadcast_own(Lock &lock, void *buffer, uint32_t length)
     message.segments[1] = {buffer, length};
     message.length = static_cast<uint32_t>(sizeof header) + length;
     message.flow = message.blocking = true;
+    bool missed = false;
+    for (const Peer &peer : peers_)
+        missed |= peer.left;
     lock.unlock();
     const int code = -send(user_ports + options_.node, message);
     lock.lock();
     if (code)
         return code;
-    for (const Peer &peer : peers_)
-        if (peer.dead || (peer.left && peer.node != options_.node))
-            return GAMMA_E_PEER;
-    return 0;
+    return missed || dead_ ? GAMMA_E_PEER : 0; // one that leaves now has got it
 }
 
 int Node::broadcast_of(Lock &lock, uint32_t root, void *memory, uint32_t length)

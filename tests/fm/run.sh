@@ -7,30 +7,10 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/fm/run.sh" "$@"
 . tests/support/traffic.sh
+. tests/support/job.sh
+job_of FM
 node=$plain/tests/fm/fm_node
 [ -x "$node" ] || { skip 'no libfm in the build: apt-get install libboost-context-dev' 1; finish; }
-
-# job HOSTS PROGRAM [ARGUMENT OF A NODE]...: a node on each of these hosts; all end well. What they print is shown.
-job() {
-    local hosts=$1 program=$2 list='' i host status=0 ends=() used=()
-    shift 2
-    for host in $hosts; do
-        list+=${list:+,}${NETLAB_NAME[host]}:0:${used[host]:=0}
-        used[host]=$((used[host] + 1))
-    done
-    i=0
-    for host in $hosts; do
-        netlab_bg "$host" "$NETLAB_TMP/node$i" env FM_HOSTS="$list" FM_NODE=$i timeout $hung "$program" ${1:+"$1"}
-        ends+=("$NETLAB_PID")
-        i=$((i + 1))
-        [ $# = 0 ] || shift
-    done
-    for i in "${!ends[@]}"; do
-        wait "${ends[i]}" || status=$?
-        cat "$NETLAB_TMP/node$i"
-    done
-    return $status
-}
 
 whole='node 0 of 3: 450 streams, 450 whole, 0 wrong
 node 1 of 3: 450 streams, 450 whole, 0 wrong
@@ -43,7 +23,6 @@ stencil() {
         awk '/of 4: heat/ { n++; sum += $6 } END { exit !(n == 4 && sum > 133599.9 && sum < 133600.1) }' "$said"
 }
 killed() { ends 137 'told: the other node is gone' job '1 1 2' "$node" wait wait die; }
-alone() { netlab_in 1 env "$@" "$node"; }
 
 netlab_make 2 9000 N=9000 || exit 1
 agents eth0 eth0 || exit 1
@@ -51,9 +30,9 @@ check 'streams and whole messages, two threads on each node' exchange
 check 'the same with 2 % loss' lossy
 check 'the example' stencil
 check 'a killed node' killed
-check 'no job' refuses 'no job; start the program by mpirun, or set FM_HOSTS' alone A=1
-check 'a bad entry' refuses '"here" is not HOST:BOARD:ENDPOINT' alone FM_HOSTS=here
-check 'an unknown host' refuses 'nobody knows a board "nowhere:0"; omx_info lists' alone FM_HOSTS=nowhere:0:0
-check 'an MX that copies less than a packet' refuses 'raise OMX_RNDV_THRESHOLD' alone FM_HOSTS="${NETLAB_NAME[1]}:0:0" OMX_SHARED_RNDV_THRESHOLD=1000
-check 'a bad number' refuses 'FM_NODE=7 is no node of FM_HOSTS' alone FM_HOSTS=localhost:0:0 FM_NODE=7
+check 'no job' refuses 'no job; start the program by mpirun, or set FM_HOSTS' alone A=1 "$node"
+check 'a bad entry' refuses '"here" is not HOST:BOARD:ENDPOINT' alone FM_HOSTS=here "$node"
+check 'an unknown host' refuses 'nobody knows a board "nowhere:0"; omx_info lists' alone FM_HOSTS=nowhere:0:0 "$node"
+check 'an MX that copies less than a packet' refuses 'raise OMX_RNDV_THRESHOLD' alone FM_HOSTS="${NETLAB_NAME[1]}:0:0" OMX_SHARED_RNDV_THRESHOLD=1000 "$node"
+check 'a bad number' refuses 'FM_NODE=7 is no node of FM_HOSTS' alone FM_HOSTS=localhost:0:0 FM_NODE=7 "$node"
 finish

@@ -85,6 +85,13 @@ void all_to_all(const Plan &plan, uint32_t messages, uint32_t length_max)
                 CHECK(gamma_post_recv(static_cast<unsigned short>(i), memory[i].data(), length_max) == 0);
             }
         }
+        for (unsigned short root = 0; root < m.nodes; root = static_cast<unsigned short>(root + 20))
+            for (const unsigned long length : {1024ul, 50000ul}) {
+                std::vector<char> bytes = text_of(root, length, m.id == root ? length : 0);
+                bytes.resize(length);
+                CHECK(gamma_broadcast(root, bytes.data(), length) == 0);
+                CHECK(bytes == text_of(root, length, length));
+            }
     });
     job.run();
     for (auto &m : job.members)
@@ -134,13 +141,15 @@ TEST_CASE("messages arrive, in order, through a network that loses, repeats and 
     }
 }
 
-TEST_CASE("64 nodes: all to all, barriers between")
+TEST_CASE("64 nodes: all to all, barriers, broadcasts; with and without a bad network")
 {
-    all_to_all(Plan::of(64, 8), 2, 5000);
-    Plan rough = Plan::rough(5);
-    rough.nodes = 64;
-    rough.hosts = 8;
-    all_to_all(rough, 1, 2000);
+    for (const bool rough : {false, true}) {
+        CAPTURE(rough);
+        Plan plan = rough ? Plan::rough(5) : Plan{};
+        plan.nodes = 64;
+        plan.hosts = 8;
+        all_to_all(plan, rough ? 1 : 2, 4000);
+    }
 }
 
 TEST_CASE("a lost packet of a non-blocking send is sent again")

@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# GAMMA over the engine: three nodes on two hosts, with and without loss; the example; what starts wrong.
+#
+#   tests/gamma/run.sh
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/netlab.sh
+netlab_begin "$PWD/tests/gamma/run.sh" "$@"
+. tests/support/traffic.sh
+. tests/support/job.sh
+job_of GAMMA
+node=$plain/tests/gamma/gamma_node
+
+whole='node 0 of 3: 600 messages, 200 broadcasts, 0 wrong
+node 1 of 3: 600 messages, 200 broadcasts, 0 wrong
+node 2 of 3: 600 messages, 200 broadcasts, 0 wrong'
+exchange() { says "$whole" job '1 2 1' "$node"; }
+lossy() { netlab_loss 1 20 && netlab_loss 2 20 && exchange && netlab_loss_off 1 && netlab_loss_off 2; }
+example() {
+    says '^node 0 of 4: 4 parts, checked by 3 others, 0 faults$' job '1 2 1 2' "$plain/docs/examples/gamma_broadcast"
+}
+killed() { ends 137 'told: the other node is gone' job '1 1 2' "$node" wait wait die; }
+aborted() { ends 1 'another node of the job has called gamma_abort' job '1 1 2' "$node" wait wait abort; }
+here=GAMMA_HOSTS=localhost:0:0
+
+netlab_make 2 9000 N=9000 || exit 1
+agents eth0 eth0 || exit 1
+check 'messages, broadcasts and barriers, four threads on each node' exchange
+check 'the same with 2 % loss' lossy
+check 'the example' example
+check 'a killed node' killed
+check 'a node that ends the job' aborted
+check 'no job' refuses 'no job; start the program by mpirun, or set GAMMA_HOSTS' alone A=1 "$node"
+check 'a bad entry' refuses '"here" is not HOST:BOARD:ENDPOINT' alone GAMMA_HOSTS=here "$node"
+check 'a bad number' refuses 'GAMMA_NODE=7 is no node of GAMMA_HOSTS' alone $here GAMMA_NODE=7 "$node"
+check 'a bad program number' refuses 'GAMMA_PAR_PID=256 is no number from 0 to 255' alone $here GAMMA_PAR_PID=256 "$node"
+check 'a job of another size' refuses 'the job has 1 nodes, and the program wants 3; start as many' alone $here "$node" 3
+finish
