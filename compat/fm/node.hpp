@@ -127,7 +127,7 @@ struct Options : job::Options {
     uint32_t stack = 256 << 10;
 };
 
-/// How users know this layer.
+/// The layer in words for its users.
 extern const job::Terms terms_of_fm;
 
 class Node final : job::Party {

@@ -9,7 +9,7 @@ namespace emx_gamma {
 /// nullptr: the process's own. Else called by each C function, for its node.
 extern Node *(*current_node)();
 
-/// What the calling thread knows, or the node where it is the node's.
+/// State of the calling thread, or of the node in tests with several nodes.
 gamma_thread &thread_state(Node *node);
 
 /// Sets gamma_errno, and returns minus the code.

@@ -54,7 +54,7 @@ enum gamma_error {
 	GAMMA_E_MX = 16 /* the layer below refused: memory is exhausted, or the interface is gone */
 };
 
-/* What a thread knows. Not to be called by name: the three macros below do. */
+/* State of a thread: for the three macros below, not for programs. */
 struct gamma_thread {
 	int error;
 	unsigned short active_port;

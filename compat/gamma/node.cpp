@@ -36,8 +36,8 @@ int Node::check(bool may_wait) const
 
 // ---- events
 
-/// Takes in one thing that MX has finished, and what it met on the way. Runs no handler. False: nothing came, or
-/// only a sign of life.
+/// Takes in one thing that MX has finished, and what it met on the way. Runs no handler. False: nothing came,
+/// or only a sign of life.
 bool Node::pump()
 {
     mx_status_t status;

@@ -66,7 +66,7 @@ struct Flow {
     }
 };
 
-/// What a user gives to be sent.
+/// Data of a user to be sent, in one or two pieces.
 struct Message {
     mx_segment_t segments[2];
     uint32_t length = 0;
@@ -128,7 +128,7 @@ struct Options : job::Options {
     void (*aborted)(Node &node) = nullptr; ///< the job is to end
 };
 
-/// How users know this layer.
+/// The layer in words for its users.
 extern const job::Terms terms_of_gamma;
 
 using Lock = std::unique_lock<Turn>;
@@ -174,7 +174,7 @@ public:
     uint32_t count() const { return static_cast<uint32_t>(peers_.size()); }
     uint32_t par_pid() const { return options_.par_pid; }
 
-    gamma_thread state{}; ///< where the thread's is the node's (see api.hpp)
+    gamma_thread state{}; ///< in place of the thread's, in tests with several nodes
 
 private:
     friend class Barrier;
@@ -262,7 +262,7 @@ private:
     std::vector<Port *> queued_; ///< ports with messages that wait for room
     uint32_t pass_ = 0, idle_ = 0;
     bool room_came_ = false;
-    // What the unexpected handler saw; what follows from it is done outside.
+    // Messages that the unexpected handler dropped: much is forbidden there, so the rest is done later.
     struct Note {
         uint64_t label;
         int code;

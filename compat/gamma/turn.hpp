@@ -18,7 +18,7 @@ public:
     }
     void unlock() { mutex_.unlock(); }
 
-    /// Of a holder that has nothing to do: others first.
+    /// Lets others in, for a holder that has nothing to do.
     void pass()
     {
         mutex_.unlock();
@@ -31,7 +31,7 @@ public:
         --wanting_;
     }
 
-    /// Of the holder: false if somebody wants the lock. Then it must not sleep.
+    /// Called by the holder. False if another thread wants the lock: then it must not sleep.
     bool begin_sleep(void (*wake)(void *), void *argument)
     {
         wake_ = wake;

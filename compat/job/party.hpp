@@ -30,7 +30,7 @@ struct Terms {
     uint32_t nodes_most; ///< of a job
 };
 
-/// What a node is told of its job.
+/// The job as a node is told of it.
 struct Options {
     uint32_t node = 0;
     std::vector<Place> places; ///< of all nodes

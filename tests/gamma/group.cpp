@@ -8,6 +8,20 @@
 namespace emx::gammatest {
 namespace {
 
+/// Inside a handler, or gamma_atomic.
+void nothing_waits()
+{
+    char byte = 0;
+    CHECK(gamma_wait(9, 1) == -GAMMA_E_IN_HANDLER);
+    CHECK(gamma_sync() == -GAMMA_E_IN_HANDLER);
+    CHECK(gamma_broadcast(0, &byte, 1) == -GAMMA_E_IN_HANDLER);
+    CHECK(gamma_wsend(1) == -GAMMA_E_IN_HANDLER);
+    CHECK(gamma_exit() == -GAMMA_E_IN_HANDLER);
+    CHECK(gamma_test(9) == 0);
+}
+
+void count_one() { me().count++; }
+
 const unsigned long broadcast_lengths[] = {0, 1, 100, 4096, 32752, 32753, 100000, 1000000};
 
 /// Each node broadcasts each length in turn.
@@ -160,26 +174,16 @@ TEST_CASE("a broadcast whose root is killed, or has left, ends with an error")
     }
 }
 
-TEST_CASE("a handler may send and post, and nothing waits in it, nor in gamma_atomic")
+TEST_CASE("a handler may send and post, and nothing waits in it")
 {
     Job job(Plan{}, [](Me &m) {
-        static const auto refused = [] {
-            char byte = 0;
-            CHECK(gamma_wait(9, 1) == -GAMMA_E_IN_HANDLER);
-            CHECK(gamma_sync() == -GAMMA_E_IN_HANDLER);
-            CHECK(gamma_broadcast(0, &byte, 1) == -GAMMA_E_IN_HANDLER);
-            CHECK(gamma_wsend(1) == -GAMMA_E_IN_HANDLER);
-            CHECK(gamma_exit() == -GAMMA_E_IN_HANDLER);
-            CHECK(gamma_test(9) == 0);
-        };
         static const auto handler = [] {
             Me &me = gammatest::me();
-            refused();
+            nothing_waits();
             CHECK(gamma_active_port == 1);
             const unsigned long length = gamma_msglen;
-            if (me.id == 1)
+            if (me.id == 1) {
                 CHECK(gamma_send_flowctl(1, me.memory.data(), length) == 0); // has room
-            if (me.id == 1 && me.count < 10) {
                 CHECK(gamma_send(2, me.memory.data(), 100000) == -GAMMA_E_IN_HANDLER);
                 int sent = 0;
                 while (gamma_send_flowctl(2, me.memory.data(), 1) == 0)
@@ -209,25 +213,31 @@ TEST_CASE("a handler may send and post, and nothing waits in it, nor in gamma_at
             CHECK(gamma_post_recv(2, &byte, 1) == 0);
             CHECK(gamma_wait(2, 1) == 0);
         }
-        static bool arrived;
-        arrived = false;
-        CHECK(gamma_atomic([] { refused(); }) == 0);
+    });
+    job.run();
+}
+
+TEST_CASE("gamma_atomic: no handler runs, whatever comes, and nothing waits")
+{
+    Job job(Plan{}, [](Me &m) {
+        char byte = 0;
+        CHECK(active(1, 1 - m.id, 1, count_one, &byte, 1) == 0);
         CHECK(gamma_sync() == 0);
         if (m.id == 0) {
-            CHECK(gamma_send_flowctl(1, m.memory.data(), 1) == 0);
-            CHECK(gamma_wait(1, 1) == 0);
+            CHECK(gamma_send_flowctl(1, &byte, 1) == 0);
         } else {
             m.sleep(10 * sim::ms);
             CHECK(gamma_atomic([] {
-                      const uint64_t before = gammatest::me().count;
+                      nothing_waits();
                       for (int i = 0; i < 100; i++)
                           gamma_test(9); // takes in, and runs no handler
-                      CHECK(gamma_atomic([] { arrived = true; }) == 0); // inside another
-                      CHECK(gammatest::me().count == before);
+                      CHECK(gammatest::me().count == 0);
+                      CHECK(gamma_atomic([] { gammatest::me().seen.push_back("inner"); }) == 0);
+                      nothing_waits(); // still
                   }) == 0);
-            CHECK(arrived);
+            CHECK(m.count == 1); // it waited for the end
+            CHECK(m.seen.size() == 1);
             CHECK(gamma_wait(1, 1) == 0);
-            CHECK(gamma_wsend(2) == 0);
         }
         CHECK(gamma_sync() == 0);
     });

@@ -7,6 +7,7 @@
 #                                   a node on each of these hosts; all end well. What they print is shown
 #   alone VARIABLE=VALUE... PROGRAM [ARGUMENT]...
 #                                   on host 1, with this environment
+# shellcheck disable=SC2154 # hung: of traffic.sh
 job_of() { JOB=$1; }
 alone() { netlab_in 1 env "$@"; }
 
