@@ -167,6 +167,18 @@ void repeats_nothing(const Manner &manner, const std::vector<uint32_t> &lengths)
         }
 }
 
+/// Repeats of a stream of that length whose frames overtake each other: three in ten are held back for up to
+/// that long, while a message leaves every 20 us.
+uint64_t repeats_of_late_frames(const HostOptions &options, const char *extension, uint32_t length,
+                                uint64_t delay)
+{
+    Stream stream(options, {.pause = 20 * us}, extension);
+    stream.bench.network.faults.in_order = false;
+    stream.bench.network.faults.reorder = 300;
+    stream.bench.network.faults.reorder_delay = delay;
+    return stream.repeats(length);
+}
+
 } // namespace
 
 TEST_CASE("a receiver that is present: nothing is repeated") { repeats_nothing({}, every_class); }
@@ -185,6 +197,25 @@ TEST_CASE("a receiver that computes without help: nothing is repeated")
 TEST_CASE("now and then a message, and a receiver that computes for long: nothing is repeated")
 {
     repeats_nothing({.compute = 250 * ms, .pause = 90 * ms, .count = 30}, {64, 4096, 102400});
+}
+
+TEST_CASE("frames of messages that others overtake: nothing is repeated")
+{
+    // EMP, SC 2001, accepts frames out of order. Here a message may be overtaken by the next, its fragments
+    // by all of its others; for the frames of a pull, core_pull and core_xpull show the same. Of longer
+    // messages a report in the middle of one, after half a window, may have late fragments repeated.
+    for (const HostOptions &options : dialects)
+        for (const char *extension : {"1", "0"})
+            for (uint32_t length : {0u, 64u, 1024u, 4096u, 8192u}) {
+                CAPTURE(options.dialect, options.dialect_mtu, extension, length);
+                CHECK(repeats_of_late_frames(options, extension, length, length > 1024 ? 10 * us : 30 * us) ==
+                      0);
+            }
+}
+
+TEST_CASE("what many others have overtaken is repeated, and told as such")
+{
+    CHECK(repeats_of_late_frames(polled('N', 9000), "1", 1024, 2 * ms) > 0);
 }
 
 TEST_CASE("where frames are lost repeats are counted")
