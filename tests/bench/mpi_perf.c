@@ -3,14 +3,16 @@
  * Measures MPI over some transport: ping-pong, streams, both ways at once, collectives. An MPI program like
  * any other; tests/bench/mpi runs it over several transports in turn.
  *
- *   mpirun -n RANKS mpi_perf [-t MS] [-e END] PATTERN...
+ *   mpirun -n RANKS mpi_perf [-t MS] [-e END] [-l LENGTH]... PATTERN...
  *
- * PATTERN: pingpong stream both vector (between ranks 0 and 1), barrier bcast allreduce alltoall (all ranks).
- * Prints "pattern,bytes,iterations,min_us,median_us,MB_s", a line per length. A time is that of a half round
- * trip, of one message of a stream with up to 64 outstanding (of one each way for "both"), or of a collective
- * at its slowest rank. "vector" is a ping-pong of 128 pieces with gaps as long as they; its length is that of
- * a piece. Round trips are timed one by one, as omx_perf times them; the others in batches, whose means
- * include every interruption.
+ * PATTERN: pingpong stream both vector (between ranks 0 and 1), barrier bcast allreduce alltoall reduce
+ * allgather gather scatter sendrecv exchange (all ranks; the last two with the neighbours in a ring, as the
+ * Intel MPI benchmarks have them). With -l only these lengths, up to 4 MiB, instead of doubled ones. Prints
+ * "pattern,bytes,iterations,min_us,median_us,MB_s", a line per length. A time is that of a half round trip,
+ * of one message of a stream with up to 64 outstanding (of one each way for "both"), or of a collective at
+ * its slowest rank. "vector" is a ping-pong of 128 pieces with gaps as long as they; its length is that of a
+ * piece. Round trips are timed one by one, as omx_perf times them; the others in batches, whose means include
+ * every interruption.
  */
 #include <mpi.h>
 
@@ -121,6 +123,44 @@ static void alltoall(int bytes)
     MPI_Alltoall(outgoing, bytes, MPI_BYTE, incoming, bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
+static void reduce(int bytes)
+{
+    MPI_Reduce(outgoing, incoming, bytes / 8, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+static void allgather(int bytes)
+{
+    MPI_Allgather(outgoing, bytes, MPI_BYTE, incoming, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void gather(int bytes)
+{
+    MPI_Gather(outgoing, bytes, MPI_BYTE, incoming, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void scatter(int bytes)
+{
+    MPI_Scatter(outgoing, bytes, MPI_BYTE, incoming, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void sendrecv(int bytes)
+{
+    MPI_Sendrecv(outgoing, bytes, MPI_BYTE, (rank + 1) % size, 5, incoming, bytes, MPI_BYTE,
+                 (rank + size - 1) % size, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void exchange(int bytes)
+{
+    MPI_Request requests[2];
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+
+    MPI_Isend(outgoing, bytes, MPI_BYTE, left, 6, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(outgoing, bytes, MPI_BYTE, right, 7, MPI_COMM_WORLD, &requests[1]);
+    MPI_Recv(incoming, bytes, MPI_BYTE, left, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(incoming, bytes, MPI_BYTE, right, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
 static double two(int bytes)
 {
     (void)bytes;
@@ -151,6 +191,12 @@ static const struct pattern {
     {"bcast", bcast, one, 8, 1 << 20, 1, false},
     {"allreduce", allreduce, one, 8, 1 << 20, 1, false},
     {"alltoall", alltoall, one, 8, 256 << 10, 1, false},
+    {"reduce", reduce, one, 8, 1 << 20, 1, false},
+    {"allgather", allgather, one, 8, 256 << 10, 1, false},
+    {"gather", gather, one, 8, 256 << 10, 1, false},
+    {"scatter", scatter, one, 8, 256 << 10, 1, false},
+    {"sendrecv", sendrecv, one, 0, 4 << 20, 2, false},
+    {"exchange", exchange, one, 0, 4 << 20, 4, false},
     {.name = NULL},
 };
 
@@ -232,43 +278,60 @@ static const struct pattern *find(const char *name)
     if (rank == 0)
         fprintf(stderr,
                 "mpi_perf: no pattern \"%s\"; there are pingpong stream both barrier bcast allreduce "
-                "alltoall\n",
+                "alltoall reduce allgather gather scatter sendrecv exchange\n",
                 name);
     MPI_Abort(MPI_COMM_WORLD, 2);
     return NULL;
 }
 
-int main(int argc, char **argv)
-{
-    double ms = 50;
-    int end = 4 << 20, option;
+static double ms = 50;
+static int end = 4 << 20, chosen[16], chosen_count;
 
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    while ((option = getopt(argc, argv, "t:e:")) != -1) {
+static void read_options(int argc, char **argv)
+{
+    int option;
+
+    while ((option = getopt(argc, argv, "t:e:l:")) != -1) {
         if (option == 't')
             ms = atof(optarg);
         else if (option == 'e')
             end = atoi(optarg);
+        else if (option == 'l' && chosen_count < 16 && atoi(optarg) >= 0 && atoi(optarg) <= 4 << 20)
+            chosen[chosen_count++] = atoi(optarg);
         else
             MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (size < 2 || ms <= 0 || optind == argc) {
         fprintf(stderr,
-                "usage: mpirun -n RANKS mpi_perf [-t MS] [-e LAST-LENGTH] PATTERN... (2 ranks or more)\n");
+                "usage: mpirun -n RANKS mpi_perf [-t MS] [-e LAST-LENGTH] [-l LENGTH]... PATTERN... (2 "
+                "ranks or more)\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
+}
+
+static void measure_all(const struct pattern *p)
+{
+    if (chosen_count && p->last)
+        for (int i = 0; i < chosen_count; i++)
+            measure(p, chosen[i], ms / 1e3);
+    else
+        for (int bytes = p->first; bytes <= p->last && bytes <= end; bytes = bytes ? 2 * bytes : 1)
+            measure(p, bytes, ms / 1e3);
+}
+
+int main(int argc, char **argv)
+{
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    read_options(argc, argv);
     outgoing = calloc((size_t)size, 4 << 20);
     incoming = calloc((size_t)size, 4 << 20);
     if (rank == 0)
         puts("pattern,bytes,iterations,min_us,median_us,MB_s");
-    for (int i = optind; i < argc; i++) {
-        const struct pattern *p = find(argv[i]);
-
-        for (int bytes = p->first; bytes <= p->last && bytes <= end; bytes = bytes ? 2 * bytes : 1)
-            measure(p, bytes, ms / 1e3);
-    }
+    for (int i = optind; i < argc; i++)
+        measure_all(find(argv[i]));
     free(outgoing);
     free(incoming);
     MPI_Finalize();

@@ -80,6 +80,20 @@ print(len(rows), "rows agree")
 END
 }
 
+# Five messages each way at a time, with work in between: twelve rows, which agree with themselves.
+batches() {
+    says 'length *10000: work .* posting sends' messages 1 2 --batches -N 3 -S 10000 -E 10001 &&
+        messages 1 2 --batches -N 3 -F csv -S 10000 -E 10001 | sed '/^omx_perf:/d' >"$NETLAB_TMP/results" || return
+    awk -F, 'NR > 1 { n++; if ($1 != 10000 || $2 != 3 || !($4 > 0) || $5 + $6 + $7 < 0 || $3 < work) bad++; work = $3 }
+        END { print n " rows"; exit n != 12 || bad }' "$NETLAB_TMP/results"
+}
+
+# All messages of a length at once, three times.
+stretch() {
+    perf -U --stretch -N 70 -F csv -E 100 | sed '/^omx_perf:/d' >"$NETLAB_TMP/results"
+    [ "$(cut -d, -f1,2 "$NETLAB_TMP/results" | tr '\n' ' ')" = 'bytes,iterations 0,210 1,210 16,210 ' ]
+}
+
 # Open-MX's dialogue; tests/interop/perf_dialogue.cpp compares it with a capture.
 open_mx() {
     local ask=("$tools/omx_perf" -d "$(netlab_mac 2)" -y -P 0) status=0
@@ -175,6 +189,10 @@ check "json of both kinds" results json end-to-end,transmission -G
 check "csv of a ping-pong" results csv end-to-end
 check "csv of both kinds" results csv end-to-end,transmission -G
 check "work while messages come, checked" overlap
+check "streams in one stretch, checked" stretch
+check "batches with work in between" batches
+check "a stretch of a ping-pong is refused" ends 255 '--stretch is for streams' tool 1 omx_perf -d node2 --stretch
+check "batches are not verified" ends 255 'nothing to check with --batches' tool 1 omx_perf -d node2 --batches -V
 check "Open-MX's dialogue, asked for and found out" open_mx
 check "1 % loss either way, checked" with_loss
 check "omx_counters counts" says 'tiny messages sent' tool 1 omx_counters

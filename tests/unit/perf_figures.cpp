@@ -175,6 +175,10 @@ TEST_CASE("a ping-pong is sampled each time after its warm-up, a stream as a who
     Counted longer(true);
     CHECK(measure(longer, 8, Effort{1280, 10, 0}).times.count() == 10); // 128 messages each
     CHECK(measure(longer, 8, Effort{1000000, 10, 0}).times.count() == 25);
+    Counted unbroken(true);
+    const Row stretches = measure(unbroken, 8, Effort{65535, 10, 0, true});
+    CHECK(stretches.times.count() == 3);
+    CHECK(std::vector(unbroken.asked.end() - 3, unbroken.asked.end()) == std::vector<uint32_t>(3, 65535));
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include "dialogue.hpp"
 
 #include "../cli.hpp"
+#include "batches.hpp"
 #include "overlap_mx.hpp"
 #include "traffic.hpp"
 
@@ -25,7 +26,7 @@ uint32_t flags_of(const Plan &plan)
 
 Pattern pattern_of(uint32_t value)
 {
-    if (value > static_cast<uint32_t>(Pattern::overlap))
+    if (value > static_cast<uint32_t>(Pattern::batches))
         throw cli::Failure(
             "the client asks for something this omx_perf does not know; use the same version on both hosts");
     return static_cast<Pattern>(value);
@@ -110,7 +111,8 @@ void Client::exchange()
     case Pattern::pingpong: traffic_->ping(done_++); return;
     case Pattern::stream: traffic_->send_all(); break;
     case Pattern::both: traffic_->send_and_receive_all(); break;
-    case Pattern::overlap: break; // OverlapClient's
+    case Pattern::overlap: // OverlapClient's
+    case Pattern::batches: break; // BatchesClient's
     }
     take<DoneMessage>(session_, Word::done);
 }
@@ -136,6 +138,10 @@ uint32_t serve_step(Session &session, mx_endpoint_addr_t client, const StepMessa
         serve_overlap(session, client, shape);
         return 0;
     }
+    if (pattern == Pattern::batches) {
+        serve_batches(session, client, shape);
+        return 0;
+    }
     Traffic traffic(session, client, shape);
     if (pattern == Pattern::pingpong)
         traffic.post_first();
@@ -146,7 +152,8 @@ uint32_t serve_step(Session &session, mx_endpoint_addr_t client, const StepMessa
     case Pattern::pingpong: traffic.pong_all(); return traffic.altered();
     case Pattern::stream: traffic.receive_all(); break;
     case Pattern::both: traffic.send_and_receive_all(); break;
-    case Pattern::overlap: break;
+    case Pattern::overlap:
+    case Pattern::batches: break;
     }
     tell(session, client, Word::done, DoneMessage{});
     return traffic.altered();

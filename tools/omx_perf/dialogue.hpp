@@ -9,6 +9,7 @@
 //   measured messages           <->   by the pattern; of an overlap for each message:
 //     go                        -->
 //                               <--     data, under_way
+//                                       of batches a go with the work, then data both ways
 //                               <--   done (streams only; altered messages so far)
 //   bye                         -->
 //                               <--   done

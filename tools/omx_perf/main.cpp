@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // omx_perf: latency and throughput of MX messages between two hosts.
 #include "../cli.hpp"
+#include "batches.hpp"
 #include "dialogue.hpp"
+#include "launch_report.hpp"
 #include "open_mx.hpp"
 #include "overlap_mx.hpp"
 
@@ -120,6 +122,21 @@ uint32_t run_overlap(Session &session, mx_endpoint_addr_t server, const Options 
     return altered;
 }
 
+uint32_t run_batches(Session &session, mx_endpoint_addr_t server, const Options &o)
+{
+    BatchesClient client(session, server, o.plan, o.aligned);
+    BatchesReport report(o.format);
+    report.begin(settings_of(o, session));
+    const Lengths &lengths = o.plan.lengths;
+    for (uint64_t length = lengths.from; length < lengths.to; length = lengths.next(length)) {
+        for (const BatchRow &row : client.measure(length, o.plan.effort))
+            report.row(row);
+    }
+    client.end();
+    report.end();
+    return 0;
+}
+
 /// With Open-MX's omx_perf, or ours with --open-mx.
 void run_open_mx(const Options &o)
 {
@@ -147,8 +164,10 @@ int run_client(Options o)
     const Plan theirs = decode(take<PlanMessage>(session, Word::welcome));
     if (o.slave)
         o.plan = theirs;
-    const bool overlap = o.plan.pattern == Pattern::overlap;
-    const uint32_t altered = (overlap ? run_overlap : run_exchange)(session, server, o);
+    const auto run = o.plan.pattern == Pattern::overlap   ? run_overlap
+                     : o.plan.pattern == Pattern::batches ? run_batches
+                                                          : run_exchange;
+    const uint32_t altered = run(session, server, o);
     if (altered)
         throw cli::Failure(std::to_string(altered) + " messages arrived altered", exit_altered);
     return 0;
@@ -157,6 +176,8 @@ int run_client(Options o)
 int body(int argc, char **argv)
 {
     const Options o = read_options(argc, argv);
+    if (!o.report.empty())
+        launch_report(o.report, o.quick);
     if (o.peer.empty())
         return run_server(o);
     if (!o.open_mx) {

@@ -50,8 +50,10 @@ OpenMxTerms open_mx_terms(const Options &options)
     OpenMxTerms terms{options.plan, options.aligned};
     Plan &plan = terms.plan;
     const bool other_pattern = plan.pattern != Pattern::pingpong && plan.pattern != Pattern::stream;
-    if (other_pattern || plan.transmission_too || plan.verify || options.slave || options.time_given)
-        throw cli::Failure("Open-MX's omx_perf knows no -x, -G, -O, -V, -s and -T: leave them out");
+    if (other_pattern || plan.transmission_too || plan.verify || options.slave || options.time_given ||
+        plan.effort.one_stretch)
+        throw cli::Failure("Open-MX's omx_perf knows no -x, -G, -O, -V, -s and -T, nor --batches and "
+                           "--stretch: leave them out");
     plan.effort.budget_ms = 0; // both sides count
     plan.effort.warmup = std::max(plan.effort.warmup, 1u);
     check_lengths(plan.lengths);

@@ -14,6 +14,7 @@ struct PatternFlags {
     bool both = false;
     bool transmission_too = false;
     bool overlap = false;
+    bool batches = false;
 };
 
 void add_where(cli::Parser &parser, Options &o)
@@ -41,6 +42,8 @@ void add_series(cli::Parser &parser, Plan &p)
     parser.size('I', "increment", "next length: plus this (0)", p.lengths.add);
     parser.number('W', "warmup", "warm-up iterations (10)", p.effort.warmup, 1000000);
     parser.number('P', "pause", "milliseconds between lengths (100)", p.pause_ms, 60000);
+    parser.flag(0, "stretch", "with -U or -x: all iterations of a length in one stretch, three times",
+                p.effort.one_stretch);
 }
 
 void add_how(cli::Parser &parser, Options &o, PatternFlags &flags)
@@ -52,6 +55,9 @@ void add_how(cli::Parser &parser, Options &o, PatternFlags &flags)
     parser.flag('O', "overlap",
                 "work while a message comes: throughput against the share of the processor left for it",
                 flags.overlap);
+    parser.flag(0, "batches",
+                "five messages each way at a time, work between posting and waiting for them: times of each",
+                flags.batches);
     parser.flag('Y', "sync", "synchronous sends", o.plan.synchronous);
     parser.flag('a', "aligned", "buffers aligned to pages", o.aligned);
     parser.flag('w', "wait", "block instead of spinning", o.blocking);
@@ -75,6 +81,14 @@ Options read_options(int argc, char **argv)
         "Measures latency and throughput between two hosts. Start it without -d on the server;\n"
         "the client, with -d, tells the server everything else.");
     add_where(parser, o);
+    parser.option(0, "report", "FOLDER",
+                  "measure between two hosts made on this machine, and write a report there",
+                  [&o](std::string_view text) {
+                      if (text.empty())
+                          throw cli::Failure("--report wants the name of a folder");
+                      o.report = text;
+                  });
+    parser.flag(0, "quick", "with --report: a quick look, whose figures only show that all works", o.quick);
     add_series(parser, o.plan);
     parser.option('N', "iterations", "N", "iterations per length (at most 1000 within --time)",
                   [&](std::string_view text) {
@@ -94,14 +108,24 @@ Options read_options(int argc, char **argv)
     const auto rest = parser.parse(argc, argv);
     if (!rest.empty())
         throw cli::Failure("\"" + rest.front() + "\" is no option; the server's name follows -d");
-    if (flags.one_way + flags.both + flags.transmission_too + flags.overlap > 1)
-        throw cli::Failure("-U, -x, -G and -O exclude each other");
-    if (flags.overlap && o.distribution)
-        throw cli::Failure("-D has nothing to show with -O: its rows are medians of few samples");
+    if (flags.one_way + flags.both + flags.transmission_too + flags.overlap + flags.batches > 1)
+        throw cli::Failure("-U, -x, -G, -O and --batches exclude each other");
+    if (!o.report.empty() && !o.peer.empty())
+        throw cli::Failure("--report makes its own two hosts: leave -d out");
+    if (o.quick && o.report.empty())
+        throw cli::Failure("--quick is for --report FOLDER");
+    if (o.plan.effort.one_stretch && !flags.one_way && !flags.both)
+        throw cli::Failure("--stretch is for streams: give -U or -x, too");
+    if (flags.batches && o.plan.verify)
+        throw cli::Failure("-V has nothing to check with --batches, whose messages all carry the same");
+    if ((flags.overlap || flags.batches) && o.distribution)
+        throw cli::Failure(
+            "-D has nothing to show with -O and --batches: its rows are medians of few samples");
     o.plan.transmission_too = flags.transmission_too;
     o.plan.pattern = flags.one_way   ? Pattern::stream
                      : flags.both    ? Pattern::both
                      : flags.overlap ? Pattern::overlap
+                     : flags.batches ? Pattern::batches
                                      : Pattern::pingpong;
     if (count_given) {
         o.plan.effort.iterations = count;

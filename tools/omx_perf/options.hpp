@@ -10,7 +10,7 @@
 
 namespace emx::perf {
 
-enum class Pattern : uint32_t { pingpong = 0, stream = 1, both = 2, overlap = 3 };
+enum class Pattern : uint32_t { pingpong = 0, stream = 1, both = 2, overlap = 3, batches = 4 };
 
 /// A measurement's plan, on both sides alike.
 struct Plan {
@@ -25,6 +25,8 @@ struct Plan {
 
 struct Options {
     std::string peer; ///< empty: server
+    std::string report; ///< folder of the report; empty: none is asked for
+    bool quick = false; ///< of the report: few messages and lengths
     uint32_t board = 0;
     uint32_t endpoint = 0;
     bool any_endpoint = false;

@@ -15,6 +15,7 @@ constexpr uint32_t fewest = 5;
 // for longer than its messages in flight take to fill and drain.
 constexpr uint32_t stream_samples_min = 5, stream_samples_max = 25;
 constexpr uint32_t stream_length = 128;
+constexpr uint32_t whole_samples = 3; // when each is as long as was asked for
 } // namespace
 
 uint64_t now_ns()
@@ -85,11 +86,12 @@ double time_of(Exchange &exchange)
     return static_cast<double>(now_ns() - before) / 1000.0;
 }
 
-void sample_whole(Exchange &exchange, Row &row)
+void sample_whole(Exchange &exchange, Row &row, bool one_stretch)
 {
     const uint32_t samples =
-        std::clamp(row.iterations / stream_length, stream_samples_min, stream_samples_max);
-    const uint32_t part = std::max(row.iterations / samples, 1u);
+        one_stretch ? whole_samples
+                    : std::clamp(row.iterations / stream_length, stream_samples_min, stream_samples_max);
+    const uint32_t part = one_stretch ? row.iterations : std::max(row.iterations / samples, 1u);
     row.iterations = part * samples;
     for (uint32_t i = 0; i < samples; i++) {
         exchange.prepare(row.length, part);
@@ -129,7 +131,7 @@ Row measure(Exchange &exchange, uint64_t length, const Effort &effort)
     row.directions = exchange.directions();
     row.kind = exchange.whole() ? Throughput::transmission : Throughput::end_to_end;
     if (exchange.whole())
-        sample_whole(exchange, row);
+        sample_whole(exchange, row, effort.one_stretch);
     else
         sample_each(exchange, row);
     row.times.finish();

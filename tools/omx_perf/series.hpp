@@ -28,6 +28,7 @@ struct Effort {
     uint32_t iterations = 1000; ///< most
     uint32_t warmup = 10;
     uint32_t budget_ms = 1000; ///< per length; 0 = exactly `iterations`
+    bool one_stretch = false; ///< all iterations of a stream are one sample, of which there are three
 
     /// Iterations that fit into the budget when one takes `us` (at least 5, so that a median means
     /// something).
