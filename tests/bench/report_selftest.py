@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """Proves the figures and pictures of omx_perf --report on made-up curves, whose figures are known beforehand."""
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -82,6 +83,19 @@ class Pictures(unittest.TestCase):
             path = os.path.join(folder, "x.svg")
             self.assertFalse(pictures.draw(path, "", "", ("log", "left", "us", [("nothing", {})])))
             self.assertFalse(os.path.exists(path))
+
+
+class Installation(unittest.TestCase):
+    def test_each_part_is_installed(self):
+        tree = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        with open(os.path.join(tree, "tools", "meson.build"), encoding="utf-8") as file:
+            text = file.read()
+        for name in os.listdir(os.path.join(tree, "tools", "omx_perf", "report")):
+            if name.endswith(".py"):
+                self.assertIn(f"'{name}'", text)
+        with open(os.path.join(tree, "tools", "omx_perf", "report", "run"), encoding="utf-8") as file:
+            for name in re.findall(r'^\. "\$here/(.*)"$', file.read(), re.M):
+                self.assertIn(f"'../{name}'", text)
 
 
 class Gaps(unittest.TestCase):

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as xml
 
 FRAMES = {"9000", "1500", "256"}
 SVG = "{http://www.w3.org/2000/svg}"
-TABLES = {"fm": 11, "layers": 4, "gamma": 8, "batches": 5, "processor": 12, "mtu": 10, "collectives": 1, "latency": 7}
+TABLES = {"fm": 11, "layers": 4, "gamma": 8, "batches": 5, "processor": 12, "copies": 3, "acknowledgements": 4, "mtu": 10, "collectives": 1, "latency": 7}
 PICTURES = {"fm": 6, "layers": 3, "gamma": 5, "processor": 2, "mtu": 6, "collectives": 5}
 SECTIONS = ("Fast Messages", "Layers over MX", "GAMMA's definitions", "EMP", "Open-MX's tables", "Influence of the MTU",
             "Copy offload and pinning")
@@ -35,6 +35,8 @@ def check_row(name, head, row, published):
         if text in TEXTS or title in ("length", "longest"):
             continue
         value = figure(text)
+        if name == "copies" and value == 0:
+            continue
         if value < 0 and title not in SIGNED or value == 0 and title not in SIGNED | {"work us", "share for the work, %"}:
             fail(f"{name}: {title} is {text} in {row}")
 

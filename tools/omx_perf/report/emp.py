@@ -31,6 +31,39 @@ def batch_rows(found):
     return rows + [[f"published: {name}", *times] for name, times in published.EMP_BATCHES]
 
 
+def counts(run, name):
+    """{what: {label: count}}, what as a number."""
+    found = {}
+    for row in run.rows(name):
+        found.setdefault(int(row["what"]), {})[row["label"]] = int(row["count"])
+    return found
+
+
+def promises(run, page):
+    copied = counts(run, "mx-copies")
+    columns = {"frames of large messages": ("x data frames received", "pull replies received"),
+               "of them into their place by the kernel": ("pull replies placed by the kernel",),
+               "of them moved afterwards": ("pull replies moved",),
+               "fragments of copied messages": ("x medium fragments received", "medium fragments received"),
+               "repeated": ("messages repeated", "pull requests repeated")}
+    page.add("Copies at a receiver that has posted its receives, by the counters of its board, for messages below and above "
+             "the eager limit (32 KiB): a fragment of a copied message, and a frame that is moved, are copied once more than "
+             "others. The engine has no pages of the program to send from; the module counts those in its file `memory` in "
+             "debugfs (ethermx(4)).")
+    page.table("copies", ["length"] + list(columns),
+               [[size(length)] + [str(sum(found.get(label, 0) for label in labels)) for labels in columns.values()]
+                for length, found in copied.items()])
+    acks = counts(run, "mx-acknowledgements")
+    page.add("Acknowledgements of a stream of messages of 1 KiB, by the number after which the receiver sends one at the latest "
+             "(OMX_NOTACKED_MAX, 4 unless set; EMP as measured: 3).")
+    labels = ("x medium fragments received", "medium fragments received"), ("explicit acks sent", "x reports sent")
+    rows = []
+    for unit, found in acks.items():
+        messages, sent = (sum(found.get(label, 0) for label in group) for group in labels)
+        rows.append([str(unit), str(messages), str(sent), number(messages / sent if sent else None)])
+    page.table("acknowledgements", ["number", "messages", "acknowledgements", "messages for each"], rows)
+
+
 def section(run, page):
     delays = run.curve("mx-trials-9000", "mean_us")
     found = {name: rows for name, source in SOURCES.items() if (rows := loops(run, source))}
@@ -49,6 +82,7 @@ def section(run, page):
     page.add("Throughput against the share of the processor that the program's own work gets. The paper's curve (EMP flat at "
              "first, GM and TCP falling at once, all ending at 0) has no table.")
     page.table("processor", ["", "work us", "loop us", "share for the work, %", "MB/s, both ways"], rows)
+    promises(run, page)
     overlap = {100 * float(row["cpu_share"]): float(row["MB_s"]) for row in run.rows("mx-overlap")}
     if pictures.draw(f"{page.folder}/processor.svg", "Throughput against the processor's share for the program",
                      "batches of five messages of 10,000 bytes each way; one message at a time as omx_perf -O has it",
