@@ -130,8 +130,10 @@ static double median_us(const struct times *times, size_t field, long count)
 {
     double *values = malloc((size_t)count * sizeof(*values)), median;
 
-    if (!values)
+    if (!values) {
         MPI_Abort(MPI_COMM_WORLD, 1);
+        return 0;
+    }
     for (long i = 0; i < count; i++)
         memcpy(&values[i], (const char *)&times[i] + field, sizeof(*values));
     qsort(values, (size_t)count, sizeof(*values), by_value);
@@ -146,8 +148,10 @@ static double batches_with(int bytes, long count, double work_us, double rate, i
     struct times *times = malloc((size_t)count * sizeof(*times));
     double loop;
 
-    if (!times)
+    if (!times) {
         MPI_Abort(MPI_COMM_WORLD, 1);
+        return 0;
+    }
     MPI_Bcast(&work_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     for (long i = 0; i < count; i++)
         times[i] = one_batch(bytes, (uint64_t)(work_us * rate));
