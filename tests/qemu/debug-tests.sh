@@ -20,7 +20,7 @@ kernel=$1
 mkdir -p "$2"
 dir=$(cd "$2" && pwd)
 shift 2
-[ $# -gt 0 ] || set -- smoke trespass stress storm faults links offload tools admin replay pair-e1000 pair-virtio-net-pci mutants conform programs mpi
+[ $# -gt 0 ] || set -- smoke trespass stress storm faults links offload copies tools admin replay pair-e1000 pair-virtio-net-pci mutants conform programs mpi
 
 "$here/debug-kernel.sh" "$kernel"
 EMX_KDIR=$(cd "$kernel" && pwd)/build

@@ -46,7 +46,7 @@ run_pair() {
 }
 
 # Tests that need the files of this machine are in the second boot, and so is that which needs an account of the kernel's heap.
-first_items=(smoke tools admin links offload trespass)
+first_items=(smoke tools admin links offload copies trespass)
 rm -f "$dir"/{boot-a,boot-b,pair}.log
 if [ "${EMX_FULL:-0}" = 1 ]; then
 	items_of faults conform programs mpi replay
