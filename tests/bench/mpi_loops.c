@@ -126,9 +126,10 @@ static int by_value(const void *a, const void *b)
     return (d > 0) - (d < 0);
 }
 
-static double median_us(const struct times *times, size_t field, long count)
+/* The value of that place among those of one field: 0 is the least, count / 2 the median. */
+static double ranked_us(const struct times *times, size_t field, long count, long place)
 {
-    double *values = malloc((size_t)count * sizeof(*values)), median;
+    double *values = malloc((size_t)count * sizeof(*values)), us;
 
     if (!values) {
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -137,16 +138,16 @@ static double median_us(const struct times *times, size_t field, long count)
     for (long i = 0; i < count; i++)
         memcpy(&values[i], (const char *)&times[i] + field, sizeof(*values));
     qsort(values, (size_t)count, sizeof(*values), by_value);
-    median = values[count / 2] * 1e6;
+    us = values[place] * 1e6;
     free(values);
-    return median;
+    return us;
 }
 
-/* The same work at both ranks; returns the median time of a loop in microseconds, of rank 0. */
+/* The same work at both ranks; returns the least time of a loop in microseconds. */
 static double batches_with(int bytes, long count, double work_us, double rate, int print)
 {
     struct times *times = malloc((size_t)count * sizeof(*times));
-    double loop;
+    double least;
 
     if (!times) {
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -155,14 +156,15 @@ static double batches_with(int bytes, long count, double work_us, double rate, i
     MPI_Bcast(&work_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     for (long i = 0; i < count; i++)
         times[i] = one_batch(bytes, (uint64_t)(work_us * rate));
-    loop = median_us(times, offsetof(struct times, loop), count);
+    least = ranked_us(times, offsetof(struct times, loop), count, 0);
     if (rank == 0 && print)
-        printf("%d,%ld,%.3f,%.3f,%.3f,%.3f,%.3f\n", bytes, count, work_us, loop,
-               median_us(times, offsetof(struct times, isend), count),
-               median_us(times, offsetof(struct times, irecv), count),
-               median_us(times, offsetof(struct times, wait), count));
+        printf("%d,%ld,%.3f,%.3f,%.3f,%.3f,%.3f\n", bytes, count, work_us,
+               ranked_us(times, offsetof(struct times, loop), count, count / 2),
+               ranked_us(times, offsetof(struct times, isend), count, count / 2),
+               ranked_us(times, offsetof(struct times, irecv), count, count / 2),
+               ranked_us(times, offsetof(struct times, wait), count, count / 2));
     free(times);
-    return loop;
+    return least;
 }
 
 static void batches(int bytes, long count)

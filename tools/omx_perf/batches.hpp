@@ -20,6 +20,7 @@ struct BatchRow {
     uint32_t loops = 0;
     double work_us = 0; ///< what the work takes when nothing else happens
     double loop_us = 0;
+    double least_us = 0; ///< the shortest loop
     double send_us = 0; ///< in posting the sends
     double receive_us = 0; ///< in posting the receives
     double wait_us = 0;
