@@ -182,7 +182,8 @@ static void x_request(struct fw_endpoint *ep, struct fw_pull *p, __u32 first, __
 	fw_zero(&pkt->x, sizeof(pkt->x));
 	pkt->x.unit = (__u16)p->unit;
 	pkt->x.sum = p->sum;
-	pkt->x.request = (__u16)++p->frame.number;
+	p->frame.number++;
+	pkt->x.request = (__u16)p->frame.number;
 	if (!p->sample) {
 		p->sample = p->frame.number;
 		p->sample_at = now;

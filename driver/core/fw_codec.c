@@ -303,38 +303,48 @@ static void put_x_data(const struct fw_pkt *pkt, union body *b)
 	b->x_data.checksum = emx_put32(pkt->x.checksum);
 }
 
-#define ROW(type, w, put_w, n, put_n) \
-	[EMX_##type] = { { sizeof(struct emx_w_##w), put_w }, { sizeof(struct emx_w_##n), put_n } }
-#define SAME(type, body, put) ROW(type, body, put, body, put)
-
-static const struct {
+struct row {
 	__u8 len;
 	void (*put)(const struct fw_pkt *pkt, union body *b);
-} rows[][2] = {
-	/* by type and dialect */
-	SAME(RAW, beacon, put_raw),
-	SAME(HOST_QUERY, host, put_query),
-	SAME(HOST_REPLY, host, put_reply),
-	SAME(TRUC, truc, put_truc),
-	SAME(CONNECT, connect, put_connect),
-	SAME(TINY, eager, put_eager),
-	SAME(SMALL, eager, put_eager),
-	ROW(MEDIUM, medium, put_medium_w, medium, put_medium_n),
-	SAME(RNDV, rndv, put_rndv),
-	ROW(PULL, pull_w, put_pull_w, pull_n, put_pull_n),
-	SAME(PULL_REPLY, pull_reply, put_pull_reply),
-	SAME(NOTIFY, notify, put_notify),
-	SAME(NACK_LIB, nack_lib, put_nack_lib),
-	SAME(NACK_MCP, nack_mcp, put_nack_mcp),
-	SAME(X_MEDIUM, x_medium, put_x_medium),
-	SAME(X_REPORT, x_report, put_x_report),
-	SAME(X_PULL, x_pull, put_x_pull),
-	SAME(X_DATA, x_data, put_x_data),
 };
+
+#define ROW(body, put)                           \
+	{                                        \
+		sizeof(struct emx_w_##body), put \
+	}
+
+/* By type and dialect; those that N does not lay out otherwise have one row. */
+static const struct row rows[][2] = {
+	[EMX_RAW] = { ROW(beacon, put_raw) },
+	[EMX_HOST_QUERY] = { ROW(host, put_query) },
+	[EMX_HOST_REPLY] = { ROW(host, put_reply) },
+	[EMX_TRUC] = { ROW(truc, put_truc) },
+	[EMX_CONNECT] = { ROW(connect, put_connect) },
+	[EMX_TINY] = { ROW(eager, put_eager) },
+	[EMX_SMALL] = { ROW(eager, put_eager) },
+	[EMX_MEDIUM] = { ROW(medium, put_medium_w), ROW(medium, put_medium_n) },
+	[EMX_RNDV] = { ROW(rndv, put_rndv) },
+	[EMX_PULL] = { ROW(pull_w, put_pull_w), ROW(pull_n, put_pull_n) },
+	[EMX_PULL_REPLY] = { ROW(pull_reply, put_pull_reply) },
+	[EMX_NOTIFY] = { ROW(notify, put_notify) },
+	[EMX_NACK_LIB] = { ROW(nack_lib, put_nack_lib) },
+	[EMX_NACK_MCP] = { ROW(nack_mcp, put_nack_mcp) },
+	[EMX_X_MEDIUM] = { ROW(x_medium, put_x_medium) },
+	[EMX_X_REPORT] = { ROW(x_report, put_x_report) },
+	[EMX_X_PULL] = { ROW(x_pull, put_x_pull) },
+	[EMX_X_DATA] = { ROW(x_data, put_x_data) },
+};
+
+static const struct row *row_of(const struct fw_sizes *s, __u8 type)
+{
+	const struct row *row = rows[type];
+
+	return row[s->dialect].len ? &row[s->dialect] : row;
+}
 
 __u32 fw_body_len(const struct fw_sizes *s, __u8 type)
 {
-	return type < FW_COUNT_OF(rows) ? rows[type][s->dialect].len : 0;
+	return type < FW_COUNT_OF(rows) ? row_of(s, type)->len : 0;
 }
 
 static inline void put_outer(struct emx_outer_pair *outer, __u64 dst, __u64 src, __u16 tag)
@@ -380,7 +390,7 @@ __u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr)
 	put_outer(hdr, pkt->dst_mac, pkt->src_mac, pkt->tag);
 	fw_zero(body, sizeof(*body)); /* hdr has the room, and a constant is faster */
 	body->eager.type = pkt->msg.type; /* the first byte of every body */
-	rows[pkt->msg.type][s->dialect].put(pkt, body);
+	row_of(s, pkt->msg.type)->put(pkt, body);
 	len += EMX_OUTER_LEN;
 	if (pkt->msg.type == EMX_HOST_REPLY) {
 		__builtin_memcpy(to + len, pkt->name, name_len(pkt));

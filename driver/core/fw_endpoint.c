@@ -24,17 +24,8 @@ void fw_endpoint_init(struct fw_endpoint *ep, struct fw_board *board, __u8 numbe
 	/* Late replies to an earlier endpoint of this number then meet other handles. */
 	ep->pull_use = session & 0xffffff;
 	ep->deadline = ~0ull;
-	fw_pace_init(&ep->pace);
+	ep->pace.budget = FW_BUDGET_FIRST;
 }
-
-static const struct {
-	__u16 received; /* counter */
-	__u8 refusal; /* its type, or 0 */
-} kinds[] = {
-#define KIND(type, refusal) [EMX_##type] = { EMX_CNT_RX_##type, refusal },
-	FW_TYPES(KIND)
-#undef KIND
-};
 
 /* ---- host matters ---- */
 
@@ -84,7 +75,7 @@ static int is_host_matter(struct fw_board *b, const struct fw_pkt *pkt, struct f
 	default:
 		return 0;
 	}
-	fw_count(b->counters, kinds[pkt->msg.type].received);
+	fw_count(b->counters, fw_types[pkt->msg.type].received);
 	return 1;
 }
 
@@ -127,7 +118,7 @@ static int find_peer(const struct fw_board *b, struct fw_pkt *pkt, struct fw_fx 
 static FW_COLD void refuse(const struct fw_board *b, const struct fw_pkt *pkt, struct fw_fx *fx)
 {
 	__u8 reason = EMX_NACK_CLOSED;
-	__u8 refusal = kinds[pkt->msg.type].refusal;
+	__u8 refusal = fw_types[pkt->msg.type].refusal;
 
 	if (pkt->msg.local_ep >= b->endpoint_max)
 		reason = EMX_NACK_BAD_ENDPOINT;
@@ -152,10 +143,10 @@ FW_HOT struct fw_endpoint *fw_demux(struct fw_board *b, struct fw_pkt *pkt, stru
 		fw_learn_tag(b->tags, pkt->msg.peer, pkt->advert);
 	ep = b->ep[pkt->msg.local_ep];
 	if (FW_LIKELY(b->ep_state[pkt->msg.local_ep] == FW_EP_OPEN && ep)) {
-		fw_count(ep->counters, kinds[pkt->msg.type].received);
+		fw_count(ep->counters, fw_types[pkt->msg.type].received);
 		return ep;
 	}
-	fw_count(b->counters, kinds[pkt->msg.type].received);
+	fw_count(b->counters, fw_types[pkt->msg.type].received);
 	if (b->ep_state[pkt->msg.local_ep] == FW_EP_CLOSED)
 		refuse(b, pkt, fx);
 	else

@@ -19,15 +19,15 @@
 #define FW_LIKELY(x) __builtin_expect(!!(x), 1)
 #define FW_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* All packet types, and what refuses one for an endpoint that is not open (section 11.1), or 0. */
-/* clang-format off */
-#define FW_TYPES(KIND) \
-	KIND(RAW, 0) KIND(HOST_QUERY, 0) KIND(HOST_REPLY, 0) KIND(TRUC, 0) \
-	KIND(CONNECT, EMX_NACK_LIB) KIND(TINY, EMX_NACK_LIB) KIND(SMALL, EMX_NACK_LIB) \
-	KIND(MEDIUM, EMX_NACK_LIB) KIND(RNDV, EMX_NACK_LIB) KIND(PULL, EMX_NACK_MCP) \
-	KIND(PULL_REPLY, 0) KIND(NOTIFY, EMX_NACK_LIB) KIND(NACK_LIB, 0) KIND(NACK_MCP, 0) \
-	KIND(X_MEDIUM, EMX_NACK_LIB) KIND(X_REPORT, 0) KIND(X_PULL, EMX_NACK_MCP) KIND(X_DATA, 0)
-/* clang-format on */
+/* fw_names.c: the packet types. */
+struct fw_type {
+	const char *name;
+	__u16 received; /* counter */
+	__u16 sent; /* counter */
+	__u8 refusal; /* type of the NACK for an endpoint that is not open (section 11.1), or 0 */
+};
+
+extern const struct fw_type fw_types[EMX_X_DATA + 1];
 
 static inline void fw_zero(void *p, unsigned long n)
 {

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of packet types and counters, for traces, tools and documentation.
+ * The packet types, and names of types and counters for traces, tools and documentation.
  */
 #include "fw_internal.h"
 
-static const char *const type_names[] = {
-#define KIND(type, refusal) [EMX_##type] = #type,
-	FW_TYPES(KIND)
-#undef KIND
+/* clang-format off */
+#define KIND(type, refusal) \
+	[EMX_##type] = { #type, EMX_CNT_RX_##type, EMX_CNT_TX_##type, refusal }
+
+const struct fw_type fw_types[] = {
+	KIND(RAW, 0), KIND(HOST_QUERY, 0), KIND(HOST_REPLY, 0), KIND(TRUC, 0),
+	KIND(CONNECT, EMX_NACK_LIB), KIND(TINY, EMX_NACK_LIB), KIND(SMALL, EMX_NACK_LIB),
+	KIND(MEDIUM, EMX_NACK_LIB), KIND(RNDV, EMX_NACK_LIB), KIND(PULL, EMX_NACK_MCP),
+	KIND(PULL_REPLY, 0), KIND(NOTIFY, EMX_NACK_LIB), KIND(NACK_LIB, 0), KIND(NACK_MCP, 0),
+	KIND(X_MEDIUM, EMX_NACK_LIB), KIND(X_REPORT, 0), KIND(X_PULL, EMX_NACK_MCP),
+	KIND(X_DATA, 0),
 };
+
+/* clang-format on */
 
 const char *fw_type_name(unsigned int type)
 {
-	return type < FW_COUNT_OF(type_names) ? type_names[type] : FW_NULL;
+	return type < FW_COUNT_OF(fw_types) ? fw_types[type].name : FW_NULL;
 }
 
 static const struct {

@@ -16,13 +16,7 @@
  */
 #include "fw_pull.h"
 
-#define BUDGET_FIRST 16
 #define QUANTUM_MAX 16
-
-void fw_pace_init(struct fw_pace *pace)
-{
-	pace->budget = BUDGET_FIRST;
-}
 
 /* ---- new frames, and blocks of PULL ---- */
 

@@ -142,6 +142,7 @@ fw_sizes_to(const struct fw_peers *t, const struct fw_sizes *board, __u32 i, str
 {
 	return __builtin_expect(!t->pinned, 1) ? board : fw_peer_sizes(t, board, i, own);
 }
+
 /* Widens *s by the dialects of all peers. */
 void fw_peers_widen(const struct fw_peers *t, struct fw_sizes *s);
 /* Gives a peer a name or, with NULL, takes it away. One writer. */

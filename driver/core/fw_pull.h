@@ -46,7 +46,8 @@ static inline void fw_dequeue(struct fw_endpoint *ep, enum fw_queues which)
 
 /* ---- fw_pace.c ---- */
 
-void fw_pace_init(struct fw_pace *pace);
+#define FW_BUDGET_FIRST 16 /* frames of X PULLs under way, at first */
+
 /* An X PULL begins, or ended. */
 void fw_pace_start(struct fw_endpoint *ep, struct fw_pull *p);
 void fw_pace_stop(struct fw_endpoint *ep, struct fw_pull *p);

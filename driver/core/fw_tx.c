@@ -5,12 +5,6 @@
  */
 #include "fw_internal.h"
 
-static const __u16 sent[] = {
-#define KIND(type, refusal) [EMX_##type] = EMX_CNT_TX_##type,
-	FW_TYPES(KIND)
-#undef KIND
-};
-
 /* ---- frames of the core ---- */
 
 /* Outer header of a frame from b to that peer. */
@@ -28,7 +22,7 @@ void fw_tx(const struct fw_board *b, struct fw_pkt *pkt, __u32 peer, struct fw_f
 
 	address(b, pkt, peer);
 	fx->kind = FW_FX_TX;
-	fx->counter = sent[pkt->msg.type];
+	fx->counter = fw_types[pkt->msg.type].sent;
 	fx->u.tx.length =
 		fw_encode(fw_sizes_to(b->peers, &b->sizes, peer, &own), pkt, fx->u.tx.header);
 }
@@ -144,7 +138,7 @@ FW_HOT __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hd
 
 	if (FW_UNLIKELY(!peer))
 		return 0;
-	*counter = msg->type < FW_COUNT_OF(sent) ? sent[msg->type] : 0;
+	*counter = msg->type < FW_COUNT_OF(fw_types) ? fw_types[msg->type].sent : 0;
 	if (FW_LIKELY(is_eager(msg->type))) {
 		int why =
 			msg->type != EMX_MEDIUM
