@@ -9,7 +9,8 @@ namespace emx_gamma {
 namespace {
 
 constexpr uint32_t looks_between = 1024; ///< at members, while nothing comes
-constexpr uint32_t looks_awake = 1024; ///< then a waiting thread sleeps
+constexpr uint32_t looks_awake =
+    200; ///< then a waiting thread sleeps, before which MX looks for a while, too
 
 } // namespace
 
@@ -43,13 +44,17 @@ bool Node::pump()
     mx_status_t status;
     uint32_t found = 0;
     mx_test_any(endpoint_, 0, 0, &status, &found);
-    if (found)
-        take(static_cast<Event *>(status.context), status);
+    bool news = false;
+    if (found) {
+        auto *event = static_cast<Event *>(status.context);
+        news = event->what != What::ping;
+        take(event, status);
+    }
     if (!notes_.empty()) [[unlikely]]
         serve_notes();
     if (room_came_) [[unlikely]]
         serve_queues();
-    return found && static_cast<Event *>(status.context)->what != What::ping;
+    return news;
 }
 
 void Node::take(Event *event, const mx_status_t &status)

@@ -76,10 +76,10 @@ struct Message {
 
 /// A send that is not done at once.
 struct Send : Event {
-    Send(Port &p, const Message &m, uint32_t u) : Event(What::send), port(&p), message(m), units(u) {}
-    Port *port;
+    Send() : Event(What::send) {}
+    Port *port = nullptr;
     Message message;
-    uint32_t units;
+    uint32_t units = 0;
     uint32_t out = 0; ///< requests of MX
     int error = 0;
     bool done = false;
@@ -236,7 +236,8 @@ private:
     bool may_go(const Port &port, uint32_t units) const;
     void launch(Send *send);
     void finish(Send *send);
-    void enqueue(Send *send);
+    Send *new_send();
+    void enqueue(Send *send, Port &port, const Message &message, uint32_t units);
     void serve_queues();
     Port *port_or_error(uint32_t port, int &code);
 
@@ -281,6 +282,8 @@ private:
     std::vector<std::unique_ptr<Port>> ports_;
     std::vector<std::unique_ptr<Buffer>> buffers_;
     job::Fifo<Buffer> spare_buffers_;
+    std::vector<std::unique_ptr<Send>> sends_;
+    job::Fifo<Send> spare_sends_;
 };
 
 /// Waits, runs handlers meanwhile. Not inside a handler.

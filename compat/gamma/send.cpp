@@ -125,21 +125,34 @@ int Node::send_later(Lock &lock, Port &port, const Message &message, uint32_t un
         if (port.sends >= sends_most)
             return GAMMA_E_BUSY;
         ++port.sends;
-        enqueue(new Send(port, message, units));
+        enqueue(new_send(), port, message, units);
         return 0;
     }
     if (inside())
         return message.length > copied_most_ ? GAMMA_E_IN_HANDLER : GAMMA_E_FULL;
-    Send send(port, message, units);
-    enqueue(&send);
+    Send send;
+    enqueue(&send, port, message, units);
     wait_until(lock, port.to_all ? nullptr : port.targets[0]->peer, [&] { return send.done; });
     return send.error;
 }
 
-/// Behind all that wait already; what has room goes at once.
-void Node::enqueue(Send *send)
+Send *Node::new_send()
 {
-    Port &port = *send->port;
+    if (Send *spare = spare_sends_.pop())
+        return spare;
+    sends_.push_back(std::make_unique<Send>());
+    return sends_.back().get();
+}
+
+/// Behind all that wait already; what has room goes at once.
+void Node::enqueue(Send *send, Port &port, const Message &message, uint32_t units)
+{
+    send->port = &port;
+    send->message = message;
+    send->units = units;
+    send->out = 0;
+    send->error = 0;
+    send->done = false;
     if (!send->message.flow) // nothing to wait for
         return broadcast_.launch(*send);
     if (!port.queue.head) {
@@ -178,7 +191,7 @@ void Node::serve_queues()
     }
 }
 
-/// The memory of a send is its user's again. It may be gone after this.
+/// The memory of a send is its user's again. The send may be another's after this.
 void Node::finish(Send *send)
 {
     send->done = true;
@@ -188,7 +201,7 @@ void Node::finish(Send *send)
     --port.sends;
     if (send->error && !port.failed)
         port.failed = send->error;
-    delete send;
+    spare_sends_.push(send);
 }
 
 int Node::wait_sends(uint32_t number)

@@ -141,15 +141,12 @@ TEST_CASE("messages arrive, in order, through a network that loses, repeats and 
     }
 }
 
-TEST_CASE("64 nodes: all to all, barriers, broadcasts; with and without a bad network")
+TEST_CASE("64 nodes: all to all, barriers, broadcasts, through a bad network")
 {
-    for (const bool rough : {false, true}) {
-        CAPTURE(rough);
-        Plan plan = rough ? Plan::rough(5) : Plan{};
-        plan.nodes = 64;
-        plan.hosts = 8;
-        all_to_all(plan, rough ? 1 : 2, 4000);
-    }
+    Plan plan = Plan::rough(5);
+    plan.nodes = 64;
+    plan.hosts = 8;
+    all_to_all(plan, 1, 4000);
 }
 
 TEST_CASE("a lost packet of a non-blocking send is sent again")
