@@ -107,7 +107,7 @@ void Node::obey(Peer &peer, uint64_t label, const Hello &hello)
         return;
     }
     case Kind::refused:
-        if (Port *port = find(a_of(label))) {
+        if (Port *port = a_of(label) < user_ports ? find(a_of(label)) : nullptr) {
             const auto flow = flows_.find({peer.node, port->dest_port});
             if (flow != flows_.end())
                 flow->second->sent = static_cast<uint16_t>(flow->second->sent - c_of(label));
@@ -161,6 +161,8 @@ void Node::progress(Lock &lock)
 /// comes.
 void Node::rest(uint32_t &idle, Peer *awaited)
 {
+    if (awaited && awaited->node == options_.node)
+        awaited = nullptr; // what it waits for may come from any
     ++idle;
     if (in_trouble())
         look_after(awaited);

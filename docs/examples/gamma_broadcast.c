@@ -66,7 +66,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < PART; i++)
 		table[me * PART + i] = value(me, i);
 	for (int root = 0; root < nodes; root++)
-		need("broadcast", gamma_broadcast((unsigned short)root, table + root * PART, PART * sizeof(int)));
+		need("broadcast",
+		     gamma_broadcast((unsigned short)root, &table[root * PART], PART * sizeof(int)));
 	faults = check(table, nodes);
 
 	if (me) { /* flow controlled: many nodes send to one buffer, and none is lost */

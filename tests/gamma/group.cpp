@@ -152,6 +152,29 @@ TEST_CASE("nodes that do not agree are told, all of them")
         }
 }
 
+TEST_CASE("a barrier that waits for a node that is killed, or has left, ends with an error, at all")
+{
+    for (const bool killed : {false, true})
+        for (const uint32_t gone : {0u, 2u}) {
+            CAPTURE(killed, gone);
+            Job job(Plan::of(4, 2), [=](Me &m) {
+                CHECK(gamma_sync() == 0);
+                if (m.id == gone) {
+                    m.sleep(100 * sim::ms); // all others are in the barrier
+                    if (killed)
+                        m.process->kill();
+                    return;
+                }
+                CHECK(gamma_sync() == -GAMMA_E_PEER);
+                CHECK(error() == GAMMA_E_PEER);
+                m.count++;
+            });
+            job.run();
+            for (auto &m : job.members)
+                CHECK(m->count == (m->id != gone));
+        }
+}
+
 TEST_CASE("a broadcast whose root is killed, or has left, ends with an error")
 {
     for (const bool killed : {false, true}) {
