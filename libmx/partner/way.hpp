@@ -3,6 +3,7 @@
 // extension (docs/protocol.md).
 #pragma once
 
+#include <emx/abi.h>
 #include <emx/wire.h>
 
 #include <cstdint>
