@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 		table[me * PART + i] = value(me, i);
 	for (int root = 0; root < nodes; root++)
 		need("broadcast",
-		     gamma_broadcast((unsigned short)root, &table[root * PART], PART * sizeof(int)));
+		     gamma_broadcast((unsigned short)root, &table[(size_t)root * PART], PART * sizeof(int)));
 	faults = check(table, nodes);
 
 	if (me) { /* flow controlled: many nodes send to one buffer, and none is lost */
