@@ -15,6 +15,7 @@ SECTIONS = ("Fast Messages", "Layers over MX", "GAMMA's definitions", "EMP", "Op
             "Copy offload and pinning")
 SIGNED = {"gain %", "published gain % (2011)"}
 TEXTS = {"noise", "-"}
+NAME_MAX = 21  # characters beside the right diagram
 
 
 def fail(text):
@@ -64,6 +65,9 @@ def check_picture(folder, name, least):
         points = [tuple(map(float, point.split(","))) for point in line.get("points").split()]
         if not points or not all(0 <= x <= width and 0 <= y <= height for x, y in points):
             fail(f"{name}.svg: a curve leaves the picture: {points}")
+    for text in root.findall(SVG + "text"):
+        if text.get("class") == "name" and len(text.text) > NAME_MAX:
+            fail(f"{name}.svg: no room for the name {text.text}")
     if len(lines) < least:
         fail(f"{name}.svg has {len(lines)} curves, not {least}")
     print(f"{name}.svg: {len(lines)} curves")

@@ -109,7 +109,7 @@ def gamma(run, page):
     page.table("gamma", [f"({UNITS})", "latency", "B", "H", "longest", "transmission, best"], rows)
     if pictures.draw(f"{page.folder}/gamma.svg", "GAMMA's figures", "ping-pongs, and a stream one way; segmentation offloads off",
                      ("log", "Message delay D(S)", "µs", subjects),
-                     ("log", "Throughput", "MB/s", [(f"{name}: T(S)", figures.rates_of(delays)) for name, delays in subjects[:2]] +
+                     ("log", "Throughput", "MB/s", [(f"{name.split(',')[0]}: T(S)", figures.rates_of(delays)) for name, delays in subjects[:2]] +
                       [("MX: transmission", pushed)])):
         page.picture("Delay, and end-to-end beside transmission throughput", "gamma")
 
