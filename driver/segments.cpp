@@ -26,7 +26,14 @@ void PieceList::assign(std::span<const Segment> segments)
     for (const Segment &segment : segments) {
         if (segment.length == 0)
             continue;
-        pieces_.push_back({length_, segment.data, segment.length});
+        const Piece piece{length_, segment.data, segment.length};
+        if (length_ == 0) {
+            one_ = piece;
+        } else {
+            if (more_.empty())
+                more_.push_back(one_);
+            more_.push_back(piece);
+        }
         length_ += segment.length;
     }
 }
@@ -35,9 +42,9 @@ const PieceList::Piece *PieceList::find(uint64_t position) const
 {
     if (position >= length_)
         return nullptr;
-    if (pieces_.size() == 1)
-        return pieces_.data();
-    const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), position,
+    if (more_.empty())
+        return &one_;
+    const auto after = std::upper_bound(more_.begin(), more_.end(), position,
                                         [](uint64_t p, const Piece &piece) { return p < piece.start; });
     return &*std::prev(after);
 }

@@ -17,11 +17,11 @@ namespace emx {
 uint32_t sum_pieces(const iovec *io, uint32_t pieces);
 
 /// A copy of a segment list with the position of each piece, so that a position is found by bisection.
-/// Keeps its memory when it is assigned again.
+/// Keeps its memory when it is assigned again; a list of one piece needs none.
 class PieceList {
 public:
     void assign(std::span<const Segment> segments);
-    void clear() { pieces_.clear(), length_ = 0; }
+    void clear() { more_.clear(), length_ = 0; }
 
     uint64_t length() const { return length_; }
 
@@ -40,7 +40,8 @@ private:
     };
     const Piece *find(uint64_t position) const;
 
-    std::vector<Piece> pieces_;
+    Piece one_{}; ///< the first piece
+    std::vector<Piece> more_; ///< all pieces, the first too, where there are several
     uint64_t length_ = 0;
 };
 

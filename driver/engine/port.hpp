@@ -6,6 +6,7 @@
 // host travel over the loopback interface.
 #pragma once
 
+#include "driver/base/steady_queue.hpp"
 #include "driver/base/wake.hpp"
 #include "driver/board/board_file.hpp"
 #include "driver/board/frame_sizes.hpp"
@@ -18,7 +19,6 @@
 
 #include <array>
 #include <atomic>
-#include <deque>
 #include <memory>
 
 namespace emx {
@@ -162,7 +162,7 @@ private:
     fw_endpoint endpoint_{};
     fw_pkt pkt_{};
     fw_fx fx_{};
-    std::deque<emx_msg> queue_; ///< events that belong to no frame in a ring
+    SteadyQueue<emx_msg> queue_; ///< events that belong to no frame in a ring
     bool queued_current_ = false; ///< `current_` is the front of queue_
 
     std::array<Pull, FW_PULLS> pulls_;

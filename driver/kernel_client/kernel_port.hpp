@@ -3,6 +3,7 @@
 // and the module does the rest by itself.
 #pragma once
 
+#include "driver/base/steady_queue.hpp"
 #include "driver/base/wake.hpp"
 #include "driver/device.hpp"
 #include "driver/kernel_client/command_path.hpp"
@@ -14,7 +15,6 @@ extern "C" {
 
 #include <array>
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -94,7 +94,7 @@ private:
     CommandPath commands_;
     const uint32_t number_;
     const uint32_t x_fragment_;
-    std::deque<emx_msg> queue_; ///< ends of pulls that could not begin
+    SteadyQueue<emx_msg> queue_; ///< ends of pulls that could not begin
     std::vector<emx_dev_segment> segments_; ///< of the command in the making
     mutable std::vector<uint8_t> local_; ///< by peer: 0 not asked yet, 1 elsewhere, 2 on this host
     int poll_worth_ = 0; ///< falls with each event that came although a busy poll found nothing

@@ -4,6 +4,8 @@
 
 #include "libmx/partner/partner.hpp"
 
+#include <utility>
+
 namespace emx {
 
 bool Pulls::has_turn(const Partner *partner) const
@@ -15,14 +17,24 @@ void Pulls::begin(Incoming *in)
 {
     ++in->partner->pulls;
     in->pull = next_;
-    by_cookie_[next_++] = in;
+    if (spare_.empty()) {
+        by_cookie_[next_++] = in;
+    } else {
+        Map::node_type node = std::move(spare_.back());
+        spare_.pop_back();
+        node.key() = next_++;
+        node.mapped() = in;
+        by_cookie_.insert(std::move(node));
+    }
     in->pulling = true;
     in->pull_waits = false;
 }
 
 void Pulls::end(Incoming *in)
 {
-    by_cookie_.erase(in->pull);
+    Map::node_type node = by_cookie_.extract(in->pull);
+    if (node && spare_.size() < pulls_max)
+        spare_.push_back(std::move(node));
     --in->partner->pulls;
     in->pulling = false;
 }

@@ -42,7 +42,11 @@ public:
     void forget(const Incoming *in) { waiting_.remove(in); }
 
 private:
-    std::unordered_map<uint64_t, Incoming *> by_cookie_;
+    using Map = std::unordered_map<uint64_t, Incoming *>;
+
+    Map by_cookie_;
+    std::vector<Map::node_type>
+        spare_; ///< nodes to be used again: a pull allocates nothing after the first few
     uint64_t next_ = 1;
     IncomingList waiting_;
 };

@@ -6,6 +6,7 @@
 // the packet or pull goes as frames through the port inside, which also finds out who is gone.
 #pragma once
 
+#include "driver/base/steady_queue.hpp"
 #include "driver/forwarding_port.hpp"
 #include "libmx/shm/channel.hpp"
 #include "libmx/shm/pull.hpp"
@@ -114,7 +115,7 @@ private:
     std::array<Window, FW_WINDOWS> windows_{}; ///< by fw_window_slot
     uint64_t stamps_ = 0;
     std::deque<Pull> pulls_;
-    std::deque<emx_msg> queue_; ///< pulls that ended
+    SteadyQueue<emx_msg> queue_; ///< pulls that ended
 
     Listener listener_;
     Fd epoll_;

@@ -97,6 +97,26 @@ TEST_CASE("matcher: the bytes of unexpected messages are bounded, those of rende
     incoming.release(rndv);
 }
 
+TEST_CASE("a message that is made again knows nothing of the one before")
+{
+    IncomingPool pool;
+    Incoming *in = pool.make(nullptr, message(7, 1000));
+    in->storage = std::make_unique<std::byte[]>(1000);
+    in->view = in->storage.get();
+    in->rendezvous = in->complete = in->discard = true;
+    in->held = 5;
+    pool.release(in);
+    CHECK(pool.alive() == 0);
+    in = pool.make(nullptr, message(8));
+    CHECK(in->match == 8);
+    CHECK_FALSE(in->storage);
+    CHECK(in->view == nullptr);
+    CHECK_FALSE((in->rendezvous || in->complete || in->discard));
+    CHECK(in->held == 0);
+    CHECK(pool.alive() == 1);
+    pool.release(in);
+}
+
 TEST_CASE("incoming list: first in, first out, and who is doomed goes from any place")
 {
     IncomingPool pool;
