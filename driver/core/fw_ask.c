@@ -347,7 +347,7 @@ __u32 fw_expect(const struct fw_endpoint *ep, int slot, __u32 max, struct fw_pla
 	__u32 frame[FW_PLACES_MAX] = { 0 }, n, i;
 	const struct fw_pull *p;
 
-	if (slot < 0 || slot >= FW_PULLS || ep->pull[slot].state != FW_PULL_RUNNING)
+	if (!max || slot < 0 || slot >= FW_PULLS || ep->pull[slot].state != FW_PULL_RUNNING)
 		return 0;
 	p = &ep->pull[slot];
 	n = fw_frames_expect(&p->frame, max, frame);

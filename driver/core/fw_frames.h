@@ -56,7 +56,7 @@ __u32 fw_frames_oldest(const struct fw_frames *f);
  * here, and are lost or were overtaken; at most max of them.
  */
 __u32 fw_frames_run(const struct fw_frames *f, __u32 k, __u32 max);
-/* The first max <= FW_PLACES_MAX frames expected next, into frame[]. Returns how many. */
+/* The first max frames expected next, into frame[]; 0 < max <= FW_PLACES_MAX. Returns how many. */
 __u32 fw_frames_expect(const struct fw_frames *f, __u32 max, __u32 *frame);
 
 #endif

@@ -398,6 +398,14 @@ TEST_CASE("fw_expect__names_every_reply_in_order")
     REQUIRE(!expected(pair, FW_PULLS));
 }
 
+TEST_CASE("fw_expect__of_none_names_none")
+{
+    PullPair pair(sizes_n(1500));
+    PullJob &job = pair.start(300000, 100);
+    REQUIRE(fw_expect(pair.puller.fw.get(), job.slot, 0, nullptr) == 0);
+    REQUIRE(expected(pair, job.slot));
+}
+
 TEST_CASE("fw_expect__skips_the_hole_until_it_was_asked_for_again")
 {
     PullPair pair(sizes_w());
