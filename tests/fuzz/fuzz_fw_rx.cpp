@@ -90,6 +90,7 @@ public:
                 must(p.span == (p.is_x ? FW_X_SPAN : FW_PULL_FRAMES) && (p.is_x || f.marked == 0));
                 must(p.missing > 0); // a running pull always waits for something
                 must(p.missing + f.marked <= f.asked - f.base);
+                must(p.is_x || oldest(f) < 2 * FW_PULL_FRAMES);
             }
         must(missing == ep_->outstanding && active == ep_->pulls_active && by_x == ep_->pace.pulls);
         must(granted == ep_->pace.granted && granted == 0);
@@ -109,6 +110,17 @@ public:
     }
 
 private:
+    /// How many frames a PULL has asked for since it last asked for one that is missing, at most: the 16 bits
+    /// of its number tell its place as long as that is no more than they count.
+    static uint32_t oldest(const fw_frames &f)
+    {
+        uint16_t most = 0;
+        for (uint32_t k = f.base; k < f.asked; k++)
+            if (!(f.got[k % FW_X_SPAN / 32] >> k % 32 & 1))
+                most = std::max(most, static_cast<uint16_t>(f.number - f.by[k % FW_X_SPAN]));
+        return most;
+    }
+
     /// Over the front of a frame; fw_encode itself wants more room than a frame needs.
     void put_header(std::vector<uint8_t> &frame, const fw_pkt &packet) const
     {
