@@ -218,6 +218,8 @@ private:
     int post(Buffer *buffer);
     int post_user(Port &port, void *memory, unsigned long size);
     void take_buffer(Buffer *buffer, const mx_status_t &status);
+    void put_last(Buffer *buffer);
+    void hand_on(Port &port);
     void free_units(Port &port, uint64_t label);
     bool deliver(Lock &lock);
     void hand_over(Lock &lock, Buffer *buffer);

@@ -146,15 +146,9 @@ void Node::take_buffer(Buffer *buffer, const mx_status_t &status)
             buffer->done = true;
             return;
         }
-        Buffer *before = nullptr;
-        job::Fifo<Buffer> others;
-        while ((before = port.buffers.pop()))
-            if (before != buffer)
-                others.push(before);
-        others.push(buffer);
-        port.buffers = others;
+        put_last(buffer);
         post(buffer);
-        return;
+        return hand_on(port);
     }
     const uint32_t node = node_of(status.match_info);
     if (is_flow(status.match_info))
@@ -164,9 +158,25 @@ void Node::take_buffer(Buffer *buffer, const mx_status_t &status)
     buffer->length = status.xfer_length;
     buffer->cut = status.msg_length > status.xfer_length;
     buffer->done = true;
-    if (port.number >= user_ports)
-        return;
-    // In the order of their matching, which is that of posting.
+    if (port.number < user_ports)
+        hand_on(port);
+}
+
+/// A buffer goes behind all others of its port.
+void Node::put_last(Buffer *buffer)
+{
+    job::Fifo<Buffer> others;
+    while (Buffer *before = buffer->port->buffers.pop())
+        if (before != buffer)
+            others.push(before);
+    others.push(buffer);
+    buffer->port->buffers = others;
+}
+
+/// Messages that are complete are ready for their handlers in the order of their matching, which is that of
+/// posting.
+void Node::hand_on(Port &port)
+{
     while (port.buffers.head && port.buffers.head->done) {
         ready_.push(port.buffers.pop());
         --port.posted;

@@ -313,4 +313,32 @@ TEST_CASE("a node that dies in the midst of a message: its buffer takes the next
     job.run();
 }
 
+TEST_CASE("a node that dies in the midst of a message holds up none behind it")
+{
+    Job job(Plan::of(3, 3), [](Me &m) {
+        std::vector<char> memory(3000000, 'x'), next(1000);
+        CHECK(passive(1, 0, 1, m.id ? nullptr : memory.data(), memory.size()) == 0);
+        if (m.id == 0)
+            CHECK(gamma_post_recv(1, next.data(), next.size()) == 0);
+        CHECK(gamma_sync() == 0);
+        if (m.id == 2) {
+            CHECK(gamma_isend_flowctl(1, memory.data(), memory.size()) == 0);
+            for (int i = 0; i < 4; i++)
+                CHECK(gamma_tsend(1) == 0);
+            m.sleep(3 * sim::us); // it is announced, and not fetched
+            m.process->kill();
+        }
+        if (m.id == 1) {
+            m.sleep(2 * sim::us);
+            CHECK(gamma_send_flowctl(1, text_of(1, 1, 1000).data(), 1000) == 0);
+        }
+        if (m.id == 0) {
+            CHECK(gamma_wait(1, 1) == 0);
+            CHECK(next == text_of(1, 1, 1000));
+        }
+        CHECK(gamma_sync() == -GAMMA_E_PEER);
+    });
+    job.run();
+}
+
 } // namespace emx::gammatest
