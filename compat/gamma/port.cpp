@@ -90,11 +90,12 @@ int Node::post(Buffer *buffer)
 {
     Port &port = *buffer->port;
     const uint64_t label = data_label(0, port.number, 0, 0) & data_mask;
+    const bool late = port.waiting != 0; // the call may meet one that waits for the next buffer
     if (mx_irecv(endpoint_, buffer->segments.data(), 2, label, data_mask, static_cast<Event *>(buffer),
                  &buffer->request) != MX_SUCCESS)
         return GAMMA_E_MX;
-    buffer->late = port.waiting != 0;
-    port.waiting -= buffer->late;
+    buffer->late = late;
+    port.waiting -= late;
     return 0;
 }
 

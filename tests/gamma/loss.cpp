@@ -341,4 +341,33 @@ TEST_CASE("a node that dies in the midst of a message holds up none behind it")
     job.run();
 }
 
+TEST_CASE("best effort: a message that comes while a buffer is posted is held against no later one")
+{
+    Job job(Plan::of(3, 3), [](Me &m) {
+        constexpr unsigned rounds = 200;
+        std::vector<char> memory(100000);
+        CHECK(passive(1, 0, 1, nullptr, 0) == 0);
+        CHECK(passive(2, 0, 2, nullptr, 0) == 0);
+        for (unsigned i = 0; i < rounds; i++) {
+            CHECK(gamma_sync() == 0);
+            if (m.id != 0) {
+                // A long one first: MX ends its look at the device with what is complete.
+                m.sleep(m.id * sim::ms / 10);
+                CHECK(gamma_isend(1, memory.data(), m.id == 1 ? memory.size() : 1) == 0);
+                CHECK(gamma_wsend(1) == 0);
+                continue;
+            }
+            m.sleep(sim::ms); // both are here before the first buffer, and the sixteenth has MX look
+            for (int message = 0; message < 2; message++) {
+                CHECK(gamma_post_recv(1, memory.data(), memory.size()) == 0);
+                CHECK(gamma_wait(1, 1) == 0);
+            }
+            CHECK(gamma_post_recv(2, memory.data(), memory.size()) == 0); // so that each is that once
+        }
+        CHECK(gamma_lost(1) == 0);
+        CHECK(gamma_sync() == 0);
+    });
+    job.run();
+}
+
 } // namespace emx::gammatest
