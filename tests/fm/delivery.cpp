@@ -139,7 +139,7 @@ TEST_CASE("whole messages of FM 1.x arrive, in order")
     }
 }
 
-TEST_CASE("all to all ends with the smallest memory, which is full all the time")
+TEST_CASE("all to all ends, though the smallest memory is full all the time")
 {
     Plan plan;
     plan.nodes = 8;

@@ -234,7 +234,7 @@ TEST_CASE("a message may be shorter than announced")
     job.run();
 }
 
-TEST_CASE("sends run no handler, whatever lies here; FM_begin_message says no when waiting could be for ever")
+TEST_CASE("sends run no handler; FM_begin_message refuses where it could wait for ever")
 {
     Job job(
         Plan{},

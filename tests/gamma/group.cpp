@@ -240,7 +240,7 @@ TEST_CASE("a handler may send and post, and nothing waits in it")
     job.run();
 }
 
-TEST_CASE("gamma_atomic: no handler runs, whatever comes, and nothing waits")
+TEST_CASE("gamma_atomic: no handler runs, and nothing waits")
 {
     Job job(Plan{}, [](Me &m) {
         char byte = 0;
@@ -284,7 +284,7 @@ TEST_CASE("gamma_abort ends all")
         CHECK(process->killed());
 }
 
-TEST_CASE("gamma_exit ends what is pending")
+TEST_CASE("gamma_exit ends pending operations")
 {
     Job job(Plan::rough(5), [](Me &m) {
         static std::vector<char> bytes(1000);

@@ -18,7 +18,7 @@ void post_again() { CHECK(gamma_post_recv(gamma_active_port, some.data(), some.s
 
 } // namespace
 
-TEST_CASE("best effort: what the receiver cannot place is lost, told there, and counted")
+TEST_CASE("best effort: a message without a buffer is lost, told at the receiver, and counted")
 {
     for (const bool rough : {false, true})
         for (const unsigned long length : {0ul, 1000ul, 30000ul, 100000ul}) {
@@ -57,7 +57,7 @@ TEST_CASE("best effort: what the receiver cannot place is lost, told there, and 
         }
 }
 
-TEST_CASE("best effort with buffers in time loses nothing, whatever the network does")
+TEST_CASE("best effort with buffers in time loses nothing, on a bad network too")
 {
     Job job(Plan::rough(4), [](Me &m) {
         constexpr int messages = 200;
@@ -156,7 +156,7 @@ TEST_CASE("a port that its destination has not bound: told; bound later, it work
     }
 }
 
-TEST_CASE("semaphores count; errors come first, wake those who wait, and are kept until somebody asks")
+TEST_CASE("semaphores count; errors come first, wake sleeping threads, and are kept until asked for")
 {
     Job job(Plan{}, [](Me &m) {
         CHECK(gamma_test(3) == 0);
@@ -243,7 +243,7 @@ TEST_CASE("bad calls: a clear error each, and nothing is lost")
     job.run();
 }
 
-TEST_CASE("a node that is killed: what concerns it ends with an error, and others are not disturbed")
+TEST_CASE("a node that is killed: operations with it end with an error, and others are not disturbed")
 {
     for (const unsigned long length : {100ul, 20000ul, 150000ul})
         for (const uint64_t seed : {1, 2, 3}) {

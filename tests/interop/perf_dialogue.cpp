@@ -157,17 +157,17 @@ void check_captured(const Dialogue &live)
 
 } // namespace
 
-TEST_CASE("perf_dialogue__our_client_says_what_open_mx_says")
+TEST_CASE("perf_dialogue__our_client_speaks_as_open_mx_does")
 {
     check_captured(between([](uint64_t mac) { play(false, mac); }, measure_as_captured));
 }
 
-TEST_CASE("perf_dialogue__our_server_says_what_open_mx_says")
+TEST_CASE("perf_dialogue__our_server_speaks_as_open_mx_does")
 {
     check_captured(between([](uint64_t) { serve(); }, [](uint64_t mac) { play(true, mac); }));
 }
 
-TEST_CASE("perf_dialogue__what_parameters_may_say")
+TEST_CASE("perf_dialogue__impossible_parameters_are_refused")
 {
     perf::OpenMxParameters parameters;
     REQUIRE(captured().parameters.size() == sizeof parameters);

@@ -116,7 +116,7 @@ TEST_CASE("no type may be short, cut, long, or have something in padding and res
     }
 }
 
-TEST_CASE("what aborts or crashes an Open-MX host is refused")
+TEST_CASE("frames that abort or crash an Open-MX host are refused")
 {
     for (unsigned reason : {0u, 4u, 5u, 255u})
         refused(frame_of(nack_lib, [&](Packet &p) { p.reason = static_cast<uint8_t>(reason); }), "NACK LIB");
@@ -260,7 +260,7 @@ TEST_CASE("packets of the extension are taken as laid down, and no other")
     }
 }
 
-TEST_CASE("who did not agree to the extension is not sent it")
+TEST_CASE("a peer that did not agree to the extension is not sent it")
 {
     const Bytes request = emx::test::golden(EMX_WIRE_FOLDER, "connect_request_offer");
     const Bytes reply = emx::test::golden(EMX_WIRE_FOLDER, "connect_reply_offer");

@@ -225,9 +225,9 @@ rights() {
     check "an agent, and no such group" ends 255 'make it \(groupadd --system ethermx\), join it \(usermod -aG ethermx USER\) and log in again; or run as root|group ethermx: join it' \
         user "" "$calls" open 0 0
     GROUP=daemon agent 1 eth0:N=1500
-    check "not a member" ends 255 'members of the group daemon: join it \(usermod -aG daemon USER\) and log in again; or run as root' \
+    check "a program refuses a user that is not a member" ends 255 'members of the group daemon: join it \(usermod -aG daemon USER\) and log in again; or run as root' \
         user "" "$calls" open 0 0
-    check "nor for the tools" ends 255 'members of the group daemon: join it' user "" "$tools/omx_info"
+    check "the tools refuse a user that is not a member" ends 255 'members of the group daemon: join it' user "" "$tools/omx_info"
     check "a member" ends 0 '^opened$' user "$member" "$calls" open 0 0
     EMX_BOARDS=eth0:N=1500 server 2
     check "a member measures" ends 0 'length +65536' user "$member" \
@@ -255,14 +255,14 @@ filters() {
     check "the only endpoint of a board, of the agent's user, has no filter" rings_become 1 open
     netlab_bg 1 "$NETLAB_TMP/second" "$tools/omx_perf" -y -e 1
     second=$NETLAB_PID
-    check "of two, each has one" rings_become 1 "filtered filtered"
+    check "two endpoints of a board have a filter each" rings_become 1 "filtered filtered"
     netlab_stop "$second"
-    check "the one that is left has none again" rings_become 1 open
+    check "the endpoint that is left has none again" rings_become 1 open
     netlab_stop "$first"
     netlab_bg 1 "$NETLAB_TMP/first" setpriv --reuid 65534 --regid 65534 \
         --groups "$(getent group daemon | cut -d: -f3)" "$tools/omx_perf" -y
     first=$NETLAB_PID
-    check "another user keeps it" rings_become 1 filtered
+    check "an endpoint of another user keeps its filter" rings_become 1 filtered
     netlab_stop "$first"
 }
 
@@ -298,11 +298,11 @@ agent_killed() {
 interface_down() {
     netlab_link 1 down
     check "omx_info tells that the link is down" ends 0 'link Down' host 1 "$tools/omx_info"
-    check "nobody is reached" ends 255 'cannot connect to endpoint 0 of .*: mx_connect: no answer in time' \
+    check "a link that is down reaches nobody" ends 255 'cannot connect to endpoint 0 of .*: mx_connect: no answer in time' \
         host 1 "$tools/omx_perf" -d "$(netlab_mac 2)" --patience 1
     netlab_link 1 up
     netlab_carrier
-    check "up again" ends 0 'link Up' host 1 "$tools/omx_info"
+    check "the link is up again" ends 0 'link Up' host 1 "$tools/omx_info"
 }
 
 interface_vanishes() {
@@ -320,19 +320,19 @@ interface_vanishes() {
     check "the interface vanishes under omx_perf" ends 255 'omx_perf: .*(gone|failed)' ended $? client
     wait "$sender"
     status=$?
-    check "and under a program" ends 255 'send failed: the remote endpoint does not answer' ended $status sender
-    check "whose endpoint then says what to do" ends 255 'the interface of this endpoint is gone, .*: close the endpoint and open it again' \
+    check "the interface vanishes under a program" ends 255 'send failed: the remote endpoint does not answer' ended $status sender
+    check "the endpoint of a vanished interface names the remedy" ends 255 'the interface of this endpoint is gone, .*: close the endpoint and open it again' \
         ended $status sender
-    check "opening it meanwhile" ends 255 'interface eth0 vanished: make it again, and its board can be opened again' \
+    check "an endpoint of a vanished interface cannot be opened" ends 255 'interface eth0 vanished: make it again, and its board can be opened again' \
         host 1 "$calls" open 0 5
-    check "omx_info meanwhile" ends 0 'link Gone' host 1 "$tools/omx_info"
+    check "omx_info shows that the interface is gone" ends 0 'link Gone' host 1 "$tools/omx_info"
     netlab_stop "$SERVER"
     netlab_join 1500 && netlab_carrier
     tells "$NETLAB_TMP/omxd1" 'eth0 is up' "${AGENTS[1]}"
-    check "after its return it opens" ends 0 '^opened$' host 1 "$calls" open 0 5
+    check "an endpoint opens after the return of its interface" ends 0 '^opened$' host 1 "$calls" open 0 5
     traffic -V -N 1000
     wait "$CLIENT"
-    check "and messages pass" ends 0 'length +64' ended $? client
+    check "messages pass after the return of the interface" ends 0 'length +64' ended $? client
     check "a program that missed it is refused" ends 255 'nobody has that endpoint open' \
         host 1 EMX_BOARDS=eth0:N=1500 "$calls" connect "$far" 3 0x12345 5000
     netlab_stop "$SERVER"

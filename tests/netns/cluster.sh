@@ -93,7 +93,7 @@ check "a transport that is none" declines 'mx or tcp' 2 -t udp -b "$plain"
 mkdir "$work/bare" && ln -s "$plain"/{tools,libmx} "$work/bare"
 no_component="no $work/bare/compat/openmpi/mca_mtl_mx.so: install libopenmpi-dev and build there"
 check "no component, but EtherMX asked for" declines "^$no_component" 2 -b "$work/bare" -- mpirun --mca pml cm --mca mtl mx -n 2 hostname
-check "and by the environment" env OMPI_MCA_mtl=mx bash -c 'tools/netlab 1 -b "$1" -- hostname 2>&1 | grep -x "$2.*"' - "$work/bare" "$no_component"
+check "no component, but the environment asks for EtherMX" env OMPI_MCA_mtl=mx bash -c 'tools/netlab 1 -b "$1" -- hostname 2>&1 | grep -x "$2.*"' - "$work/bare" "$no_component"
 check "no component, nothing asked for" prints "^netlab: $no_component.*: MPI uses tcp$" 1 -b "$work/bare" -- hostname
 check "no word of it where tcp was asked for" silent 1 -t tcp -b "$work/bare" -- hostname
 check "a build that is none" declines 'no build in' 2 -b "$work"

@@ -72,7 +72,7 @@ TEST_CASE("engine__errors_name_the_remedy", "[netns][engine]")
     CHECK_THAT(error.text, Contains("not an Ethernet interface"));
 }
 
-TEST_CASE("engine__without_cap_net_raw_the_error_says_what_to_do", "[netns][engine]")
+TEST_CASE("engine__without_cap_net_raw_the_error_names_the_remedy", "[netns][engine]")
 {
     TwoHosts hosts;
     hosts.enter(0);

@@ -200,7 +200,7 @@ TEST_CASE("engine__frames_of_other_endpoints_never_arrive", "[netns][engine]")
         CHECK(other->counters().v[c] == 0);
 }
 
-TEST_CASE("engine__an_unfiltered_ring_ignores_what_is_for_others", "[netns][engine]")
+TEST_CASE("engine__an_unfiltered_ring_ignores_frames_for_others", "[netns][engine]")
 {
     TwoHosts hosts;
     Pair pair(hosts, "eth0:W");

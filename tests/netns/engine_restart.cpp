@@ -207,7 +207,7 @@ TEST_CASE("engine__an_agent_may_be_killed_again_and_again", "[netns][engine]")
     CHECK(target == source);
 }
 
-TEST_CASE("engine__who_opens_while_agents_are_killed_reaches_the_next", "[netns][engine]")
+TEST_CASE("engine__an_open_reaches_the_next_agent_when_one_is_killed", "[netns][engine]")
 {
     TwoHosts hosts;
     const auto device = open_device(hosts, 0, "eth0:W");
@@ -372,7 +372,7 @@ TEST_CASE("engine__an_agent_lingers_from_when_the_last_client_left", "[netns][en
     CHECK(error.text == "");
 }
 
-TEST_CASE("engine__who_asks_nothing_keeps_no_agent", "[netns][engine]")
+TEST_CASE("engine__a_silent_client_keeps_no_agent", "[netns][engine]")
 {
     TwoHosts hosts;
     hosts.start_agent(0, "--boards eth0:W --linger 1");

@@ -167,7 +167,7 @@ TEST_CASE("engine__filters_tell_a_full_reply_by_its_length", "[netns][engine]")
     CHECK(types_at(agent.get()) == std::vector<int>{EMX_MEDIUM}); // to be refused: nobody claimed it
 }
 
-TEST_CASE("engine__what_takes_the_filters_place_passes_the_same_frames", "[netns][engine]")
+TEST_CASE("engine__the_predicates_pass_the_same_frames_as_the_filters", "[netns][engine]")
 {
     constexpr uint8_t endpoint = 3;
     TwoHosts hosts;

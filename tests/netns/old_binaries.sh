@@ -111,5 +111,5 @@ for program in on-openmx on-myri on-plain; do
     check "$program: messages between two hosts" talk $program $program 2
 done
 check "programs of both kinds pass messages to each other" talk on-openmx on-myri 2
-check "the programs are what they were" unchanged
+check "the programs have not changed" unchanged
 finish

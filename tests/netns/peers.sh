@@ -146,12 +146,12 @@ check "a list that says two dialects of one board" wrong_list "line 3: $(netlab_
     "$(netlab_mac 3) node3:0 N=9000" "$(netlab_mac 4) node4:0" "$(netlab_mac 3) node3:0 N=1500"
 check "a list with a dialect too large for the interface" wrong_list 'line 1: dialect N=60000 needs an MTU of 59986, .* raise it \(ip link set eth0 mtu 59986\)' \
     "$(netlab_mac 3) node3:0 N=60000"
-check "a list that says of this host's board what it does not speak" wrong_list \
+check "a list that gives this host's board another dialect" wrong_list \
     'line 1: this is eth0 of this host, which speaks W: configure it as eth0:N=1500, or take the dialect off' "$(netlab_mac 1) node1:0 N=1500"
 
 list "$(netlab_mac 1) node1:0 W" "$(netlab_mac 2) node2:0" "$(netlab_mac 3) node3:0 N=9000 # another cluster" "$(netlab_mac 4) node4:0 N=1500"
-check "agents, one of which has peers of three dialects" agents "eth0:W --peers $NETLAB_TMP/list" eth0:W eth0:N=9000 eth0:N=1500
-check "omx_info tells them" tells_dialects
+check "agents start, one with peers of three dialects" agents "eth0:W --peers $NETLAB_TMP/list" eth0:W eth0:N=9000 eth0:N=1500
+check "omx_info shows the peers' dialects" tells_dialects
 EMX_EXTENSION=0 check "messages to and from all, by their dialects" all_ways
 check "messages to and from all, by the extension where it may" all_ways
 check "nothing was dropped on the way" nothing_dropped

@@ -63,7 +63,7 @@ wrong_peers() {
     done
     rm "$peers"
     checks "no peers file" 255 "peers file $peers: No such file" "$init" -c "$conf" check
-    checks "nor for omxd" 1 "peers file $peers: No such file" "$EMX_OMXD" -f -c "$conf"
+    checks "no peers file, omxd" 1 "peers file $peers: No such file" "$EMX_OMXD" -f -c "$conf"
 }
 
 right_lines() {
@@ -86,10 +86,10 @@ late_interface() {
     local waiting=$NETLAB_PID
     ip -n "${NETLAB_NS[1]}" link add late0 mtu 1000 type veth peer name late1
     ip -n "${NETLAB_NS[1]}" link set late0 mtu 1500
-    check "waits for an interface and its MTU" tells "$NETLAB_TMP/late" '^board late0:N=1500$' "$waiting"
-    check "and ends well" wait "$waiting"
+    check "omx_init waits for an interface and its MTU" tells "$NETLAB_TMP/late" '^board late0:N=1500$' "$waiting"
+    check "omx_init ends well when the interface has come" wait "$waiting"
     printf 'boards = late7:N=1500\n' >"$conf"
-    checks "but not for ever" 255 'line 1: late7: no such interface here' "$init" -c "$conf" -w 1 check
+    checks "omx_init does not wait for ever" 255 'line 1: late7: no such interface here' "$init" -c "$conf" -w 1 check
 }
 
 system_files() {
@@ -132,11 +132,11 @@ commands() {
 daemon() {
     local omxd=("$EMX_OMXD" --config /nonexistent --boards)
     checks "a daemon without its interface" 1 '^omxd: interface zebra0 does not exist here' "${omxd[@]}" zebra0:N=1500
-    check "leaves none behind" no_agent
+    check "a daemon without its interface leaves no process" no_agent
     checks "a daemon with its interface" 0 '' "${omxd[@]}" eth0:N=1500
-    check "says nothing" [ ! -s "$said" ]
-    checks "serves when its starter has ended" 0 'board #0 name eth0' env EMX_OMXD=/nonexistent "$tools/omx_info"
-    checks "a second one" 1 '^omxd: another omxd serves this network namespace$' "${omxd[@]}" eth0:N=1500
+    check "a daemon with its interface prints nothing" [ ! -s "$said" ]
+    checks "a daemon serves when its starter has ended" 0 'board #0 name eth0' env EMX_OMXD=/nonexistent "$tools/omx_info"
+    checks "a second daemon is refused" 1 '^omxd: another omxd serves this network namespace$' "${omxd[@]}" eth0:N=1500
     stop_agents 1
 }
 no_agent() { ! ip netns pids "${NETLAB_NS[1]}" | xargs -r ps -o comm= -p | grep -x omxd; }

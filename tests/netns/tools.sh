@@ -154,7 +154,7 @@ ln -s "$tools/omx_info" "$NETLAB_TMP/mx_info"
 ln -s "$tools/omx_counters" "$NETLAB_TMP/mx_counters"
 
 check "omx_info shows the board" says 'node1:0 \(board #0 name eth0 addr 02:45:4d:58:00:01\)' tool 1 omx_info
-check "omx_info -c shows tunables, says what has no effect, and why" says '^EMX_
+check "omx_info -c shows tunables, and why one has no effect" says '^EMX_
 ^MX_RCACHE .*no effect: no memory' tool 1 omx_info -c
 check "omx_info refuses a board that is not there" ends 255 'no board #7' tool 1 omx_info -b 7
 check "-h is usage, status 255" ends 255 '^usage: ' tool 1 omx_info -h
@@ -198,9 +198,9 @@ check "1 % loss either way, checked" with_loss
 check "omx_counters counts" says 'tiny messages sent' tool 1 omx_counters
 check "mx_counters has the native shape" says '^ +tiny messages sent: [0-9]+ \(0x[0-9a-f]+\)$' netlab_in 1 "$NETLAB_TMP/mx_counters"
 check "omx_counters -c works" tool 1 omx_counters -c
-check "and leaves zeros" cleared 1
+check "omx_counters -c leaves zeros" cleared 1
 check "nothing open afterwards" says '0 of 32 endpoints open' tool 1 omx_endpoint_info
 check "a server that is not there" ends 255 'cannot connect' tool 1 omx_perf -d "$(netlab_mac 2)" --patience 1
 check "a killed server is noticed" server_killed
-check "so is a killed client, and the next one served" client_killed
+check "a killed client is noticed, and the next one served" client_killed
 finish

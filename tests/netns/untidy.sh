@@ -44,9 +44,9 @@ ends_or_faults() {
 }
 for way in none cut unmapped; do
     check "both ends hear that memory of a message that is sent is gone: $way" works gone $way send
-    check "of one that is received: $way" ends_or_faults gone $way receive
+    check "both ends hear that memory of a message that is received is gone: $way" ends_or_faults gone $way receive
 done
-check "the receiving one, too" says 'receive: the sender no longer has the message' cat "$NETLAB_TMP/served1" "$NETLAB_TMP/served2"
+check "the receiver hears that the sender's memory is gone" says 'receive: the sender no longer has the message' cat "$NETLAB_TMP/served1" "$NETLAB_TMP/served2"
 check "a stopped agent costs a connect its patience, and is named" works slow "${AGENTS[1]}"
 
 # Left out: those without which neither the C library nor the test goes on (futex, exit, exit_group, rt_sigreturn), and

@@ -144,7 +144,7 @@ TEST_CASE("a large message between dialects ends at once, at both ends")
     }
 }
 
-TEST_CASE("without it a stranger's longer messages are dropped, and counted as what they are")
+TEST_CASE("without a pin a stranger's longer messages are dropped, and counted by their fault")
 {
     Bench b(3, {Bench::options('W', 0), Bench::options('N', 9000)});
     Player &one = b.start(0, 1, "0"), &two = b.start(1, 2, "0");

@@ -117,7 +117,7 @@ TEST_CASE("with one frame of a hundred lost, 99 of a hundred round trips stay be
     CHECK(slow[1] < 2 * ms);
 }
 
-TEST_CASE("the last message is asked for by whoever sleeps in a wait")
+TEST_CASE("a program that sleeps in a wait asks for the last message")
 {
     for (const uint32_t length : {8u, 1024u, 20000u}) {
         CAPTURE(length);
@@ -137,7 +137,7 @@ TEST_CASE("the last message is asked for by whoever sleeps in a wait")
     }
 }
 
-TEST_CASE("the last message is asked for by whoever polls, and by the helper of whoever computes")
+TEST_CASE("a program that polls, or its helper while it computes, asks for the last message")
 {
     Pair p("1");
     CHECK(p.after_a_loss(1024, [] {}) < ms);
@@ -149,7 +149,7 @@ TEST_CASE("the last message is asked for by whoever polls, and by the helper of 
     CHECK(p.count(p.one, EMX_CNT_RESEND_MESSAGE) == 2);
 }
 
-TEST_CASE("who was stopped for long finds the answer among what came meanwhile, and repeats nothing")
+TEST_CASE("a program that was stopped for long finds the answer in its queue, and repeats nothing")
 {
     for (const char *extension : {"0", "1"}) {
         CAPTURE(extension);
@@ -189,7 +189,7 @@ TEST_CASE("questions are few: one for a message alone, none for those that are a
     CHECK(p.count(p.one, EMX_CNT_RESEND_MESSAGE) == 0);
 }
 
-TEST_CASE("whoever is asked in vain is asked ever more rarely")
+TEST_CASE("a peer that does not answer is asked ever more rarely")
 {
     Pair p("1");
     std::vector<char> out(64, 'x');
@@ -214,7 +214,7 @@ TEST_CASE("whoever is asked in vain is asked ever more rarely")
     CHECK((in == out)); // not to be printed
 }
 
-TEST_CASE("what never arrives is repeated ever more rarely, though questions are answered")
+TEST_CASE("a message that never arrives is repeated ever more rarely, though questions are answered")
 {
     Pair p("1");
     Network &network = p.bench.network;
@@ -231,7 +231,7 @@ TEST_CASE("what never arrives is repeated ever more rarely, though questions are
     CHECK((in == out));
 }
 
-TEST_CASE("a loss halves what is under way, and a stream without one widens it again")
+TEST_CASE("a loss halves the frames under way, and a stream without loss widens them again")
 {
     Pair p("1");
     const Flight &flight = p.one.partner(p.to_two)->sender.flight;
@@ -264,7 +264,7 @@ TEST_CASE("no more frames are under way than the receiver offers to hold")
     }
 }
 
-TEST_CASE("what is half taken when a question is asked the other way is not repeated")
+TEST_CASE("a message half taken is not repeated when the receiver asks a question of its own")
 {
     constexpr uint32_t count = 40;
     for (const uint32_t length : {5000u, 10000u, 20000u}) {

@@ -82,7 +82,7 @@ private:
 
 } // namespace
 
-TEST_CASE("two programs agree, each on what the other offers")
+TEST_CASE("two programs agree, each on the other's offer")
 {
     for (char dialect : {'W', 'N'}) {
         CAPTURE(dialect);
@@ -98,7 +98,7 @@ TEST_CASE("two programs agree, each on what the other offers")
     }
 }
 
-TEST_CASE("who turned it off agrees with nobody, and every message arrives")
+TEST_CASE("a program that turned it off agrees with nobody, and every message arrives")
 {
     for (const char *setting : {"11", "10", "01", "00"}) {
         CAPTURE(setting);
@@ -175,7 +175,7 @@ TEST_CASE("lost, repeated and overtaking connects leave nobody behind")
     }
 }
 
-TEST_CASE("whoever takes an endpoint over is asked anew")
+TEST_CASE("the next owner of an endpoint is asked anew")
 {
     for (const bool it_connects : {true, false}) {
         CAPTURE(it_connects);
@@ -293,7 +293,7 @@ TEST_CASE("versions: the newest that both speak, or none")
     }
 }
 
-TEST_CASE("what is lost in a stream is repeated in round trips")
+TEST_CASE("frames lost in a stream are repeated in round trips")
 {
     uint64_t took[2] = {};
     for (const bool extension : {false, true})

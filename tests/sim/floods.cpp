@@ -175,7 +175,7 @@ TEST_CASE("an endpoint knows no more partners than it may")
     p.bench.exchange(p.one, p.to_two, p.two);
 }
 
-TEST_CASE("of addresses of the dead those of the liveliest go first, and never name another")
+TEST_CASE("addresses of dead partners: the peer that has most loses its first, and none names another")
 {
     PartnerTable table;
     const auto live = [&](uint32_t peer, uint32_t session) {
@@ -264,7 +264,7 @@ TEST_CASE("made-up addresses take no place from others in the table of peers")
     CHECK(index_of(silent) == asked);
 }
 
-TEST_CASE("what comes before its turn takes bounded memory")
+TEST_CASE("early packets take bounded memory")
 {
     constexpr uint32_t piece = 4096, pieces = 8, connects = 1000;
     const uint32_t senders = GENERATE(1u, endpoints);

@@ -111,7 +111,7 @@ TEST_CASE("forged refusals end nothing while the partner computes")
         }
 }
 
-TEST_CASE("a peer that went away is noticed at once: it refuses what is sent to it")
+TEST_CASE("a peer that went away is noticed at once: it refuses messages")
 {
     for (const bool restarts : {false, true}) {
         CAPTURE(restarts);
@@ -143,7 +143,7 @@ TEST_CASE("a peer that went away is noticed when a flood of refusals has ceased"
     CHECK(p.bench.world.now() - start < 3 * sec);
 }
 
-TEST_CASE("a peer that starts again is noticed at once: it connects, with whatever key")
+TEST_CASE("a peer that starts again is noticed at once: it connects, with any key")
 {
     for (const uint32_t with : {key, key + 1}) {
         CAPTURE(with);

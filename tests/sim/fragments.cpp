@@ -132,7 +132,7 @@ TEST_CASE("fragments are as long as both links allow, where that makes fewer of 
     }
 }
 
-TEST_CASE("a peer's own dialect decides whether fragments of the extension are fewer")
+TEST_CASE("fragments of the extension are compared with those of the peer's own dialect")
 {
     // W makes 8 frames of 32768 bytes, N=9000 makes 4, as many as the extension.
     for (const bool polled : {false, true}) {
@@ -162,7 +162,7 @@ TEST_CASE("a peer's own dialect decides whether fragments of the extension are f
     }
 }
 
-TEST_CASE("who has no fragments, or did not agree, is sent those of the dialect")
+TEST_CASE("a peer without X MEDIUM, or without agreement, is sent fragments of the dialect")
 {
     HostOptions without = frames_of(9014);
     without.x_fragments = false;
@@ -231,7 +231,7 @@ TEST_CASE("a lost message of long fragments is repeated without those that are t
     CHECK(sent < 200 * 6 * 30 / 100); // a fifth of the fragments, and few more
 }
 
-TEST_CASE("what waited for the agreement travels by it")
+TEST_CASE("messages that waited for the agreement travel by it")
 {
     const struct {
         const char *checksum;

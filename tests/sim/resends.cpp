@@ -213,7 +213,7 @@ TEST_CASE("frames of messages that others overtake: nothing is repeated")
             }
 }
 
-TEST_CASE("what many others have overtaken is repeated, and told as such")
+TEST_CASE("a frame that many others overtook is repeated, and counted as such")
 {
     CHECK(repeats_of_late_frames(polled('N', 9000), "1", 1024, 2 * ms) > 0);
 }

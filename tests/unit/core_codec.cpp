@@ -344,7 +344,7 @@ unsigned alter_and_encode(const fw_sizes &s, const Golden &g, const Bytes &good,
 
 } // namespace
 
-TEST_CASE("fw_encode__says_again_what_fw_check_accepts")
+TEST_CASE("fw_encode__gives_back_each_frame_that_fw_check_accepts")
 {
     dice chance{dice_seeded, 7};
     for (const Golden &g : goldens())

@@ -132,7 +132,7 @@ TEST_CASE("fw_peer_pin__its_packets_have_sizes_of_its_own")
     CHECK(header[22] == 0);
 }
 
-TEST_CASE("fw_peer_pin__what_is_a_dialect")
+TEST_CASE("fw_peer_pin__takes_possible_dialects_only")
 {
     Bench b;
     fw_peers *t = b.board.fw.peers;
@@ -219,7 +219,7 @@ TEST_CASE("fw_demux__pulls_of_the_other_dialect_are_refused_as_it_reads_refusals
     }
 }
 
-TEST_CASE("fw_demux__what_any_frame_may_draw_is_bounded")
+TEST_CASE("fw_demux__answers_to_forgeable_frames_are_bounded")
 {
     // Whatever the type, endpoint and session, the answer is an ANSWER.
     int answers = 0;
@@ -239,7 +239,7 @@ TEST_CASE("fw_demux__what_any_frame_may_draw_is_bounded")
     CHECK(answers > 40);
 }
 
-TEST_CASE("fw_may_answer__so_many_at_once_and_in_a_second")
+TEST_CASE("fw_may_answer__bounds_answers_at_once_and_in_a_second")
 {
     fw_bucket bucket{};
     uint64_t now = GENERATE(uint64_t{0}, uint64_t{1} << 62);
@@ -640,7 +640,7 @@ TEST_CASE("fw_demux__host_matters")
     REQUIRE(b.board.counters.v[EMX_CNT_RX_RAW] == 1);
 }
 
-TEST_CASE("fw_send__what_the_library_may_send")
+TEST_CASE("fw_send__checks_messages_of_the_library")
 {
     Bench b;
     uint8_t header[EMX_HEADER_MAX];

@@ -204,7 +204,7 @@ TEST_CASE("fw_pull__a_lost_request_is_repeated_whole_once")
                           [](auto &r) { return r.frame == 8 && r.length == 8 * 4096; }) == 2);
 }
 
-TEST_CASE("fw_pull__the_timer_repeats_what_is_missing_and_doubles")
+TEST_CASE("fw_pull__the_timer_repeats_missing_frames_and_doubles")
 {
     PullPair pair(sizes_w());
     pair.puller.fw->pull_repeat_ms = 300;

@@ -172,7 +172,7 @@ TEST_CASE("fw_peer__places_of_strangers_are_taken_again")
         CHECK(fw_peer_find(t, fw_peer(t, i)->mac, ~0u) == (i == 10 ? -1 : static_cast<int>(i)));
 }
 
-TEST_CASE("fw_peer__readers_find_who_stays_while_others_come_and_go")
+TEST_CASE("fw_peer__readers_find_a_peer_while_others_come_and_go")
 {
     constexpr uint32_t capacity = 32, rounds = 1000;
     PeerTable table(capacity);

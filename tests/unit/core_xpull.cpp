@@ -254,7 +254,7 @@ TEST_CASE("fw_xpull__a_sender_that_is_away_is_not_buried_in_repeats")
     REQUIRE(pair.puller.fw->pace.lossy == 0);
 }
 
-TEST_CASE("fw_xpull__the_answer_to_the_timers_request_shows_what_else_is_lost")
+TEST_CASE("fw_xpull__the_answer_to_the_timers_request_shows_other_losses")
 {
     XPair pair(1000);
     pair.start(1000);
@@ -369,7 +369,7 @@ TEST_CASE("fw_xpull__without_progress_it_fails")
     REQUIRE(pair.now - begin == 5000 * 1000000ull);
 }
 
-TEST_CASE("fw_xpull_serve__refuses_and_drops_what_it_cannot_serve")
+TEST_CASE("fw_xpull_serve__refuses_and_drops_requests_that_it_cannot_serve")
 {
     XPair pair(1000);
     pair.start(16000, 5);
@@ -395,7 +395,7 @@ TEST_CASE("fw_xpull_serve__refuses_and_drops_what_it_cannot_serve")
     REQUIRE(drop([](fw_pkt &) {}) == EMX_CNT_DROP_EXTENSION);
 }
 
-TEST_CASE("fw_xpull_data__what_was_not_asked_for_is_dropped")
+TEST_CASE("fw_xpull_data__data_that_was_not_asked_for_is_dropped")
 {
     XPair pair(1000);
     pair.start(100500);

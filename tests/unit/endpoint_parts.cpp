@@ -117,7 +117,7 @@ TEST_CASE("a message that is made again knows nothing of the one before")
     pool.release(in);
 }
 
-TEST_CASE("incoming list: first in, first out, and who is doomed goes from any place")
+TEST_CASE("incoming list: first in, first out; doomed messages leave from any place")
 {
     IncomingPool pool;
     IncomingList list;
@@ -145,7 +145,7 @@ TEST_CASE("incoming list: first in, first out, and who is doomed goes from any p
     CHECK(pool.alive() == 0);
 }
 
-TEST_CASE("incoming: its data outlives the frame, and the handler sees what came in one packet")
+TEST_CASE("incoming: its data outlives the frame, and the handler sees the data of one packet")
 {
     IncomingPool pool;
     std::array<std::byte, 8> frame{};
@@ -201,7 +201,7 @@ TEST_CASE("incoming: fragments go into the bound receive, into storage without o
     requests.release(recv);
 }
 
-TEST_CASE("completions: what ends is found once, what was forgotten frees itself and tells of its failure")
+TEST_CASE("completions: an ended request is found once; a forgotten one frees itself and tells its failure")
 {
     RequestPool pool(0);
     Completions completions(pool);
@@ -435,7 +435,7 @@ TEST_CASE("patience: the core is offered after many empty calls, not while a lon
     CHECK(patience.is_waiting());
 }
 
-TEST_CASE("gate: closed by the program and while the handler runs, whose thread is known")
+TEST_CASE("gate: closed by the program and while the handler runs; the handler's thread is known")
 {
     EndpointSlot slot;
     Gate gate(slot);
@@ -477,7 +477,7 @@ TEST_CASE("gate: closed by the program and while the handler runs, whose thread 
     CHECK_FALSE(gate.is_closed());
 }
 
-TEST_CASE("waiter: the device is woken once for a sleeper that has what it waits for")
+TEST_CASE("waiter: the device is woken once for a sleeper whose event has come")
 {
     EndpointSlot slot;
     Waiter waiter(slot);

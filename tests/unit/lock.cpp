@@ -129,7 +129,7 @@ TEST_CASE("a lock that many threads take has no owner any more")
     }
 }
 
-TEST_CASE("whoever sleeps until the owner is out is woken")
+TEST_CASE("the owner wakes threads that sleep until it leaves")
 {
     Lock::allow_owners();
     for (int round = 0; round < 20; ++round) {

@@ -122,7 +122,7 @@ void for_all_types(Judge judge)
 
 } // namespace
 
-TEST_CASE("packet_ways__an_endpoints_filters_pass_what_the_table_says")
+TEST_CASE("packet_ways__an_endpoints_filters_follow_the_table")
 {
     const FilterProgram ring = endpoint_filter(mac_b, endpoint, false),
                         both = endpoint_filter(mac_b, endpoint, true), bulk = reply_filter(mac_b, endpoint);
@@ -160,7 +160,7 @@ TEST_CASE("packet_ways__predicates_judge_as_the_filters_do")
     CHECK(passed > 50);
 }
 
-TEST_CASE("packet_ways__the_agent_gets_what_is_its_own_and_what_it_refuses")
+TEST_CASE("packet_ways__the_agent_gets_its_own_packets_and_those_it_refuses")
 {
     std::bitset<EMX_ENDPOINTS_MAX> claimed;
     claimed[endpoint] = true;

@@ -176,7 +176,7 @@ TEST_CASE("ack lists: an ack is noted once a partner, and taken with the newest 
     CHECK(acks.any_noted());
 }
 
-TEST_CASE("ack lists: what is owed is dated by the next look at the clock, once")
+TEST_CASE("ack lists: the next look at the clock dates owed acks, once")
 {
     Partner partner, paid;
     AckLists acks;
@@ -196,7 +196,7 @@ TEST_CASE("ack lists: what is owed is dated by the next look at the clock, once"
     CHECK_FALSE(acks.stamp(99));
 }
 
-TEST_CASE("ack lists: who is due is sent to at the end of the pass, unless a message was quicker")
+TEST_CASE("ack lists: due acks leave at the end of the pass, unless a message carried them before")
 {
     Partner late, quick, asks, away;
     AckLists acks;
@@ -220,7 +220,7 @@ TEST_CASE("ack lists: who is due is sent to at the end of the pass, unless a mes
 
 // ---- partners
 
-TEST_CASE("partner table: finds the latest life by its address, and forgets what nothing needs")
+TEST_CASE("partner table: finds the latest session of an address, and forgets partners that nothing needs")
 {
     PartnerTable table;
     const auto live = [&](uint32_t peer) {
@@ -360,7 +360,7 @@ TEST_CASE("way: X MEDIUM where it saves frames, has sums, or crosses dialects")
     CHECK(summed.goes_by_extension(1));
 }
 
-TEST_CASE("way: a peer's answer tells whether it speaks as it is spoken to")
+TEST_CASE("way: a peer's answer shows a wrong dialect")
 {
     Way way;
     way.question = 5;
@@ -411,7 +411,7 @@ TEST_CASE("sender: closed until answered; numbers, window and acks agree")
         pool.release(tx);
 }
 
-TEST_CASE("sender: announced messages leave from any place, and what is midway is known")
+TEST_CASE("sender: announced messages leave from any place, and messages midway are known")
 {
     TxPool pool;
     Sender sender;

@@ -101,7 +101,7 @@ TEST_CASE("a dense curve of Hockney's model has its half-power point at start-up
     CHECK(f.n_half == Approx(2000.0).epsilon(1e-2));
 }
 
-TEST_CASE("the first length that reaches half counts, whatever comes later")
+TEST_CASE("the first length that reaches half counts, not a later one")
 {
     // 20, 60, 30, 100 MB/s
     const std::vector<Row> rows{row_of(100, 5), row_of(300, 5), row_of(600, 20), row_of(1000, 10)};

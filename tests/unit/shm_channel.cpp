@@ -94,7 +94,7 @@ TEST_CASE("shm__a_sender_that_is_slow_to_say_hello_is_served", "[shm]")
     CHECK_FALSE(listener.accept(self));
 }
 
-TEST_CASE("shm__who_connects_and_says_nothing_keeps_nobody_out", "[shm]")
+TEST_CASE("shm__a_silent_connection_keeps_nobody_out", "[shm]")
 {
     const Identity self = somebody(0x020000000020);
     Listener listener;

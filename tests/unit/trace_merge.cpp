@@ -154,7 +154,7 @@ TEST_CASE("trace_merge__fragments_and_numbers_used_again_are_told_apart")
     CHECK(missing == 1);
 }
 
-TEST_CASE("trace_merge__what_was_not_watched_is_not_missing")
+TEST_CASE("trace_merge__endpoints_without_a_trace_miss_nothing")
 {
     Scene s;
     s.put(0, Kind::sent, 1000, 1); // before the beginning of the other's ring

@@ -62,21 +62,21 @@ forbidden='^FORBIDDEN: frame [0-9]+, 60 bytes: wire.md 4.13'
 check "messages of every class are seen, and are right" ends 0 \
     '^wirewatch: [0-9]{3,} frames judged, 0 of others heard, 0 missed for want of room, 0 violations' of_lab good
 check "a planted frame between messages makes the script fail" ends 1 "$forbidden" of_lab planted
-check "it is shown" ends 1 '^02 45 4d 58 00 02 02 45 4d 58 00 01 86 df ff ff$' of_lab planted
-check "also on a switch" ends 1 "$forbidden" of_lab switch
-check "also between hosts that are made later" ends 1 "$forbidden" of_lab another
-check "a stranger may send it" ends 0 '^wirewatch: 0 frames judged, 1 of others heard, .* 0 violations' of_lab stranger
-check "what comes after the watch is not judged" ends 0 '^wirewatch: 0 frames judged, 0 of others heard' of_lab afterwards
+check "the planted frame is shown" ends 1 '^02 45 4d 58 00 02 02 45 4d 58 00 01 86 df ff ff$' of_lab planted
+check "a planted frame on a switch is found" ends 1 "$forbidden" of_lab switch
+check "a planted frame between hosts that are made later is found" ends 1 "$forbidden" of_lab another
+check "a stranger may send the planted frame" ends 0 '^wirewatch: 0 frames judged, 1 of others heard, .* 0 violations' of_lab stranger
+check "frames after the watch are not judged" ends 0 '^wirewatch: 0 frames judged, 0 of others heard' of_lab afterwards
 check "a script that fails by itself keeps its status" ends 3 "$forbidden" of_lab own_status
 check "missed frames are counted, and are no violations" ends 0 \
     '^wirewatch: [0-9]+ frames judged, .*, [1-9][0-9]* missed for want of room, 0 violations' of_lab missed
 check "no watch without the program" ends 4 'no program /no/wirewatch' of_lab missing
-check "nor with nonsense" ends 4 'a dialect is W or N=SIZE, not "X"' of_lab misled
+check "no watch with nonsense" ends 4 'a dialect is W or N=SIZE, not "X"' of_lab misled
 
 # Tests that make their hosts by themselves.
 check "TwoHosts: a planted frame makes the program fail" ends 1 "$forbidden" env EMX_WATCH="$watch/wirewatch" "$plant"
-check "TwoHosts: not that of a foreign host" ends 0 '' env EMX_WATCH="$watch/wirewatch" "$plant" foreign
-check "TwoHosts: nor if nobody watches" ends 0 '' env -u EMX_WATCH "$plant"
+check "TwoHosts: a planted frame of a foreign host is not judged" ends 0 '' env EMX_WATCH="$watch/wirewatch" "$plant" foreign
+check "TwoHosts: a planted frame is not judged without EMX_WATCH" ends 0 '' env -u EMX_WATCH "$plant"
 check "TwoHosts: no watch without the program" ends 2 'EMX_WATCH=/no/wirewatch' env EMX_WATCH=/no/wirewatch "$plant"
 printf '%s\n' '#!/bin/sh' 'echo watching' 'read -r _' 'echo "FORBIDDEN: planted"' 'exit 1' >"$work/bad_watcher"
 chmod +x "$work/bad_watcher"

@@ -193,7 +193,7 @@ TEST_CASE("watch__clocks_of_processors_that_differ_break_no_rule")
     CHECK(broken({first, {{{8, golden("connect_reply")}, {10, changed("tiny", 36, 0x77)}}}}).size() == 1);
 }
 
-TEST_CASE("watch__whose_frames_are_judged_can_be_said")
+TEST_CASE("watch__options_choose_the_hosts_to_judge")
 {
     const Bytes from_b = changed("nack_lib", 19, 4); // B refuses
     Judge judge(all());
@@ -211,7 +211,7 @@ TEST_CASE("watch__whose_frames_are_judged_can_be_said")
     CHECK_FALSE(spares.judge(changed("small", 20, 9)).empty());
 }
 
-TEST_CASE("watch__what_strangers_tell_is_good_until_they_break_rules")
+TEST_CASE("watch__strangers_are_believed_until_they_break_rules")
 {
     Judge judge(all());
     judge.stranger(host_b);

@@ -140,7 +140,7 @@ export EMX_OMXD=/no/omxd
 client='-V -P 0 -T 300 -N 20 -M 16'
 check "veth loads" load veth
 check "hosts" make_hosts
-check "what they send is watched" watch --dialect N=9000 --dialect N=1500 /run/netns/node1 /run/netns/node2
+check "all frames sent are watched" watch --dialect N=9000 --dialect N=1500 /run/netns/node1 /run/netns/node2
 configure 'boards = eth1:N=9000'
 check "no module" ends 255 'modprobe ethermx failed. Built for this kernel, .*: dkms install ethermx/' on node1 omx_init start
 check "module is installed" install_module
@@ -162,7 +162,7 @@ check "messages, found by name" messages
 check "omx_info knows the peer" says '02:00:00:00:00:0b node2:0' shown node1 omx_info
 check "omx_counters" says 'tiny messages sent' shown node1 omx_counters
 check "omx_endpoint_info" says '^0 of 32 endpoints open' shown node1 omx_endpoint_info
-check "what debugfs shows" view
+check "debugfs shows the board" view
 check "another name of the interface" renamed
 check "a name only from root" ends 255 'CAP_NET_ADMIN|root' user node1 omx_hostname -n mine:0
 check "peers only from root" ends 255 'root' user node1 omx_init_peers 02:00:00:00:00:0c third:0
@@ -173,7 +173,7 @@ check "another dialect" ends 255 'ethermx.conf, line 1: the kernel module has et
 check "status tells it" ends 3 'line 1: eth1 is a board with another dialect: omx_init restart' on node1 omx_init status
 configure 'boards = eth1:N=9000' 'bord = eth2'
 check "a mistake ends nothing" ends 255 'ethermx.conf, line 2: "bord = eth2" is not understood' on node1 omx_init restart
-check "as status tells, too" ends 255 '^board #0: eth1' on node1 omx_init status
+check "status tells that the mistake ended nothing" ends 255 '^board #0: eth1' on node1 omx_init status
 configure '# two' 'boards = eth1:N=9000,eth7:N=9000'
 check "an interface that is not there" ends 255 'ethermx.conf, line 2: eth7: no such interface here' on node1 omx_init restart
 
@@ -201,7 +201,7 @@ printf '02:00:00:00:00:0a a:0\n02:00:00:00:00:0b n\303\266de:0\n' >/etc/ethermx/
 check "a name that is none" ends 255 'peers file /etc/ethermx/peers, line 2: a board name has 1 to 79 printable' on node1 omx_init start
 printf '02:00:00:00:00:0a a:0\n02:00:00:00:00:0b b:0 N=60000\n' >/etc/ethermx/peers
 check "a start that fails half way" ends 255 'peers file /etc/ethermx/peers, line 2: dialect N=60000 needs an MTU of 59986' on node1 omx_init start
-check "is undone" unloaded
+check "a start that fails half way is undone" unloaded
 rm /etc/ethermx/peers
 check "start again" says 'is board #0$' on node1 omx_init start
 printf '%s\n' '02:00:00:00:00:0a node1:0' '02:00:00:00:00:0b node2:0' >/etc/ethermx/peers
@@ -211,5 +211,5 @@ check "stop again" says 'unloaded' on node1 omx_init stop
 check "stop once more" says '^not running' on node1 omx_init stop
 check "nothing forbidden was sent" nothing_forbidden
 check "hosts go" eval "/bin/ip netns del node1 && /bin/ip netns del node2"
-check "what was installed goes" rm -r /etc/ethermx /lib/modules
+check "the installed files go" rm -r /etc/ethermx /lib/modules
 exit $failed

@@ -36,7 +36,7 @@ hostname emxguest
 export EMX_DEVICE=kernel
 load veth
 check "hosts" make_hosts
-check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
+check "all frames sent are watched" watch --both /run/netns/a --dialect N=9000
 check "module loads" insmod /ethermx.ko
 check "attach" attach eth0:N=9000
 [ $failed = 0 ] || exit 1

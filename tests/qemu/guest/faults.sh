@@ -241,13 +241,13 @@ check "module loads" insmod /ethermx.ko
 check "attach" attach eth0:N=9000
 check "another board" make_third
 # The third board sends what users of the bare driver let it send, which connect to nobody.
-check "what is sent is watched" watch --both /run/netns/a --not 02:00:00:00:00:0c --not 02:00:00:00:00:0d --dialect N=9000 \
+check "all frames sent are watched" watch --both /run/netns/a --not 02:00:00:00:00:0c --not 02:00:00:00:00:0d --dialect N=9000 \
 	/proc/self/ns/net
 check "messages" perf -w -T 0 -N 2 -M 64 -W 1
 check "no endpoint is left" until_ok no_endpoint_is_left
 [ $failed = 0 ] || exit 1
-check "what is held" remember
-check "an endpoint shows in it" account_sees
+check "the account of held memory is taken" remember
+check "an open endpoint shows in the account" account_sees
 check "nothing lost" nothing_lost
 
 # Nothing stays pinned after a message but where that is the matter.
@@ -263,10 +263,10 @@ for extension in '' extension; do
 done
 keep 3600000
 check "memory that stays pinned changes" /idle changes emx1
-check "at random" /idle random emx1
-check "it is bounded" /idle limit emx1
+check "memory that stays pinned changes at random" /idle random emx1
+check "memory that stays pinned is bounded" /idle limit emx1
 keep 100
-check "and let go of" /idle ends emx1
+check "memory that stays pinned is let go of" /idle ends emx1
 keep 1000
 check "nothing lost" nothing_lost
 
@@ -276,14 +276,14 @@ check "interface down and up" down_and_up
 check "interface too small for a while" too_small
 check "interface renamed" renamed
 check "server killed" server_killed
-check "client killed whose large message the server is to fetch" fetched_from_killed
+check "client killed while its large message waits for the server" fetched_from_killed
 check "client killed" client_killed medium
-check "client of large messages killed, whatever it does" large_client_killed
+check "client of large messages killed at any point" large_client_killed
 check "the others end" stop_others
 check "nothing lost" nothing_lost
 
 check "namespace deleted" namespace_deleted
-check "it returns" host_returns
+check "the deleted namespace returns" host_returns
 check "messages" perf -w -T 0 -N 2 -M 64 -W 1
 check "nothing lost" nothing_lost
 

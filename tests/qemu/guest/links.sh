@@ -99,10 +99,10 @@ check "veth loads" load veth
 check "hosts" make_hosts
 check "module loads" insmod /ethermx.ko
 check "VLANs" load llc stp garp mrp 8021q
-check "what comes by another VLAN is counted" of_another_vlan
+check "frames of another VLAN are counted" of_another_vlan
 check "messages by one VLAN" of_one_vlan
 check "the VLAN goes" vlan_goes
-check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
+check "all frames sent are watched" watch --both /run/netns/a --dialect N=9000
 check "attach" attach eth0:N=9000
 [ $failed = 0 ] || exit 1
 check "both smaller: large messages by shorter frames" both_smaller
@@ -112,13 +112,13 @@ check "vanishes" vanishes
 check "boards went with it" no_board_is_left
 check "nothing pinned" nothing_pinned
 check "another interface of that name is no board while it is too small" comes_back_small
-check "is one when it is large enough" grows
-check "with the name it had" says 'kept:0' in_host a /emx/tools/omx_info
+check "that interface is a board when it is large enough" grows
+check "the board has the name that it had" says 'kept:0' in_host a /emx/tools/omx_info
 check "messages" perf -T 0 -N 4 -M 64 -W 1
 check "vanishes, and is detached" gone_for_good
 check "detached once more" refuses 'not attached' in_host a /emx/tools/omx_attach -d eth0
 check "comes back" make_link
-check "and is no board" no_board_is_left
+check "a detached interface that comes back is no board" no_board_is_left
 check "attach it" attach eth0:N=9000
 check "namespace deleted" namespace_deleted
 check "boards went with it" until_ok no_board_is_left

@@ -98,22 +98,22 @@ no_endpoint_is_left() { [ "$(cat /sys/kernel/debug/ethermx/*/endpoints | wc -l)"
 
 under_mutants() { # DIALECT
 	check "dialect $1" omx_attach "eth0:$1"
-	check "what is sent is watched" watch --dangers --dialect "$1" /proc/self/ns/net
+	check "all frames sent are watched" watch --dangers --dialect "$1" /proc/self/ns/net
 	check "both have a board" meet
 	check "messages" traffic
 	before=$(frames) rounds_within=$(rounds_of within) rounds_between=$(rounds_of between)
 	check "mutants begin" meet
 	check "mutants end" meet
 	touch /tmp/enough
-	check "they came" enough_came
+	check "mutants came" enough_came
 	check "messages within the host went on and arrived" ended_well within $within "$rounds_within"
 	check "messages between the hosts went on and arrived" ended_well between $between "$rounds_between"
 	# shellcheck disable=SC2154 # traffic sets them
 	{
-		check "who takes mutants lives on" lived 20 "$sink20"
-		check "another, too" lived 21 "$sink21"
+		check "a program that takes mutants lives on" lived 20 "$sink20"
+		check "a second program that takes mutants lives on" lived 21 "$sink21"
 	}
-	check "they took messages of all classes" took_all_classes
+	check "both programs took messages of all classes" took_all_classes
 	wait $restless
 	check "the other host has nothing more to say" meet
 	kill $server

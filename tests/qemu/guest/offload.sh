@@ -82,16 +82,16 @@ hostname emxguest
 export EMX_DEVICE=kernel
 load veth
 check "hosts" make_hosts
-check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
+check "all frames sent are watched" watch --both /run/netns/a --dialect N=9000
 check "a DMA engine" insmod /softdma.ko
 check "module loads" insmod /ethermx.ko
 check "attach" attach eth0:N=9000
 [ $failed = 0 ] || exit 1
 
 check "the engine copies large messages" more by_dma large
-check "and small ones the processor" same by_dma perf -S 4K -E 60000 -M 4 -T 0 -N 6 -W 1
-check "nor any between two processes of a user, which share memory" same by_dma within_a
-check "but those between two users of a host" two_users
+check "the processor copies small messages" same by_dma perf -S 4K -E 60000 -M 4 -T 0 -N 6 -W 1
+check "the engine copies none between two processes of a user, which share memory" same by_dma within_a
+check "the engine copies messages between two users of a host" two_users
 check "a slow engine" with delay_us 20000 more by_dma large
 check "an engine that fails" with fail_every 7 more failures large
 check "an engine that refuses" with refuse_every 5 more failures large

@@ -192,7 +192,7 @@ check "short messages" perf -T 0 -N 20 -E 32769 -M 4 -W 2
 check "the other host's name" until_ok says "$peer host-$other:0" omx_info
 if gathers; then
 	check "large messages leave as pages" moves some none large
-	check "and both ways at once" moves some none perf -x -S 262144 -E 1048577 -M 4 -T 0 -N 8 -W 1
+	check "large messages leave as pages both ways at once" moves some none perf -x -S 262144 -E 1048577 -M 4 -T 0 -N 8 -W 1
 	check "scatter/gather off" ethtool -K eth0 sg off
 fi
 check "no scatter/gather: large messages are copied, once" moves none some large
@@ -200,21 +200,21 @@ if [ "$card" = e1000 ]; then
 	check "scatter/gather on" ethtool -K eth0 sg on
 	check "pages again" moves some none large
 fi
-check "who spins polls the card" spinning_polls
-check "not if told so" without_polling
-check "and again" spinning_polls
-check "all of them by the extension" by_extension
+check "a spinning program polls the card" spinning_polls
+check "a spinning program does not poll if told so" without_polling
+check "a spinning program polls again" spinning_polls
+check "all large messages went by the extension" by_extension
 echo "latency with busy polls / without: $with / $without us = $(echo "$with $without" | awk '{ printf "%.2f", $1 / $2 }')"
-check "nor if the administrator forbids it" forbidden
-check "who blocks does not poll" blocked
-check "and sleeps while others get messages" sleeps_on
+check "a spinning program does not poll if the administrator forbids it" forbidden
+check "a blocking program does not poll" blocked
+check "a blocking program sleeps while others get messages" sleeps_on
 check "both are here" meet
 check "detach" omx_attach -d eth0
 check "attach, wide dialect" omx_attach eth0:W
 check "both are back" meet
 check "messages, wide dialect" perf -T 0 -N 2 -M 16 -W 1
-check "in several fragments, by the extension" fragments perf -S 5000 -E 32769 -M 2 -T 0 -N 6 -W 1
-check "with checksums" summed perf -T 0 -N 2 -M 16 -W 1
+check "messages of several fragments by the extension, wide dialect" fragments perf -S 5000 -E 32769 -M 2 -T 0 -N 6 -W 1
+check "messages with checksums, wide dialect" summed perf -T 0 -N 2 -M 16 -W 1
 check "nothing pinned" nothing_pinned
 check "both have finished" meet
 show_memory

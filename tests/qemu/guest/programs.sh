@@ -39,7 +39,7 @@ hostname emxguest
 export EMX_OMXD=/emx/tools/omxd/omxd EMX_DEVICE=kernel
 load llc stp bridge veth && insmod /ethermx.ko || exit 1
 check "hosts" make_hosts
-check "what is sent is watched" watch --both /run/netns/a --dialect N=9000
+check "all frames sent are watched" watch --both /run/netns/a --dialect N=9000
 check "attach" attach eth0:N=9000
 [ $failed = 0 ] || exit 1
 check "omx_perf, 0 B to $longest MiB" perf_to_the_longest a kernel b kernel

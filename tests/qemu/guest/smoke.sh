@@ -55,7 +55,7 @@ unload_under_traffic() {
 hostname emxguest
 check "veth loads" load veth
 check "pair" make_pair
-check "what is sent is watched" watch --not 02:00:00:00:00:0a --not 03:00:00:00:00:0a --dialect W --dialect N=1500 /proc/self/ns/net
+check "all frames sent are watched" watch --not 02:00:00:00:00:0a --not 03:00:00:00:00:0a --dialect W --dialect N=1500 /proc/self/ns/net
 [ $failed = 0 ] || exit 1
 
 for round in 1 2 3; do

@@ -33,12 +33,12 @@ load veth
 check "hosts" make_hosts
 check "module loads" insmod /ethermx.ko user_boards=8
 check "attach" attach eth0:N=9000
-check "what the hosts send is watched" watch --both /run/netns/a --dialect N=9000
+check "all frames sent are watched" watch --both /run/netns/a --dialect N=9000
 # shellcheck disable=SC2034 # hosts.sh reads $as
 as='/bin/setpriv --reuid 1000 --regid 1000 --clear-groups --inh-caps=-all --bounding-set=-all'
 check "messages of a user" messages
 [ $failed = 0 ] || exit 1
-check "what is held" remember
+check "the account of held memory is taken" remember
 
 /storm "$seed" "$count" >/tmp/storm 2>&1 &
 storm=$!

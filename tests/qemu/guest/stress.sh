@@ -56,7 +56,7 @@ all_done() { [ "$(grep -c operations /tmp/scribblers)" = 4 ]; }
 load veth
 check "boards" make_boards
 # Hostile users say what they like, but nothing that would end another host.
-check "what is sent is watched" watch --dangers --dialect N=9000 /proc/self/ns/net /run/netns/b
+check "all frames sent are watched" watch --dangers --dialect N=9000 /proc/self/ns/net /run/netns/b
 export EMX_DEVICE=kernel
 honest_server
 scribblers

@@ -198,7 +198,7 @@ hostname emxguest
 export EMX_OMXD=/emx/tools/omxd/omxd
 check "veth loads" load veth
 check "hosts" make_hosts
-check "what is sent is watched" watch --both /run/netns/a --dialect N=9000 --dialect W --spare 255
+check "all frames sent are watched" watch --both /run/netns/a --dialect N=9000 --dialect W --spare 255
 check "module loads" insmod /ethermx.ko
 check "frames may be altered" may_alter
 [ $failed = 0 ] || exit 1
@@ -213,7 +213,7 @@ check "without the extension" without_extension
 check "nothing pinned" nothing_pinned
 check "synchronous messages" perf -Y -T 0 -N 5 -M 16 -E 100000 -W 1
 check "streams both ways" perf -x -T 0 -N 5 -M 16 -E 100000 -W 1
-check "who spins" spinning perf -T 0 -N 5 -M 64 -W 1
+check "a program that spins" spinning perf -T 0 -N 5 -M 64 -W 1
 check "commands by io_uring" commands_by uring 100 1000000 20
 check "where io_uring is forbidden" uring_forbidden
 check "commands by an ioctl each" commands_by ioctl 0 0 3
@@ -228,15 +228,15 @@ check "omx_hostname" says 'elsewhere:0' in_host a /emx/tools/omx_hostname -v -n 
 check "omx_init_peers" in_host a /emx/tools/omx_init_peers 02:00:00:00:00:0c third:0
 # A build without Boost.Context has none.
 [ ! -e /emx/tests/fm/fm_node ] || check "Fast Messages" fast_messages
-check "and its peer" says '02:00:00:00:00:0c third:0' in_host a /emx/tools/omx_info
+check "Fast Messages: the peer" says '02:00:00:00:00:0c third:0' in_host a /emx/tools/omx_info
 check "the server is killed" killed_server
 check "nothing pinned after kill -9" nothing_pinned
-check "engine refused what the module has" refuses 'kernel module ethermx has interface eth0' \
+check "the engine refuses an interface of the module" refuses 'kernel module ethermx has interface eth0' \
 	in_host a env EMX_DEVICE=engine EMX_BOARDS=eth0:N=9000 /emx/tools/omx_info
 check "in use: neither unloaded nor detached" rmmod_while_open
 check "detach" detach
 check "board agent" start_agent
-check "module refused what the agent has" refuses 'in use by omxd' in_host a /emx/tools/omx_attach eth0:N=9000
+check "the module refuses an interface of the agent" refuses 'in use by omxd' in_host a /emx/tools/omx_attach eth0:N=9000
 check "module on the other host" in_host b /emx/tools/omx_attach eth0:N=9000
 check "engine against module" pulls_by extension perf_between a engine b kernel -T 0 -N 5 -M 16 -W 1
 check "module against engine" pulls_by extension perf_between b kernel a engine -T 0 -N 5 -M 16 -W 1

@@ -19,7 +19,7 @@ hostname emxguest
 check "veth loads" load veth
 check "dummy loads" load_dummy
 check "pair" make_pair
-check "what is sent is watched" watch --dangers --not 02:00:00:00:00:0a --dialect N=9000 /proc/self/ns/net
+check "all frames sent are watched" watch --dangers --not 02:00:00:00:00:0a --dialect N=9000 /proc/self/ns/net
 # Nothing stays pinned: what a user has pinned at each point is exact.
 check "module loads" insmod /ethermx.ko ifnames=emx0 frame_size=9000 keep_ms=0
 [ $failed = 0 ] || exit 1
