@@ -138,7 +138,7 @@ public:
     virtual void wake() = 0;
 };
 
-/// A firmware host as one process sees it.
+/// The firmware as one process sees it.
 class Device {
 public:
     virtual ~Device() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The values of mx_return_t that the firmware's hosts report (API specification, section 1.6).
+// The values of mx_return_t that the platforms of the firmware report (API specification, section 1.6).
 #pragma once
 
 namespace emx {

@@ -2,16 +2,16 @@
 /*
  * The firmware core: what a Myrinet NIC did, as state machines without I/O.
  *
- * A host (kernel module, user-space engine, simulator, board agent) owns memory, time, locks,
+ * A platform (kernel module, user-space engine, simulator, board agent) owns memory, time, locks,
  * sockets. It hands in frames, commands and the time; the core answers with effects, one at a
  * time: a call fills *fx and returns nonzero when more effects of that endpoint wait, to be
- * fetched with fw_next(). Effects must be executed in order. At most FW_EFFECTS_MAX follow one
- * input.
+ * fetched with fw_next(). The platform executes effects in order. At most FW_EFFECTS_MAX follow
+ * one input.
  *
- * No allocation, no locks, no callbacks, no clock, no knowledge of the host. A host serialises
+ * No allocation, no locks, no callbacks, no clock, no knowledge of the platform, which serialises
  * calls on one endpoint; the board is read-only but for its tags, and the bound on its answers,
- * which is the host's. The peer table has one writer (fw_peer_add, fw_peer_replace) and lock-free
- * readers, which may have mapped it read-only.
+ * which is the platform's. The peer table has one writer (fw_peer_add, fw_peer_replace) and
+ * lock-free readers, which may have mapped it read-only.
  */
 #ifndef EMX_FW_H
 #define EMX_FW_H
@@ -61,8 +61,8 @@ int fw_sizes_widen(struct fw_sizes *s, const struct fw_sizes *more);
 
 /*
  * A frame as its receiver sees it: msg.local_ep is the endpoint it is for (PULL REPLY, NACK MCP:
- * the puller's), msg.remote_ep the one it comes from. fw_encode takes the same view, so what a
- * host builds itself has the addressed endpoint in msg.local_ep.
+ * the puller's), msg.remote_ep the one it comes from. fw_encode takes the same view, so a
+ * packet that the platform builds has the addressed endpoint in msg.local_ep.
  */
 struct fw_pkt {
 	struct emx_msg msg; /* library packets: complete but for .peer */
@@ -149,7 +149,7 @@ int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt);
  * The inverse: writes the outer header and the fixed header of pkt into hdr (at least
  * EMX_HEADER_MAX bytes, HOST REPLY EMX_HEADER_MAX + EMX_NAME_MAX; all reserved bytes zero) and
  * returns their length, 0 for a type that does not exist. The name of a HOST REPLY counts as
- * header. Payload follows it on the wire; the host pads to EMX_FRAME_MIN.
+ * header. Payload follows it on the wire; the platform pads to EMX_FRAME_MIN.
  */
 __u32 fw_encode(const struct fw_sizes *s, const struct fw_pkt *pkt, void *hdr);
 
@@ -174,9 +174,9 @@ __u32 fw_checksum(const void *hdr, __u32 payload_crc);
 /* Writes it there. */
 void fw_put_checksum(void *hdr, __u32 payload_crc);
 /*
- * For X DATA, which the host has to judge before fw_demux, as it knows where the payload is: 0 when
+ * For X DATA, which the platform judges before fw_demux, as it knows where the payload is: 0 when
  * pkt came with a checksum that does not fit its header hdr and that CRC-32C of its payload; then
- * the frame is dropped for EMX_CNT_DROP_CHECKSUM. Of X MEDIUM, fw_rx does it unless the host did.
+ * the frame is dropped for EMX_CNT_DROP_CHECKSUM. fw_rx judges X MEDIUM unless the platform did.
  */
 static inline int fw_checksum_fits(const struct fw_pkt *pkt, const void *hdr, __u32 payload_crc)
 {
@@ -236,11 +236,11 @@ struct fw_board {
 	struct emx_counters *counters; /* of what belongs to no endpoint of ours */
 	__u32 endpoint_max; /* numbers at and above it are refused with reason 1 */
 	__u32 query_magic; /* expected in host replies */
-	__u8 answers_hosts; /* this host answers host queries (the agent, the module) */
+	__u8 answers_hosts; /* this platform answers host queries (the agent, the module) */
 	__u8 ep_state[EMX_ENDPOINTS_MAX]; /* enum fw_ep_state */
 	struct fw_endpoint *ep[EMX_ENDPOINTS_MAX]; /* when FW_EP_OPEN */
 	char name[EMX_NAME_MAX];
-	struct fw_bucket answers; /* the host's, for what fw_demux wants answered */
+	struct fw_bucket answers; /* the platform's, for answers of fw_demux */
 };
 
 /*
@@ -373,20 +373,20 @@ struct fw_endpoint {
 	__u32 session;
 	__u32 magic; /* low byte is the endpoint number */
 	__u8 number;
-	/* a host may change these four after fw_endpoint_init, before the first pull */
+	/* the platform may change these four after fw_endpoint_init, before the first pull */
 	__u16 pull_block; /* frames per PULL we send; 1 .. sizes.block */
 	__u16 pull_window; /* frames outstanding per endpoint that the receive queue holds */
 	__u32 pull_repeat_ms; /* first repeat timer; doubles up to 1000 ms */
 	__u32 pull_limit_ms; /* a pull without progress for this long fails */
 	/*
-	 * A host may set these as well: the longest frame that it sends and receives as X DATA, 0
-	 * when it has no X PULL, and how many of them its receive queue holds.
+	 * It may set these as well: the longest frame that it sends and receives as X DATA, 0 when
+	 * it has no X PULL, and how many of them its receive queue holds.
 	 */
 	__u16 x_frame;
 	__u16 x_window;
 	/*
-	 * Likewise: bytes of data in an X MEDIUM that the host sends and receives, at most; 0:
-	 * none, and no checksums. Else it gives X MEDIUM as one piece of memory, the header in
+	 * Likewise: bytes of data in an X MEDIUM that it sends and receives, at most; 0: none, and
+	 * no checksums. Else it gives X MEDIUM as one piece of memory, the header in
 	 * front of msg.data, or judges its checksum and makes pkt->x.checksum 0; that of X DATA it
 	 * judges.
 	 */
@@ -399,7 +399,7 @@ struct fw_endpoint {
 	__u64 deadline; /* no pull's timer ends before it */
 	__u32 running[FW_PULLS / 32]; /* bit: slot */
 	struct fw_pace pace;
-	struct fw_bucket answers; /* the host's, for what fw_rx wants answered */
+	struct fw_bucket answers; /* the platform's, for answers of fw_rx */
 	struct fw_window window[FW_WINDOWS];
 	struct fw_pull pull[FW_PULLS];
 };
@@ -517,7 +517,7 @@ static inline int fw_needs_time(const struct fw_pkt *pkt)
 
 /*
  * Session check and state functions for a frame of that endpoint; fills *fx with one effect.
- * Nonzero: then call fw_next until it returns 0. What is dropped or sent is for the host to count.
+ * Nonzero: then call fw_next until it returns 0. The platform counts drops and sends.
  */
 int fw_rx(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
 
@@ -541,8 +541,8 @@ __u64 fw_deadline(const struct fw_endpoint *ep);
 /*
  * Header of a library packet (msg as in abi.h, local_ep ignored) into hdr (EMX_HEADER_MAX bytes);
  * returns its length, 0 when the peer is unknown, when a receiver would drop the packet as
- * malformed, or when the host sends no such frame. Also gives the counter to add to. msg.data_len
- * bytes of payload follow. MEDIUM fragment i lies at i * sizes.frag.
+ * malformed, or when the platform sends no such frame. Also gives the counter to add to.
+ * msg.data_len bytes of payload follow. MEDIUM fragment i lies at i * sizes.frag.
  */
 __u32 fw_send(struct fw_endpoint *ep, const struct emx_msg *msg, void *hdr, int *counter);
 
@@ -551,7 +551,7 @@ void fw_window_open(struct fw_endpoint *ep, __u8 id, __u8 tag, __u32 peer, __u8 
 		    __u64 length);
 void fw_window_close(struct fw_endpoint *ep, __u8 id, __u8 tag);
 /*
- * Instead of a run of replies: tells the puller that there is no such window, for a host that
+ * Instead of a run of replies: tells the puller that there is no such window, for a platform that
  * cannot read its memory. Fills *fx with one effect.
  */
 void fw_replies_refuse(const struct fw_endpoint *ep, const struct fw_replies *run,
@@ -568,7 +568,7 @@ int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 tota
 		  __u64 now);
 /* Ends a pull without an event; its late replies are dropped. */
 void fw_pull_cancel(struct fw_endpoint *ep, __u64 cookie);
-/* Ends a pull with that status, for a host that cannot place its data. Then fw_next until 0. */
+/* Ends a pull with that status, where its data cannot be placed. Then fw_next until 0. */
 void fw_pull_fail(struct fw_endpoint *ep, int slot, __u8 status);
 
 struct fw_place {
@@ -579,13 +579,13 @@ struct fw_place {
 #define FW_PLACES_MAX 32
 /*
  * The first max <= FW_PLACES_MAX replies that a slot expects: position and length in the message.
- * Returns how many there are, fewer when fewer are under way. Lets a host have the kernel put them
- * in place. The order is that of the requests behind the newest answer; what answers have overtaken
+ * Returns how many there are, fewer when fewer are under way. A platform has the kernel put them in
+ * place. The order is that of the requests behind the newest answer; what answers have overtaken
  * comes last.
  */
 __u32 fw_expect(const struct fw_endpoint *ep, int slot, __u32 max, struct fw_place *place);
 
-/* ---- beacons (section 6.4), for the host that answers host queries ---- */
+/* ---- beacons (section 6.4), for the platform that answers host queries ---- */
 
 struct fw_beacons {
 	__u64 due; /* of the next; fw_beacons_next moves it */
@@ -608,11 +608,11 @@ void fw_beacons_heard(struct fw_beacons *s, struct fw_peers *peers, __u32 peer, 
 		      __u64 now);
 /*
  * The board's next beacon: EMX_BEACON_LEN bytes in frame when it is due and the table is open, else
- * 0. A host whose link is down does not call this.
+ * 0. A platform whose link is down does not call this.
  */
 __u32 fw_beacons_next(struct fw_beacons *s, const struct fw_board *b, __u64 now, void *frame);
 
-/* ---- when to ask whom for its name (section 6.3), for the same host ---- */
+/* ---- when to ask whom for its name (section 6.3), for the same platform ---- */
 
 #define FW_QUESTIONS_ROUND 64 /* questions at a time */
 #define FW_QUESTIONS_AT_ONCE 32 /* newcomers asked out of turn in the time between two rounds */

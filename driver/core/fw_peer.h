@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peer table (wire specification, section 6.1); it lives in host memory, and may be mapped by
- * several processes.
+ * The peer table (wire specification, section 6.1); it lives in memory of the platform, and several
+ * processes may map it.
  */
 #ifndef EMX_FW_PEER_H
 #define EMX_FW_PEER_H

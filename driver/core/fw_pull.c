@@ -8,7 +8,7 @@
 #define REPEAT_MAX_MS 1000
 /* X PULL: a time slice of Linux, since a host that waits for its CPU lost nothing. */
 #define REPEAT_MIN_NS 3000000u
-/* X PULL, while no round trip was measured; never more than the host's own. */
+/* X PULL, while no round trip was measured; never more than the platform's own. */
 #define REPEAT_UNKNOWN_MS 10
 
 /* ---- begin and end ---- */

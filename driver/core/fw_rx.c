@@ -26,7 +26,7 @@ static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, st
 		rx_event(pkt, fx);
 }
 
-/* True for an altered X MEDIUM that its host has not judged: it is one piece then. */
+/* True for an altered X MEDIUM that the platform has not judged: it is one piece then. */
 static int is_altered(const struct fw_pkt *pkt)
 {
 	const __u8 *data = (const __u8 *)(unsigned long)pkt->msg.data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The user-space firmware host: raw sockets in the process that opens an endpoint, beside the board
+// The platform of the core in user space: raw sockets in the process that opens an endpoint, beside the board
 // agent (omxd), which it starts when none runs.
 #pragma once
 

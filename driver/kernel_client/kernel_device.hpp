@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The firmware host in the kernel as a Device: boards, names, counters, and opening of endpoints.
+// The kernel module as a Device: boards, names, counters, and opening of endpoints.
 #pragma once
 
 #include "driver/device.hpp"

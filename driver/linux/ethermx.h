@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The state that the files of the kernel host share: boards, endpoints, and the locks of both. The
+ * The state that the files of the module share: boards, endpoints, and the locks of both. The
  * functions are declared in a header for each concern: config.h, board.h, names.h, endpoint.h,
  * region.h, large.h, tx.h, effects.h, control.h.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Contract between the library and the firmware, whichever host runs it: one message record that
+ * Contract between the library and the firmware, on whichever platform: one message record that
  * travels both ways (a command to send a frame, an event about a frame received), the effects of
  * a large transfer, and the counters.
  */
@@ -166,7 +166,7 @@ static inline __u16 emx_offer_frames(__u64 offer)
 }
 
 /*
- * Counters, one list for the core, the hosts, omx_counters and the documentation:
+ * Counters, one list for the core, its platforms, omx_counters and the documentation:
  * X(identifier, label, explanation). Append only: their order is visible to programs.
  * The DROP_ group are the reasons why a frame was thrown away.
  */

@@ -46,7 +46,7 @@ public:
     void put_event(const emx_msg &msg, const Frame *frame);
     void copy_in(uint64_t cookie, uint32_t position, const uint8_t *from, uint32_t length);
     bool read_window(uint16_t slot, uint64_t at, uint8_t *to, uint32_t length);
-    /// Sets the firmware's own timer, where the host and not the process runs the firmware.
+    /// Sets the firmware's own timer, where the simulated host and not the process runs the firmware.
     void arm();
     /// The process died: the number is closed and nothing moves any more.
     void detach();

@@ -34,7 +34,7 @@ def spdx(tree):
 
 
 def core_includes(tree):
-    """The firmware core sees its own interface and the two contracts, and no host."""
+    """The firmware core sees its own interface and the two contracts, and no platform."""
     for name in tree.under('driver/core/', suffixes={'.c', '.h'}):
         for number, line in tree.lines(name):
             include = re.match(r'\s*#\s*include\s*([<"].*[>"])', line)
@@ -45,12 +45,12 @@ def core_includes(tree):
 HOST_MACROS = r'__KERNEL__|__linux__|__unix__|__STDC_HOSTED__|_WIN32|EMX_HOST\w*|MODULE'
 
 
-def core_host(tree):
-    """The firmware core never asks which host it is on."""
+def core_platform(tree):
+    """The firmware core never asks which platform it is on."""
     for name in tree.under('driver/core/', suffixes={'.c', '.h'}):
         for number, line in tree.lines(name):
             if re.search(rf'^\s*#\s*(el)?if.*\b({HOST_MACROS})\b', line):
-                yield Finding(name, number, 'driver/core has no #if on its host')
+                yield Finding(name, number, 'driver/core has no #if on its platform')
 
 
 def core_built_twice(tree):

@@ -37,7 +37,7 @@ SAMPLES = {
     'core-includes': [({'driver/core/a.c': '#include <stdio.h>\n'},
                        {'driver/core/a.c': '#include <emx/abi.h>\n#include "fw.h"\n'}),
                       ({'driver/core/a.c': '#include "../linux/ethermx.h"\n'}, {})],
-    'core-host': [({'driver/core/a.c': f'#ifdef {MACRO}\n'}, {'driver/core/a.c': '#ifdef FW_A\n'}),
+    'core-platform': [({'driver/core/a.c': f'#ifdef {MACRO}\n'}, {'driver/core/a.c': '#ifdef FW_A\n'}),
                   ({'driver/core/a.h': f'#  elif defined({MACRO})\n'}, {})],
     'core-built-twice': [({'driver/core/b.c': SHORT, 'driver/core/meson.build': CORE_MESON},
                           {'driver/core/a.c': SHORT, 'driver/core/meson.build': CORE_MESON})],

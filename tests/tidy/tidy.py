@@ -22,7 +22,7 @@ from tree import Tree
 GATES = {
     'spdx': gates.spdx,
     'core-includes': gates.core_includes,
-    'core-host': gates.core_host,
+    'core-platform': gates.core_platform,
     'layers': gates.layers,
     'core-built-twice': gates.core_built_twice,
     'core-symbols': programs.core_symbols,

@@ -356,7 +356,7 @@ TEST_CASE("fw_send__fragments_of_the_extension")
     msg.u.medium.position = 1000;
     uint8_t header[EMX_HEADER_MAX];
     int counter = 0;
-    REQUIRE(fw_send(b.endpoint.fw.get(), &msg, header, &counter) == 0); // a host without
+    REQUIRE(fw_send(b.endpoint.fw.get(), &msg, header, &counter) == 0); // a platform without X MEDIUM
     b.endpoint.fw->x_frag = 999;
     REQUIRE(fw_send(b.endpoint.fw.get(), &msg, header, &counter) == 0);
     b.endpoint.fw->x_frag = 1000;

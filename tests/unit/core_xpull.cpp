@@ -58,7 +58,7 @@ void deliver_requests(PullPair &pair)
             pair.deliver(i);
 }
 
-/// The request, as the sender's host would give it, about the window of the first pull.
+/// The request, as the sender's platform would give it, about the window of the first pull.
 fw_fx serve(PullPair &pair, const std::function<void(fw_pkt &)> &change)
 {
     fw_pkt pull = pair.requests.at(0);
@@ -391,7 +391,7 @@ TEST_CASE("fw_xpull_serve__refuses_and_drops_requests_that_it_cannot_serve")
         REQUIRE(int(fx.kind) == FW_FX_ANSWER);
         REQUIRE(fx.counter == EMX_CNT_TX_NACK_MCP);
     }
-    pair.sender.fw->x_frame = 0; // a host without
+    pair.sender.fw->x_frame = 0; // a platform without X PULL
     REQUIRE(drop([](fw_pkt &) {}) == EMX_CNT_DROP_EXTENSION);
 }
 
