@@ -40,7 +40,7 @@ std::string dialect_mismatch(const Evidence &e)
            " came here, where this board speaks " + e.board.dialect() +
            "; messages above 128 bytes cannot pass. Give both hosts the same dialect (here: " +
            e.setting(e.board.dialect()) +
-           "), or tell this one what that one speaks (omx_init_peers ADDRESS NAME " +
+           "), or give the other's dialect to this one (omx_init_peers ADDRESS NAME " +
            (other == "N" ? "N=SIZE" : "W") + ")";
 }
 
@@ -129,7 +129,7 @@ std::string duplicate_mac(const Evidence &e)
     const std::string evidence =
         e[EMX_CNT_DROP_BAD_SOURCE] > 0
             ? count_of(e[EMX_CNT_DROP_BAD_SOURCE], "frame") + " came from this board's own address"
-            : count_of(echoes, "answer") + " came to what this host never asked";
+            : count_of(echoes, "answer") + " came to questions that this host never asked";
     return "duplicate MAC: " + evidence + ": another board on this network has the address of " +
            e.board.interface +
            ", or frames run in a loop. Give one of them an address of its own (ip link set " +

@@ -12,7 +12,7 @@ const job::Terms terms_of_gamma{
     .number = "GAMMA_NODE",
     .place_key = "ethermx.gamma.place",
     .manual = "gamma(3)",
-    .after_death = "what is sent to it ends with GAMMA_E_PEER",
+    .after_death = "messages to it end with GAMMA_E_PEER",
     .nodes_most = nodes_max,
 };
 

@@ -166,7 +166,8 @@ bool KernelDevice::set_host_name(uint32_t board, const std::string &name, Device
         errno = EINVAL;
     }
     if (errno == EPERM)
-        error = {mx_no_perm, "only root, or who has CAP_NET_ADMIN, may name a board of the kernel module"};
+        error = {mx_no_perm,
+                 "only root, or a process with CAP_NET_ADMIN, may name a board of the kernel module"};
     else if (errno == ENODEV)
         error = {mx_board_unknown, "board " + std::to_string(board) + " does not exist"};
     else
@@ -193,7 +194,8 @@ bool KernelDevice::clear_counters(uint32_t board, DeviceError &error)
     if (file_.ask(EMX_IOC_COUNTERS, &request))
         return true;
     if (errno == EPERM)
-        error = {mx_no_perm, "only root, or who has CAP_NET_ADMIN, may clear counters of the kernel module"};
+        error = {mx_no_perm,
+                 "only root, or a process with CAP_NET_ADMIN, may clear counters of the kernel module"};
     else
         error = {mx_board_unknown, "board " + std::to_string(board) + " does not exist"};
     return false;
