@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the library knows of the firmware: boards, and ports (open endpoints) on them.
+// The firmware as the library sees it: boards, and ports (open endpoints) on them.
 //
 // Three devices implement it: the engine (driver/engine, raw sockets), the kernel module, and the
 // simulator (tests/sim). The library asks it for the time too, so that a simulator can own time.

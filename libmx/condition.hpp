@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What blocking calls wait for, and what their threads sleep on beside the device.
+// Conditions of blocking calls, on which threads sleep beside the device.
 #pragma once
 
 #include "libmx/lock.hpp"

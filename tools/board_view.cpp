@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the tools share, whichever firmware they ask.
+// Shared by the tools, for every kind of firmware.
 #include "board_view.hpp"
 
 #include "cli.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the administration tools see of a host: its boards, through the board agent or the kernel module,
-// whichever programs here would use.
+// The administration tools' view of a host: its boards, through the board agent or the kernel module,
+// as programs here would use them.
 #pragma once
 
 #include <emx/abi.h>

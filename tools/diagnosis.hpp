@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the counters of a board say of its configuration and of its network.
+// Diagnoses configuration and network by the counters of a board.
 #pragma once
 
 #include "board_view.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Which nodes a job has, and which one this is: by a list of hosts, or by the launcher.
+// Finds the nodes of a job, and the number of this one: by a list of hosts, or by the launcher.
 #include "launch.hpp"
 
 #include <cerrno>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the board agent gives up once it listens: root, most capabilities, and most system calls
+// The agent gives up rights once it listens: root, most capabilities, and most system calls
 // (docs/decisions/0014).
 #pragma once
 

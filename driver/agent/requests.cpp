@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What clients ask of the board agent. Requests are hostile: every number and text is checked.
+// Requests of clients to the board agent. They are hostile: every number and text is checked.
 #include "driver/agent/agent.hpp"
 
 #include "driver/base/control_socket.hpp"

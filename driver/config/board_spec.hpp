@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a user says about boards: "eth1:W,eth2:N=1500", from EMX_BOARDS, --boards or ethermx.conf.
+// Lists of boards as users write them: "eth1:W,eth2:N=1500", from EMX_BOARDS, --boards or ethermx.conf.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What peers call us, as one endpoint knows it: from frames to it, and from the agent.
+// Tags by which peers know us, as one endpoint has learned them: from frames to it, and from the agent.
 //
 // Nobody else's endpoints believe it. The tags of the peer table are the agent's own: those that peers tell
 // their host queries and answers with.

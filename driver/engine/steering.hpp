@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What keeps frames for others away from an endpoint (docs/decisions/0005, 0010).
+// Keeps frames for others away from an endpoint (docs/decisions/0005, 0010).
 #pragma once
 
 #include "driver/board/filter.hpp"

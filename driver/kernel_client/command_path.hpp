@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How commands reach the kernel module: one by an ioctl, several by one ioctl for all, or by io_uring.
+// Brings commands to the kernel module: one by an ioctl, several by one ioctl for all, or by io_uring.
 #pragma once
 
 #include "driver/kernel_client/command_ring.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the omx_* layer and the raw interface need of the library besides the public mx_* calls.
+// Entries of the library for the omx_* layer and the raw interface, beside the public mx_* calls.
 #pragma once
 
 #include "driver/device.hpp"

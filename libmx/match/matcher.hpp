@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What matching goes by: posted receives, unexpected messages with the bound on their bytes, and the
+// Matches by posted receives, unexpected messages with the bound on their bytes, and the
 // unexpected handler (API specification, section 5). What follows from a match is the endpoint's.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How far one life (session) of a remote endpoint has come, as we see it.
+// The state of one life (session) of a remote endpoint, as we see it.
 #pragma once
 
 #include <cstdint>

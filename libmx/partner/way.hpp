@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How messages travel to a partner: lengths, the dialect it speaks, and what was agreed on of the EtherMX
+// Form of messages to a partner: lengths, the dialect it speaks, and the features agreed on of the EtherMX
 // extension (docs/protocol.md).
 #pragma once
 

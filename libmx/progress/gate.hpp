@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Who is inside an endpoint, and whether events may be acted upon: the program holds progression, its
+// Keeps the thread that is inside an endpoint, and closes it to events: the program holds progression, its
 // unexpected handler runs, the helper thread drives, or the endpoint closes.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How a program waits that asks and asks: after empty calls in a row it is given more looks at the device,
+// Patience with a program that polls: after empty calls in a row it is given more looks at the device,
 // and later the core to others.
 #pragma once
 

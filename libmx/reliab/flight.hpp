@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How many eager frames may be under way to a partner: fewer after a loss, since what drops them is a queue
+// Bounds the eager frames under way to a partner: fewer after a loss, since the queue that drops them is one
 // that others fill, too (docs/protocol.md, "Loss of eager messages").
 #pragma once
 

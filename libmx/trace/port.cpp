@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a traced endpoint's port records. See port.hpp.
+// Records the events of a traced endpoint's port. See port.hpp.
 #include "libmx/trace/port.hpp"
 
 #include "libmx/endpoint.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What an endpoint tells its trace about messages: how far they have come.
+// Traces the stages of messages of an endpoint.
 #include "libmx/endpoint.hpp"
 #include "libmx/reliab/sequence.hpp"
 

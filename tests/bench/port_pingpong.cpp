@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the engine costs: half round trips through two ports, against plain mapped rings that carry
+// Measures the cost of the engine: half round trips through two ports, against plain mapped rings that carry
 // frames of the same size, in turn within one run. Makes its own namespaces; needs root.
 //
 //   port_pingpong [ROUNDS [ROUND_TRIPS]]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How cost grows: memory of an idle endpoint and of a partner, time of a message while many others
+// Measures how cost grows: memory of an idle endpoint and of a partner, time of a message while many others
 // wait unexpected, while many receives are posted, and with many partners. One process, one board.
 #include "../../tools/cli.hpp"
 #include "../../tools/omx_perf/series.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the ping-pongs beside omx_perf share: options, which tests/bench/rounds.sh gives alike, and the
+// Shared by the ping-pongs beside omx_perf: options, which tests/bench/rounds.sh gives alike, and the
 // series.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What most conformance cases need: open and connect, send, receive, patterns.
+// Shared by most conformance cases: open and connect, send, receive, patterns.
 #pragma once
 
 #include "conform.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What a runner prints: the table of cases and backends, failures, totals.
+// Output of a runner: the table of cases and backends, failures, totals.
 #pragma once
 
 #include "conform.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Who waits for whom: credits, limits of extraction, handlers under way at once, nodes that die.
+// Flow control: credits, limits of extraction, handlers under way at once, nodes that die.
 #include "job.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the fuzzers share: a reader of an input that is a program of steps, promises, and a count of frames.
+// Shared by the fuzzers: a reader of an input that is a program of steps, promises, and a count of frames.
 #pragma once
 
 #include <cinttypes>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What all nodes do together: barrier, broadcast, agreement, the end. And handlers: one at a time, and none
+// Operations of all nodes: barrier, broadcast, agreement, the end. And handlers: one at a time, and none
 // waits.
 #include "job.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What one seed draws for a run between our stack and the model peer, and the ledger of the run.
+// The plan that a seed draws for a run between our stack and the model peer, and the ledger of the run.
 #pragma once
 
 #include "host.hpp"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# What EMP promises of a host that communicates, over the engine: nothing is allocated for messages once all is warm, and the number of
+# EMP's promises of a host that communicates hold over the engine: nothing is allocated for messages once all is warm, and the number of
 # messages for an acknowledgement is the receiver's choice.
 #
 #   tests/netns/steady.sh

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What one seed draws: hosts, sizes, which faults exist and how often, how the programs behave.
+// The run that a seed draws: hosts, sizes, kinds of faults and their rates, behaviour of the programs.
 #pragma once
 
 #include "host.hpp"

@@ -253,7 +253,7 @@ def comments(tree):
         for number, line in tree.lines(name):
             if PRONOUN.search(line):
                 yield Finding(name, number, 'name the subject: a process, a peer or a user is no "he"')
-            continues = GOES_ON.match(line) and GOES_ON.match(before)
+            continues = GOES_ON.match(line) and GOES_ON.match(before) and 'SPDX' not in before
             opens = not name.endswith('.md') and not continues and OPENINGS.search(line)
             if opens or (before.strip() in ('/*', '/**') and SECOND_LINE.match(line)):
                 yield Finding(name, number, 'open the comment with its subject or its verb: "True if ...", "Returns ..."')

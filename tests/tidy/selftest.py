@@ -88,6 +88,7 @@ SAMPLES = {
                  ({'a.h': 'int x; ///< What it is\n'}, {'a.cpp': '// The end\n// What comes then\n'}),
                  ({'a.c': '/*\n * Which of them.\n */\n'}, {'a.py': '"""Whatever."""\n# One\n# of them\n'}),
                  ({'a.sh': '# What it does\n'}, {'a.md': '# What it does\n'}),
+                 ({'a.h': f'// {SPDX}\n// What it is.\n'}, {'a.h': f'// {SPDX}\n// It is\n// what follows.\n'}),
                  ({'a.py': '"""Of a file."""\n'}, {}), ({'a.md': 'The user and his host\n'}, {'a.md': 'The user, this host\n'})],
     'steps': [({'a.md': 'first `g` (`a.c`)\n', 'a.c': SHORT}, {'a.md': 'first `f` (`a.c`), `g`\n', 'a.c': SHORT}),
               ({'a.md': '| `f` (`b.c`) |\n', 'a.c': SHORT}, {})],

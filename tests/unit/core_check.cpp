@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What fw_check drops: rules 1 to 6 and the malformed cases of the wire specification, section 13.
+// Frames that fw_check drops: rules 1 to 6 and the malformed cases of the wire specification, section 13.
 #include "core_board.hpp"
 
 #include <tests/support/golden.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Who gets a frame and who is refused: fw_demux, fw_rx and fw_send (wire specification, sections 6, 11.1,
-// 13).
+// Frames reach their endpoint or are refused: fw_demux, fw_rx and fw_send (wire specification, sections
+// 6, 11.1, 13).
 #include "core_board.hpp"
 
 #include <catch2/catch.hpp>

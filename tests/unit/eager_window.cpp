@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What is remembered of the way to a partner: its round trip, and how many frames it may hold.
+// Estimates of the way to a partner: its round trip, and how many frames it may hold.
 #include "libmx/reliab/flight.hpp"
 #include "libmx/reliab/round_trip.hpp"
 

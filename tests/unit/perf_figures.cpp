@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What omx_perf makes of its samples: quantiles, figures of merit on made-up curves, lengths,
+// Figures that omx_perf makes of its samples: quantiles, figures of merit on made-up curves, lengths,
 // iterations, and the pattern that finds altered messages.
 #include "../../tools/cli.hpp"
 #include "../../tools/omx_perf/overlap.hpp"

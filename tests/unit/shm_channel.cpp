@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How a channel of shared memory comes about when the sender is slow between its steps, or never takes the
+// A channel of shared memory comes about when the sender is slow between its steps, or never takes the
 // next.
 #include "driver/base/control_socket.hpp"
 #include "libmx/shm/channel.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What client and server of omx_perf say to each other beside the measured messages.
+// Messages between client and server of omx_perf beside the measured ones.
 //
 //   client                            server
 //   hello (its plan)            -->

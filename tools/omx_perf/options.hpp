@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the user asks of omx_perf, and the part of it that the client tells the server.
+// Options of omx_perf, and the part of them that the client tells the server.
 #pragma once
 
 #include "report.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// How much of the processor a receiving program keeps for itself while a message arrives: the
+// Measures the share of the processor that a program keeps for itself while a message arrives: the
 // post-work-wait method, throughput against the share of the processor left to user code (Shivam, Wyckoff,
 // Panda, "EMP: Zero-copy OS-bypass NIC-driven Gigabit Ethernet message passing", SC 2001).
 #pragma once

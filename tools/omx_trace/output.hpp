@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What omx_trace prints: events and a summary as text, or all of it as CSV or JSON.
+// Output of omx_trace: events and a summary as text, or all of it as CSV or JSON.
 #pragma once
 
 #include "tools/omx_trace/merge.hpp"

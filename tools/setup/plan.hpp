@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the configuration of this host wants of the kernel module, checked before anything is touched.
+// The state of the kernel module that the configuration asks for, checked before anything is touched.
 #pragma once
 
 #include "driver/config/config_file.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the clients share in C: leaving a case, and the calls that most of them make. See client.h.
+// Shared by the clients in C: leaving a case, and the calls that most of them make. See client.h.
 #include "client.h"
 
 #include <inttypes.h>

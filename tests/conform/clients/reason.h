@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the library says of a call that fails, kept for the record of the case.
+// Keeps the library's reason for a call that fails, for the record of the case.
 #ifndef EMX_TESTS_CONFORM_REASON_H
 #define EMX_TESTS_CONFORM_REASON_H
 
