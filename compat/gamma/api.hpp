@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The C functions act on one node of the process; tests with several nodes in one process say which.
+// The C functions act on one node of the process; tests with several nodes in one process choose it.
 #pragma once
 
 #include "node.hpp"
 
 namespace emx_gamma {
 
-/// nullptr: the process's own. Else called by each C function, for its node.
+/// Gives each C function its node; nullptr: they act on the process's own.
 extern Node *(*current_node)();
 
 /// State of the calling thread, or of the node in tests with several nodes.

@@ -45,7 +45,7 @@ void Barrier::look_for_missing()
 {
     if (node_.number() != 0 || node_.closing_)
         return;
-    bool awaited = false; // one that has left is missed only by those who are in a barrier
+    bool awaited = false; // a node that has left is missed only by nodes in a barrier
     for (uint32_t i = 0; i < arrivals_.size(); i++)
         awaited |= has_come(i);
     for (uint32_t i = 1; i < arrivals_.size(); i++) {

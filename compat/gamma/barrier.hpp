@@ -16,11 +16,11 @@ public:
     void join(uint32_t nodes) { arrivals_.resize(nodes); }
     /// This node comes to the next barrier, with a sum of its calls. Returns the barrier's number.
     uint32_t arrive(uint32_t sum, bool one_thread);
-    /// Another has.
+    /// Another node has come to it.
     void take_arrival(uint32_t node, uint32_t sum, bool one_thread);
     void take_release();
     bool released(uint32_t number) const { return static_cast<int32_t>(released_ - number) >= 0; }
-    /// At node 0: is anybody awaited that will never come?
+    /// Node 0 looks for awaited nodes that will never come.
     void look_for_missing();
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // From one node to all others: reliable, in order of each sender, at the pace of the slowest.
 //
-// Today each receiver gets an MX message of its own, from the sender itself: none waits for another that
+// Each receiver gets an MX message of its own, from the sender itself: none waits for another that
 // forwards, and a frame for all can take their place behind these calls.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Barrier and broadcast as calls: do all nodes make the same ones, and are they all there?
+// Barrier and broadcast as calls: checks that all nodes make the same ones, and are there.
 #include "api.hpp"
 
 namespace emx_gamma {

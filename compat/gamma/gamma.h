@@ -158,7 +158,7 @@ int gamma_lost(unsigned short port);
 /*
  * Counting semaphores, numbered from 0 to 65534, all 0 at first. gamma_signal adds 1. gamma_wait waits for n
  * signals and takes them; 0 takes none. gamma_test takes one and returns 1, or returns 0 if there is none.
- * gamma_sigerr ends the waiting of all who are in gamma_wait of that semaphore, with minus `code`; if none is,
+ * gamma_sigerr ends each gamma_wait of that semaphore that is under way, with minus `code`; if none is,
  * the next gamma_wait or gamma_test gets it. Several of one code that none has got yet count as one.
  * Errors: GAMMA_E_ARGUMENT, GAMMA_E_IN_HANDLER (gamma_wait), and codes of gamma_sigerr; of the library's own:
  * GAMMA_E_LOST, GAMMA_E_LENGTH, GAMMA_E_NO_PORT, and GAMMA_E_PEER when a node has died that a port with this

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Ports, their buffers, and what arrives: handlers, semaphores, credits, losses.
+// Ports, their buffers, and arrivals: handlers, semaphores, credits, losses.
 #include "api.hpp"
 
 #include <mx_extensions.h>
@@ -30,7 +30,7 @@ Port &Node::new_port(uint32_t number)
     return port;
 }
 
-/// Sets where it sends.
+/// Sets the destination of a port.
 void Node::aim(Port &port, uint32_t dest_node, uint32_t dest_port)
 {
     port.dest_port = dest_port;
@@ -198,7 +198,7 @@ void Node::free_units(Port &port, uint64_t label)
     tell(peers_[node], Kind::credit, port.number, from.freed);
 }
 
-/// Runs the handlers of what has arrived, unless some thread does. False: nothing was done.
+/// Runs the handlers of complete messages, unless some thread does. False: nothing was done.
 bool Node::deliver(Lock &lock)
 {
     if (aborting_) [[unlikely]]
@@ -245,7 +245,7 @@ void Node::run_handler(Lock &lock, void (*handler)())
     exclusive_ = before;
 }
 
-// ---- what meets no buffer
+// ---- messages without a buffer
 
 /// MX calls it inside a call of ours, so that the lock is held; much is not allowed here.
 mx_unexp_handler_action_t Node::met_no_buffer(void *node, mx_endpoint_addr_t, uint64_t label, uint32_t,

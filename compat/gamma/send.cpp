@@ -35,8 +35,8 @@ bool Node::transmit(Flow &flow, uint64_t label, const Message &message, Event *c
     return false;
 }
 
-/// For best effort: may one more message be under way? From time to time one is a request, whose completion
-/// says so.
+/// True if one more message of best effort may be under way. From time to time one is a request, whose
+/// completion says so.
 bool Node::has_way(Peer &peer)
 {
     if (peer.since_mark < mark_every) [[likely]]
@@ -144,7 +144,7 @@ Send *Node::new_send()
     return sends_.back().get();
 }
 
-/// Behind all that wait already; what has room goes at once.
+/// Queues a send behind all that wait already; sends with room go at once.
 void Node::enqueue(Send *send, Port &port, const Message &message, uint32_t units)
 {
     send->port = &port;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The processes of a parallel job over MX, as a layer's node sees them: how they meet, and which have died.
+// The processes of a parallel job over MX, as a layer's node sees them: their meeting, and their deaths.
 #pragma once
 
 #include <myriexpress.h>
@@ -97,7 +97,7 @@ protected:
     void ping(Member &member);
     void take_pong(Member &member, const mx_status_t &status);
     void bury(Member &member, const char *why);
-    /// From time to time while nothing comes: is the one that is waited for alive, or, in turn, each?
+    /// Looks, from time to time while nothing comes, after the awaited node, or after each in turn.
     void look_after(Member *awaited);
     bool in_trouble() const { return trouble_seen_ != troubles.load(std::memory_order_relaxed); }
     void warn(const std::string &text) const;

@@ -6,7 +6,7 @@
 
 namespace emx {
 
-/// True if a board agent of that user is to be believed: root's, our own user's, or that of the user who is
+/// True if a board agent of that user is to be believed: root's, our own user's, or that of the user that is
 /// named in the configuration file. The overflow user of a user namespace only if it is named. Reads files;
 /// not for the paths of messages.
 bool may_be_agent(const PeerUser &user);

@@ -27,7 +27,7 @@ struct answer {
 
 /* ---- geometry (section 10.2) ---- */
 
-/* Where frame k begins in the message; frame `frames` begins at the end. */
+/* The position of frame k in the message; frame `frames` begins at the end. */
 static __u32 frame_start(const struct fw_pull *p, __u32 k)
 {
 	__u64 at;
@@ -72,7 +72,7 @@ void fw_ask_begin(struct fw_endpoint *ep, struct fw_pull *p, __u32 offset, __u64
 	p->frames = p->total / l + (p->total % l + p->first_offset + l - 1) / l;
 }
 
-/* ---- what both have in common ---- */
+/* ---- common to both ---- */
 
 static void note_missing(struct fw_endpoint *ep, struct fw_pull *p, int frames)
 {
@@ -263,7 +263,7 @@ static void x_sample(struct fw_endpoint *ep, struct fw_pull *p, __u32 request, _
 	p->sample = 0;
 }
 
-/* ---- what the two dialects do each in its own way ---- */
+/* ---- choice between the two ---- */
 
 /* 0: contradicts what was asked for. A frame outside of it is for the caller to judge. */
 static int answer(const struct fw_pull *p, const struct fw_pkt *pkt, struct answer *a)

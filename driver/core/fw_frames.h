@@ -45,7 +45,7 @@ int fw_frames_in_turn(const struct fw_frames *f, __u32 k, __u64 place);
  * answers, where that was seen FW_REORDER answers ago; else FW_REORDER numbers before this one.
  */
 __u64 fw_frames_learn(struct fw_frames *f, __u64 place, int by_answers);
-/* Marks what is missing from before that place. Returns how many frames. */
+/* Marks the frames missing from before that place. Returns how many. */
 __u32 fw_frames_lose(struct fw_frames *f, __u64 limit);
 /* The first frame from k on that is marked, or missing and not marked; asked when none is. */
 __u32 fw_frames_next(const struct fw_frames *f, __u32 k, int marked);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames out: the header of what the library sends, and of what the core itself does, refusals
- * among it (wire specification, sections 7 and 11.1).
+ * Frames out: headers of packets that the library sends, and of the core's own, refusals among
+ * them (wire specification, sections 7 and 11.1).
  */
 #include "fw_internal.h"
 
@@ -53,7 +53,7 @@ FW_COLD void fw_nack(const struct fw_board *b, const struct fw_pkt *pkt, __u8 ty
 
 /* ---- frames of the library ---- */
 
-/* True for what the library may send besides eager messages: no host packets, no pulls. */
+/* True for types that the library may send besides eager ones: no host packets, no pulls. */
 static int is_command(const struct fw_endpoint *ep, const struct emx_msg *msg)
 {
 	switch (msg->type) {
@@ -104,7 +104,7 @@ static int is_eager(__u8 type)
 	return type == EMX_TINY || type == EMX_SMALL || type == EMX_MEDIUM;
 }
 
-/* fw_send for what is no TINY, SMALL or MEDIUM. */
+/* fw_send for every type but TINY, SMALL and MEDIUM. */
 static FW_NOINLINE __u32 send_command(const struct fw_endpoint *ep, const struct emx_msg *msg,
 				      void *hdr)
 {

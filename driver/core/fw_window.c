@@ -113,7 +113,7 @@ __u32 fw_replies_take(struct fw_replies *run, void *hdr, __u32 *position)
 	return bytes;
 }
 
-/* ---- requests: what they draw; 0, or the reason to drop one ---- */
+/* ---- requests: each returns 0, or the reason for the drop ---- */
 
 static int serve_pull(const struct fw_endpoint *ep, const struct fw_window *w,
 		      const struct fw_pkt *pkt, struct fw_replies *r)

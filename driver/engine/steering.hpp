@@ -30,7 +30,7 @@ public:
 
     /// Pull replies are about to come to the bulk socket: call choose() next, and bind it then.
     void expect_replies() { replies_ = Replies::beside; }
-    /// It could not be bound.
+    /// The bulk socket could not be bound.
     void expect_none() { replies_ = Replies::nowhere; }
     /// The two sockets are a group, whose program parts pull replies from all else.
     void group() { replies_ = Replies::grouped; }

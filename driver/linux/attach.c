@@ -24,7 +24,7 @@
 
 /*
  * The user to whom the boards of a namespace count: the owner of the outermost user namespace
- * that it is in. Nobody, for those of the host's own.
+ * that it is in; none for namespaces of the host's own.
  */
 static kuid_t emx_attach_owner_of(const struct net *net)
 {
@@ -45,7 +45,7 @@ static bool emx_attach_may_have_another(const struct net *net)
 	return !uid_valid(owner) || emx_boards_owned(net, owner) < emx_user_boards;
 }
 
-/* Checks that every frame of the chosen dialect fits the interface, and says what would. */
+/* Checks that every frame of the chosen dialect fits the interface, and tells the remedy. */
 static int emx_attach_choose_sizes(struct fw_sizes *sizes, const struct net_device *dev,
 				   u32 frame_size)
 {
@@ -64,7 +64,7 @@ static int emx_attach_choose_sizes(struct fw_sizes *sizes, const struct net_devi
 
 /*
  * The engine's sockets are bound to the interface for our EtherType, from before its agent asks
- * whether we have the interface: so one of the two sees the other.
+ * for our interfaces: so one of the two sees the other.
  */
 static bool emx_attach_has_other_firmware(struct net_device *dev)
 {

@@ -53,7 +53,7 @@ struct emx_board *emx_board_find(struct net *net, unsigned int number);
 struct emx_board *emx_board_get(struct net *net, unsigned int number);
 /* The board with that address in the namespace of an attached board, or NULL. Caller: RCU. */
 struct emx_board *emx_board_local(const struct emx_board *board, u64 mac);
-/* True if endpoints are open on it; stays so for who holds its lock. */
+/* True if endpoints are open on it; stays so while the caller holds its lock. */
 bool emx_board_in_use(const struct emx_board *board);
 /* Number of boards in all namespaces. Any context. */
 unsigned int emx_boards_count(void);
@@ -104,7 +104,7 @@ void emx_counters_sum(struct emx_board *board, struct emx_counters *sum);
 void emx_counters_clear(struct emx_board *board);
 /* Adds those of an endpoint that closes. Caller: board->lock. */
 void emx_counters_inherit(struct emx_board *board, const struct emx_endpoint *ep);
-/* Shows the library what it watches of ours. Caller: endpoint->lock. */
+/* Shows the library the counters that it watches. Caller: endpoint->lock. */
 void emx_counters_show(struct emx_endpoint *ep);
 /* The counter for a run of replies, frame by frame. */
 static inline unsigned int emx_reply_counter(const struct fw_replies *run)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The thread of loose regions, which borrows the address space of the process to copy frames from
- * and to them. That costs a copy more and a change of threads, but messages of any size travel
- * whatever the limit of locked memory is.
+ * and to them. This costs one extra copy and a context switch, but messages of any size travel
+ * under any limit of locked memory.
  */
 #include <linux/kthread.h>
 #include <linux/sched/mm.h>
@@ -60,7 +60,7 @@ static void emx_borrow_copied(struct emx_endpoint *ep, const struct emx_loose_fr
 	emx_effects_end(&now, EMX_IN_PROCESS);
 }
 
-/* Nobody waits for the data of a pull that was cancelled, and its memory is the program's again. */
+/* Drops the data of a cancelled pull: its memory is the program's again. */
 static bool emx_borrow_cancelled(const struct emx_region *region)
 {
 	return READ_ONCE(region->over) && !READ_ONCE(region->owed);
@@ -91,7 +91,7 @@ static void emx_borrow_count(struct emx_endpoint *ep, unsigned int counter)
 	spin_unlock_bh(&ep->lock);
 }
 
-/* There is no such memory: what is pulled from it fails, at both ends. */
+/* There is no such memory: pulls from it fail, at both ends. */
 static void emx_borrow_refuse(struct emx_endpoint *ep, const struct fw_replies *run)
 {
 	struct fw_fx fx = { .kind = FW_FX_NONE };

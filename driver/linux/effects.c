@@ -10,7 +10,7 @@
 #include "large.h"
 #include "region.h"
 
-/* The timer may end so much later: what becomes due meanwhile costs no further interrupt. */
+/* The timer may end so much later: work due meanwhile costs no further interrupt. */
 #define SLACK_NS (100 * NSEC_PER_USEC)
 
 static void emx_effects_event(struct emx_endpoint *ep, const struct emx_msg *msg,
@@ -47,7 +47,7 @@ static void emx_effects_answer(struct emx_effects *now, const struct fw_fx *fx)
 		emx_count(&now->ep->counters, EMX_CNT_DROP_ANSWER, 1);
 }
 
-/* Or tells the puller that there is no such memory. */
+/* Builds the replies, or tells the puller that there is no such memory. */
 static void emx_effects_reply(struct emx_effects *now, struct fw_fx *fx)
 {
 	struct fw_fx refusal = { .kind = FW_FX_NONE };
@@ -105,7 +105,7 @@ static void emx_effects_execute(struct emx_effects *now, struct fw_fx *fx, struc
 
 /* ---- time ---- */
 
-/* Sets the timer for when the core wants it. */
+/* Sets the timer to the core's deadline. */
 static void emx_effects_arm(struct emx_endpoint *ep)
 {
 	u64 deadline = fw_deadline(ep->fw);
@@ -131,7 +131,7 @@ enum hrtimer_restart emx_effects_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART; /* emx_effects_arm() has started it, if it is needed */
 }
 
-/* ---- all that an input causes ---- */
+/* ---- effects of an input ---- */
 
 void emx_effects_run(struct emx_effects *now, struct fw_fx *fx, int more, struct sk_buff *skb)
 {

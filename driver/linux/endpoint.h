@@ -16,7 +16,7 @@
 struct emx_endpoint *emx_endpoint_claim(struct net *net, struct emx_dev_claim *claim);
 /*
  * Nothing comes in or goes out any more, pages are unpinned. Repeated calls do nothing. Sleeps.
- * Whoever ends the last use of the process's address space calls it, too.
+ * The last use of the process's address space ends with a call of it, too.
  */
 void emx_endpoint_close(struct emx_endpoint *ep);
 /* Frees a closed endpoint, later. */
@@ -51,9 +51,9 @@ int emx_poll(struct emx_endpoint *ep, struct emx_dev_poll *poll);
 /* wait.c */
 
 void emx_wait_init(struct emx_endpoint *ep);
-/* Nobody sleeps, nor will. Sleeps. */
+/* Wakes all sleepers, and lets none sleep again. Sleeps. */
 void emx_wait_exit(struct emx_endpoint *ep);
-/* EMX_IOC_WAIT. Sleeps. Returns what that does. */
+/* EMX_IOC_WAIT, with its result. Sleeps. */
 long emx_wait(struct emx_endpoint *ep, const struct emx_dev_wait *wait);
 /* EMX_IOC_WAKE. */
 void emx_wake(struct emx_endpoint *ep);

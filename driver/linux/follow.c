@@ -40,7 +40,7 @@ static void emx_follow_link(struct emx_board *board, u8 state)
 		emx_beacons_start(board);
 }
 
-/* Frames that are too long from now on are lost; what is asked for from now on is cut shorter. */
+/* Frames that are too long from now on are lost; later requests ask for shorter ones. */
 static void emx_follow_mtu(struct emx_board *board, const struct net_device *dev)
 {
 	if (dev->mtu < board->fw.sizes.payload_min)

@@ -112,13 +112,13 @@ struct sk_buff *emx_loose_next_frame(struct emx_endpoint *ep);
  * its window, if there is one. Takes endpoint->lock.
  */
 struct emx_loose_run *emx_loose_next_run(struct emx_endpoint *ep, struct emx_region **region);
-/* Waits until nothing is copied any more for what was cancelled. Sleeps. */
+/* Waits until nothing is copied any more for cancelled pulls. Sleeps. */
 void emx_loose_flush(struct emx_endpoint *ep);
 
 /* borrow.c: the thread that borrows the address space of loose regions */
 
 void emx_borrow_work(struct work_struct *work);
-/* Throws away what waits; the endpoint is closed. Sleeps. */
+/* Frees all work that waits; the endpoint is closed. Sleeps. */
 void emx_borrow_close(struct emx_endpoint *ep);
 
 #endif

@@ -11,7 +11,7 @@
 
 /* Index of a board in the peer table, added when it is not there; -1 when it cannot. Takes lock. */
 int emx_peer_add(struct emx_board *board, u64 mac);
-/* The same for a caller who holds board->lock. */
+/* The same for a caller that holds board->lock. */
 int emx_peer_add_locked(struct emx_board *board, u64 mac);
 /* The same for a peer that is not to be asked for its name. */
 int emx_peer_place_locked(struct emx_board *board, u64 mac);

@@ -18,7 +18,7 @@ struct emx_piece {
 };
 
 /*
- * User memory, one piece behind the other: pinned, or loose. Whoever uses it without the endpoint's
+ * User memory, one piece behind the other: pinned, or loose. A user without the endpoint's
  * lock holds a reference, or is counted in copying.
  */
 struct emx_region {
@@ -106,7 +106,7 @@ void emx_idle_close(struct emx_endpoint *ep);
 struct emx_region *emx_idle_take(struct emx_endpoint *ep, u64 address, u64 length, bool write);
 /* Takes over the region, and its reference; false when it is not to stay. Caller: lock. */
 bool emx_idle_add(struct emx_endpoint *ep, struct emx_region *region);
-/* Unpins, later, what has one of those addresses: they change. Caller: endpoint->lock. */
+/* Unpins, later, regions with one of those addresses: they change. Caller: endpoint->lock. */
 void emx_idle_changed(struct emx_endpoint *ep, const struct emx_range *range);
 /* Unpins all; false when there are none. Sleeps. */
 bool emx_idle_release(struct emx_endpoint *ep);

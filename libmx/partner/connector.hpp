@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Our connect requests to a partner, and what its answers to them may mean (wire specification, section 7).
+// Our connect requests to a partner, and the meaning of its answers to them (wire specification, section 7).
 #pragma once
 
 #include "driver/core/fw.h"

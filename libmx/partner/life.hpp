@@ -22,17 +22,17 @@ public:
     /// True while the index of its board is ours to use, see KeptPeers.
     bool is_kept() const { return kept_; }
 
-    /// It took a session. Whose index is not kept may be anyone.
+    /// It took a session. A partner whose index is not kept may be anyone.
     void open() { state_ = kept_ ? State::connected : State::half_open; }
     void open_to_self() { state_ = State::connected; }
-    /// It hears us: the index of its board is kept.
+    /// Keeps the index of its board: the partner hears us.
     void keep()
     {
         kept_ = true;
         if (is_half_open())
             state_ = State::connected;
     }
-    /// Takes over, or not, what the life before it kept.
+    /// Takes over the kept index of the life before it, if that had one.
     void inherit(bool kept) { kept_ = kept; }
     /// True if the index was kept.
     bool release() { return std::exchange(kept_, false); }
@@ -43,7 +43,8 @@ public:
     }
     void cut_short(bool was) { cut_short_ |= was; }
 
-    /// Dead, and no longer the latest of its endpoint, or blank: a sweep frees it. False: it was that before.
+    /// Leaves it to the next sweep: dead and no longer the latest of its endpoint, or blank. False: left
+    /// already.
     bool retire()
     {
         if (place_ != Place::in_use)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Lives of partners: who is known, which life follows which, and when one is forgotten (wire specification,
+// Lives of partners: those known, the order of lives, and the end of each (wire specification,
 // 7.6 and 8.6).
 #include "libmx/endpoint.hpp"
 #include "libmx/reliab/sequence.hpp"
@@ -11,7 +11,7 @@ namespace emx {
 
 namespace {
 
-/// A partner whose board is spoken to in a dialect of its own is sent what that can carry.
+/// Limits messages to a partner with a pinned dialect to the lengths of that dialect.
 void take_dialect(Partner *partner, uint16_t speaks)
 {
     fw_sizes own{};
@@ -21,8 +21,8 @@ void take_dialect(Partner *partner, uint16_t speaks)
     partner->way.eager_max = std::min(partner->way.eager_max, own.medium_max);
 }
 
-/// True if the stranger has taken nothing since it was told to count with other session bits, nor sent what
-/// bears them: it has not given up. There are but four: those after them would come round to its own.
+/// True if the stranger has taken nothing since it was told to count with other session bits, nor sent
+/// packets with them: it has not given up. There are but four: those after them would come round to its own.
 bool is_deaf(const Partner *partner)
 {
     return partner->connector.doubt.is_deaf(partner->session) && !partner->receiver.has_heard_message() &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The receiving direction of a partner: numbers, what came before its turn, and the acks that we owe (wire
+// The receiving direction of a partner: numbers, early packets, and the acks that we owe (wire
 // specification, 8.2 and 8.3).
 #pragma once
 
@@ -19,14 +19,14 @@ struct Receiver {
     static constexpr uint8_t heard_frame = 1, heard_message = 2;
 
     uint16_t next = 1; ///< number of the message that comes next to the match stage
-    uint16_t done = 1; ///< all before it is complete: what an ack tells
+    uint16_t done = 1; ///< all before it is complete: the number of an ack
     uint16_t acked = 1; ///< the latest that an ack told
     uint8_t heard = 0; ///< heard_frame since the last probe timer, heard_message for ever
     Debt debt = Debt::none;
     bool owes_report = false; ///< the peer asked for one
     uint32_t frames_in = 0; ///< eager frames taken since the last ack
     uint64_t ack_since_ns = 0; ///< 0: not stamped yet
-    Incoming *partial = nullptr; ///< the MEDIUM that lacks fragments; what follows it waits in early
+    Incoming *partial = nullptr; ///< the MEDIUM that lacks fragments; later packets wait in early
     std::unique_ptr<EarlyPackets> early;
 
     /// Counts from that number, as if all before had come.

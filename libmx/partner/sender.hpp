@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The sending direction of a partner: numbers, the window, what waits and what is not acknowledged (wire
+// The sending direction of a partner: numbers, the window, messages that wait or are not acknowledged (wire
 // specification, 8.1 to 8.5).
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace emx {
 
-/// Keeps the books; what is sent when is decided in reliab/send.cpp. Owns no message.
+/// Keeps the books; reliab/send.cpp decides when to send a message. Owns no message.
 struct Sender {
     // Receivers keep 255 numbers beyond the next one; more in flight would be dropped after one loss (8.5).
     static constexpr uint16_t numbers_out_max = 250;

@@ -42,7 +42,7 @@ struct Way {
     bool is_of_other_dialect() const { return dialect >= Dialect::other_w; }
     /// 'W' or 'N', of a partner of another dialect.
     char their_dialect() const { return dialect == Dialect::other_w ? 'W' : 'N'; }
-    /// The question was answered.
+    /// Notes that the question was answered.
     void learn_dialect(char theirs, char ours)
     {
         question = 0;

@@ -54,7 +54,7 @@ public:
     bool is_ending() const { return phase_ != Phase::open; }
     bool is_lingering() const { return phase_ == Phase::lingering; }
     void begin_close() { phase_ = Phase::closing; }
-    /// Nobody is left to take a message: what was sent is brought to its end. Opens the gate.
+    /// Opens the gate: nobody is left to take a message, and sends are brought to their end.
     void begin_linger();
 
 private:

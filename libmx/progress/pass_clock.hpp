@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// When a progress pass reads the clock, and the earliest time at which a timer wants to be served.
+// Decides when a progress pass reads the clock, and keeps the time of the earliest timer.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace emx {
 /// request just posted (which leaves the clock alone), or the helper thread.
 enum class Driver : uint8_t { application, sleeper, posting, helper };
 
-/// Programs poll far more often than timers need: the clock is read when nothing came, or now and then in a
-/// stream that never pauses. The helper reads it each time. Times are the device's. Not thread-safe.
+/// Programs poll far more often than timers need: passes read the clock when nothing came, or now and then in
+/// a stream that never pauses. The helper reads it each time. Times are the device's. Not thread-safe.
 class PassClock {
 public:
     static constexpr uint64_t never = ~uint64_t{0};

@@ -40,8 +40,8 @@ public:
         Waiter &waiter_;
     };
 
-    /// A thread leaves the endpoint to others, after so many `events` in all. What it took off the device or
-    /// did itself may be what a thread sleeps for, whom the device does not wake. True: wake the device.
+    /// A thread leaves the endpoint to others, after so many `events` in all. It may have taken the event
+    /// that another thread sleeps for, and the device does not wake that one. True: wake the device.
     [[gnu::cold, gnu::noinline]] bool must_wake(uint64_t events);
 
     /// Grows with each wakeup().

@@ -176,7 +176,7 @@ TEST_CASE("semaphores count; errors come first, wake sleeping threads, and are k
         for (int (*call)(unsigned short) : {gamma_signal, gamma_test})
             CHECK(call(GAMMA_NO_SEMAPHORE) == -GAMMA_E_ARGUMENT);
         CHECK(gamma_wait(GAMMA_NO_SEMAPHORE, 1) == -GAMMA_E_ARGUMENT);
-        // One who waits is woken, by a handler here.
+        // A waiting thread is woken, by a handler here.
         CHECK(active(
                   1, m.id, 1, [] { CHECK(gamma_sigerr(3, 5) == 0); }, some.data(), 1) == 0);
         CHECK(gamma_send_flowctl(1, some.data(), 1) == 0);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# GAMMA over the engine: three nodes on two hosts, with and without loss; the example; what starts wrong.
+# GAMMA over the engine: three nodes on two hosts, with and without loss; the example; jobs that start wrong.
 #
 #   tests/gamma/run.sh
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# The report of figures: a quick one is whole, its tables and pictures are well formed; what cannot be is refused. No
+# The report of figures: a quick one is whole, its tables and pictures are well formed; impossible options are refused. No
 # verdict depends on a time: of figures it is judged that they are there, and above zero.
 #
 #   tests/netns/report.sh

@@ -27,7 +27,7 @@ def figure(text):
 
 
 def check_row(name, head, row, published):
-    """Each cell is a figure above zero, but those that say why not, and those that may be 0 (work, its share)."""
+    """Each cell is a figure above zero, except reasons for a missing one, and those that may be 0 (work, its share)."""
     if len(row) != len(head):
         fail(f"{name}: {row} has not {len(head)} cells")
     if published:
@@ -74,7 +74,7 @@ def check_picture(folder, name, least):
 
 
 def check_page(folder):
-    """The text of what is left out."""
+    """The text of the left-out measurements."""
     with open(os.path.join(folder, "report.md"), encoding="utf-8") as file:
         text = file.read()
     body, _, lacking = text.partition("## Left out")

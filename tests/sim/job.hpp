@@ -90,7 +90,7 @@ public:
     ~Job() { Layer::choose(nullptr); }
     Job(const Job &) = delete;
 
-    /// To the end of all, of whom the killed have theirs.
+    /// Runs until all have ended, or were killed.
     void run(uint64_t limit = 1000 * sec)
     {
         const bool ended = world.run(

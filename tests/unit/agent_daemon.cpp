@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The starter of a daemon (tools/omxd/daemon.cpp) learns the outcome: in a child, whose status and words are
-// looked at.
+// The starter of a daemon (tools/omxd/daemon.cpp) learns the outcome: in a child, of which status and words
+// are checked.
 #include "tools/omxd/daemon.hpp"
 
 #include <catch2/catch.hpp>

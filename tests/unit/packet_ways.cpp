@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// One table says which packet is for whom (driver/board/packet_ways.hpp): socket filters, run here by a small
-// interpreter, the predicates on frames, and the core agree with it.
+// One table gives each packet its receiver (driver/board/packet_ways.hpp): socket filters, run here by a
+// small interpreter, the predicates on frames, and the core agree with it.
 #include "core_board.hpp"
 
 #include <driver/board/filter.hpp>
@@ -20,7 +20,7 @@ namespace {
 constexpr uint8_t endpoint = 5;
 constexpr uint32_t ethernet_bytes = 14;
 
-/// A frame as a program sees it: bytes, and the kernel's mark of whom it is for.
+/// A frame as a program sees it: bytes, and the kernel's mark of its receiver.
 struct Seen {
     const Frame &frame;
     uint8_t mark = PACKET_HOST;

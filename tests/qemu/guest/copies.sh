@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh
-# What EMP promises of large messages, over the module, by its counters: they leave from the program's pages, and each byte
+# EMP's promises of large messages hold over the module, by its counters: they leave from the program's pages, and each byte
 # is copied once, into the memory of a receive that was posted first; short messages are none of them. The same memory,
 # used again, is found pinned.
 failed=0

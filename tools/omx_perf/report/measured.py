@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Reads what the programs of one run have printed."""
+"""Reads the output of the programs of one run."""
 import csv
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Figures that the papers publish, with year and hardware: what stands beside ours."""
+"""Figures that the papers publish, with year and hardware, to stand beside ours."""
 
 FM1 = "FM 1.0, 1995: SPARCstation 20 and 10, Myrinet (LANai 2.3, SBus); 1 MB = 2^20 bytes"
 FM2 = "FM 2.x, 1998: 200 MHz Pentium Pro, Myrinet"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Writes FOLDER/report.md with its pictures and tables, from what tools/omx_perf/report/run has measured.
+"""Writes FOLDER/report.md with its pictures and tables, from the measurements of tools/omx_perf/report/run.
 
 usage: write.py FOLDER
 """
