@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The one place that reads the environment (docs/security.md).
+// The one place that reads the environment (docs/SECURITY.md).
 //
 // A set-user-ID program acts with rights that its caller lacks, and its caller writes its environment. For
 // such a program no variable is set, so that no caller names the files that it reads, writes or runs.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Users of one host who do not trust each other: the rules of docs/security.md that need several users.
+# Users of one host who do not trust each other: the rules of docs/SECURITY.md that need several users.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/trust.sh" "$@"
