@@ -59,9 +59,10 @@ void load_module()
         throw cli::Failure("no modprobe: apt-get install kmod");
     if (status != 0)
         throw cli::Failure(
-            "modprobe ethermx failed. Built for this kernel, " + kernel_release() +
-            ", it is by: dkms install ethermx/" EMX_VERSION
-            " (dkms status shows what there is); dmesg tells if it does not suit. Without the "
+            "modprobe ethermx failed: dkms install ethermx/" EMX_VERSION
+            " builds the module for this kernel, " +
+            kernel_release() +
+            " (dkms status shows builds); dmesg tells if it does not suit. Without the "
             "module, the agent serves the same configuration: systemctl enable --now omxd, or omxd");
 }
 
