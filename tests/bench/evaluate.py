@@ -18,7 +18,8 @@ FLOORS = ("floor-ring", "floor-bulk")
 NAMES = {"emx": "EtherMX", "emx-stream": "EtherMX, stream",
          "emx-dialect": "EtherMX, no extension", "emx-lossy-stream": "EtherMX, stream, 1 % loss",
          "emx-dialect-lossy-stream": "no extension, stream, 1 % loss", "floor-ring": "floor: ring",
-         "floor-bulk": "floor: ring + bulk", "tcp": "TCP", "tcp-offloads": "TCP, offloads on"}
+         "floor-bulk": "floor: ring + bulk", "floor-udp": "floor: UDP, offloads on", "tcp": "TCP",
+         "tcp-offloads": "TCP, offloads on"}
 
 
 def table(data):

@@ -11,7 +11,7 @@
 # The targets to build; the whole tree takes several times as long.
 # shellcheck disable=SC2034 # tests/bench/run and the quickstart build these
 BENCH_TARGETS=(tools/omx_perf tools/omx_info tools/omx_init_peers tools/omxd/omxd
-               tests/bench/floor_pingpong tests/bench/tcp_pingpong)
+               tests/bench/floor_pingpong tests/bench/tcp_pingpong tests/bench/udp_floor)
 BENCH_TIME=${BENCH_TIME:-50}
 BENCH_FROM=${BENCH_FROM:-0}
 BENCH_TO=${BENCH_TO:-4194305}
@@ -93,6 +93,8 @@ bench_one() {
         "$bin/floor_pingpong" -m "$BENCH_SIZE" -d "$(netlab_mac 2)" "${lengths[@]}" ;;
     floor-bulk) bench_pair "$csv" "$bin/floor_pingpong" -B -m "$BENCH_SIZE" -- \
         "$bin/floor_pingpong" -B -m "$BENCH_SIZE" -d "$(netlab_mac 2)" "${lengths[@]}" ;;
+    floor-udp) netlab_offloads on && bench_pair "$csv" "$bin/udp_floor" -- \
+        "$bin/udp_floor" -d "$(netlab_ip 2)" "${lengths[@]}" ;;
     tcp) netlab_offloads off && bench_tcp "$csv" ;;
     tcp-offloads) netlab_offloads on && bench_tcp "$csv" ;;
     emx) bench_perf "$csv" 2 ;;
