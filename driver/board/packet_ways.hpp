@@ -36,7 +36,7 @@ inline constexpr std::array<PacketWay, 256> packet_ways = [] {
     std::array<PacketWay, 256> ways{};
     for (const uint8_t type : {EMX_RAW, EMX_HOST_QUERY, EMX_HOST_REPLY})
         ways[type] = {SocketRole::agent, 0, false};
-    for (const uint8_t type : {EMX_TRUC, EMX_NACK_MCP, EMX_X_REPORT})
+    for (const uint8_t type : {EMX_TRUC, EMX_NACK_MCP, EMX_X_REPORT, EMX_X_ADDRESS})
         ways[type] = {SocketRole::ring, usual_endpoint_at, false};
     for (const uint8_t type : {EMX_CONNECT, EMX_TINY, EMX_SMALL, EMX_MEDIUM, EMX_RNDV, EMX_PULL, EMX_NOTIFY,
                                EMX_X_MEDIUM, EMX_X_PULL})

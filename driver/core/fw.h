@@ -89,6 +89,13 @@ struct fw_pkt {
 		__u32 checksum; /* X MEDIUM, X DATA: 0 = none */
 		__u16 request; /* X PULL, X DATA */
 		__u16 unit; /* X PULL: bytes in a full frame */
+		__u64 secret; /* X ADDRESS, with the next five */
+		__u32 address; /* IPv4 */
+		__u32 session; /* the sender's own */
+		__u16 port;
+		__u16 bytes;
+		__u8 is_answer;
+		__u8 datagrams; /* X PULL: data may come in datagrams; in a run of X DATA: it may */
 		__u8 sum; /* X PULL: data with checksums; in a run of X DATA: the request's */
 		__u8 want[EMX_X_WANT_LEN]; /* X PULL: bit i: frame `frame` + i */
 	} x;
@@ -349,6 +356,8 @@ struct fw_pull {
 	__u8 remote_ep;
 	__u8 window;
 	__u8 window_tag;
+	__u8 datagrams; /* frames may come in datagrams */
+	__u8 left_datagrams; /* no longer: the host has not heard of it yet */
 	struct fw_frames frame;
 };
 
@@ -361,6 +370,7 @@ struct fw_pace {
 	__u8 lossy; /* a frame has been lost */
 	__u8 cut; /* the present round has seen a loss */
 	__u16 pulls; /* that are running */
+	__u16 datagrams; /* of them, those by datagrams */
 	struct {
 		__u32 peer;
 		__u32 ns; /* smoothed; 0: unknown */
@@ -400,6 +410,13 @@ struct fw_endpoint {
 	__u32 running[FW_PULLS / 32]; /* bit: slot */
 	struct fw_pace pace;
 	struct fw_bucket answers; /* the platform's, for answers of fw_rx */
+	/*
+	 * A platform that takes and sends X DATA in datagrams sets these: the longest that it takes, 0
+	 * where it has none, and how many of them its receive queue holds. It may change them when
+	 * no pull by datagrams is running.
+	 */
+	__u16 x_datagram;
+	__u16 x_datagrams;
 	struct fw_window window[FW_WINDOWS];
 	struct fw_pull pull[FW_PULLS];
 };
@@ -425,6 +442,8 @@ enum fw_fx_kind {
 	FW_FX_PEER, /* unknown but admissible board `mac`: add it, then give the frame again */
 	FW_FX_BEACON, /* agent: beacon of board `mac` (its index is `peer`) with that `serial` */
 	FW_FX_NAME, /* agent: store `name` for `peer` */
+	FW_FX_ADDRESS, /* endpoint `address` tells where it takes datagrams */
+	FW_FX_FALLBACK, /* datagrams of endpoint `address` have ceased to come */
 };
 
 /*
@@ -459,6 +478,18 @@ static inline __u32 fw_replies_header(const struct fw_replies *run)
 	return run->reply.msg.type == EMX_X_DATA ? FW_X_DATA_HEADER : FW_REPLY_HEADER;
 }
 
+/* An X ADDRESS: place where an endpoint takes datagrams (docs/protocol.md, Datagrams). */
+struct fw_address {
+	__u64 secret; /* that datagrams to it carry */
+	__u32 peer;
+	__u32 session; /* the endpoint's */
+	__u32 address; /* IPv4 */
+	__u16 port;
+	__u16 bytes; /* longest datagram that it takes */
+	__u8 remote_ep;
+	__u8 is_answer;
+};
+
 struct fw_fx {
 	__u8 kind; /* enum fw_fx_kind */
 	__u16 counter; /* enum emx_counter: of a DROP; of what a TX or an ANSWER sends */
@@ -483,6 +514,7 @@ struct fw_fx {
 			__u8 type;
 			char name[EMX_NAME_MAX];
 		} host;
+		struct fw_address address; /* FALLBACK: peer, remote_ep and session of it */
 	} u;
 };
 
@@ -566,6 +598,13 @@ void fw_replies_refuse(const struct fw_endpoint *ep, const struct fw_replies *ru
  */
 int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
 		  __u64 now);
+/*
+ * The same by datagrams of at most that many bytes, where the offer and the platform allow X PULL: the
+ * request says that frames may come so. 0: by frames alone. When datagrams cease to come, the pull
+ * goes on by frames, with the effect FALLBACK.
+ */
+int fw_pull_start_by(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
+		     __u16 datagram, __u64 now);
 /* Ends a pull without an event; its late replies are dropped. */
 void fw_pull_cancel(struct fw_endpoint *ep, __u64 cookie);
 /* Ends a pull with that status, where its data cannot be placed. Then fw_next until 0. */
@@ -576,7 +615,7 @@ struct fw_place {
 	__u32 length;
 };
 
-#define FW_PLACES_MAX 32
+#define FW_PLACES_MAX 64
 /*
  * The first max <= FW_PLACES_MAX replies that a slot expects: position and length in the message.
  * Returns how many there are, fewer when fewer are under way. A platform has the kernel put them in
@@ -584,6 +623,23 @@ struct fw_place {
  * comes last.
  */
 __u32 fw_expect(const struct fw_endpoint *ep, int slot, __u32 max, struct fw_place *place);
+
+/* ---- datagrams (docs/protocol.md) ---- */
+
+/*
+ * Tells the endpoint that *to names (peer, remote_ep, and session) that ours takes datagrams at
+ * to->address and to->port, of at most to->bytes, with to->secret. Fills *fx with one effect.
+ */
+void fw_address_tell(const struct fw_endpoint *ep, const struct fw_address *to, struct fw_fx *fx);
+/* Turns the header of a frame into that of a datagram to an endpoint with that secret. */
+void fw_datagram_seal(void *hdr, __u64 secret);
+/* The secret in a datagram of which at least EMX_OUTER_LEN + 1 bytes are there; 0: it is none. */
+__u64 fw_datagram_secret(const void *hdr);
+/*
+ * The inverse of fw_datagram_seal: a frame from the board `from` to `to`, which fw_check accepts if
+ * the rest of it is right. tag: index of the sender in our peer table.
+ */
+void fw_datagram_unseal(void *hdr, __u64 from, __u64 to, __u16 tag);
 
 /* ---- beacons (section 6.4), for the platform that answers host queries ---- */
 

@@ -43,8 +43,11 @@ static __u32 frame_length(const struct fw_pull *p, __u32 k)
 	return frame_start(p, k + 1) - frame_start(p, k);
 }
 
-/* Bytes in a full frame of X DATA towards us, 0 when the sender or we have no X PULL. */
-static __u32 x_unit(const struct fw_endpoint *ep, __u64 offer)
+/*
+ * Bytes in a full frame of X DATA towards us, 0 when the sender or we have no X PULL. datagram: the
+ * longest that it may come in, or 0.
+ */
+static __u32 x_unit(const struct fw_endpoint *ep, __u64 offer, __u16 datagram)
 {
 	__u32 frame = emx_offer_frame(offer);
 
@@ -52,17 +55,21 @@ static __u32 x_unit(const struct fw_endpoint *ep, __u64 offer)
 		return 0;
 	if (frame > ep->x_frame)
 		frame = ep->x_frame;
+	if (datagram && frame > datagram)
+		frame = datagram; /* with headers as long as those of a frame */
 	return frame >= FW_X_DATA_HEADER + EMX_X_UNIT_MIN ? frame - FW_X_DATA_HEADER : 0;
 }
 
-void fw_ask_begin(struct fw_endpoint *ep, struct fw_pull *p, __u32 offset, __u64 offer)
+void fw_ask_begin(struct fw_endpoint *ep, struct fw_pull *p, __u32 offset, __u64 offer,
+		  __u16 datagram)
 {
 	struct fw_sizes own;
 	const struct fw_sizes *s = fw_sizes_to(ep->board->peers, &ep->board->sizes, p->peer, &own);
-	const __u32 unit = x_unit(ep, offer), l = unit ? unit : s->reply;
+	const __u32 unit = x_unit(ep, offer, datagram), l = unit ? unit : s->reply;
 
 	p->is_x = unit != 0;
 	p->sum = ep->x_frag && emx_offer_features(offer) & EMX_X_SUMS;
+	p->datagrams = p->is_x && datagram;
 	p->unit = l;
 	p->span = p->is_x ? FW_X_SPAN : FW_PULL_FRAMES;
 	p->block = ep->pull_block < s->block ? ep->pull_block : (__u16)s->block;
@@ -182,6 +189,7 @@ static void x_request(struct fw_endpoint *ep, struct fw_pull *p, __u32 first, __
 	fw_zero(&pkt->x, sizeof(pkt->x));
 	pkt->x.unit = (__u16)p->unit;
 	pkt->x.sum = p->sum;
+	pkt->x.datagrams = p->datagrams;
 	p->frame.number++;
 	pkt->x.request = (__u16)p->frame.number;
 	if (!p->sample) {

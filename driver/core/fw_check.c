@@ -113,6 +113,19 @@ static int check_x_pull(const struct fw_pkt *pkt)
 	return ((__u64)pkt->frame + last) * pkt->x.unit < pkt->total ? 0 : EMX_CNT_DROP_PULL_SHAPE;
 }
 
+/* An address that a host may have, and the one port of its endpoint: no datagram goes elsewhere. */
+static int check_x_address(const struct fw_pkt *pkt)
+{
+	const __u32 first = pkt->x.address >> 24;
+
+	if (first == 0 || first == 127 || first >= 224 || pkt->x.secret == 0)
+		return EMX_CNT_DROP_ADDRESS;
+	if (pkt->x.port != EMX_X_PORT + pkt->msg.remote_ep || pkt->x.bytes < EMX_X_DATAGRAM_MIN ||
+	    pkt->x.bytes > EMX_X_DATAGRAM_MAX)
+		return EMX_CNT_DROP_ADDRESS;
+	return 0;
+}
+
 int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt)
 {
 	switch (pkt->msg.type) {
@@ -137,6 +150,8 @@ int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt)
 		return check_x_pull(pkt);
 	case EMX_X_DATA:
 		return pkt->msg.data_len ? 0 : EMX_CNT_DROP_REPLY_SHAPE;
+	case EMX_X_ADDRESS:
+		return check_x_address(pkt);
 	default:
 		return 0;
 	}
@@ -525,6 +540,7 @@ static int get_x_pull(const struct frame *f, struct fw_pkt *pkt)
 	pkt->x.unit = emx_get16(b->unit);
 	pkt->x.request = emx_get16(b->request);
 	pkt->x.sum = b->flags & EMX_X_PULL_SUM;
+	pkt->x.datagrams = (b->flags & EMX_X_PULL_DATAGRAMS) != 0;
 	__builtin_memcpy(pkt->x.want, b->want, sizeof(b->want));
 	return 0;
 }
@@ -542,6 +558,22 @@ static int get_x_data(const struct frame *f, struct fw_pkt *pkt)
 	pkt->x.request = emx_get16(b->request);
 	pkt->x.checksum = emx_get32(b->checksum);
 	return get_payload(f, pkt->length, pkt);
+}
+
+static int get_x_address(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_x_address *b = f->body;
+
+	get_endpoints(f, pkt);
+	fw_zero(&pkt->x, sizeof(pkt->x));
+	pkt->msg.session = emx_get32(b->session);
+	pkt->x.is_answer = b->flags & EMX_X_ADDRESS_ANSWER;
+	pkt->x.session = emx_get32(b->own_session);
+	pkt->x.address = emx_get32(b->address);
+	pkt->x.secret = emx_get64(b->secret);
+	pkt->x.port = emx_get16(b->port);
+	pkt->x.bytes = emx_get16(b->bytes);
+	return 0;
 }
 
 static int (*const readers[])(const struct frame *f, struct fw_pkt *pkt) = {
@@ -563,6 +595,7 @@ static int (*const readers[])(const struct frame *f, struct fw_pkt *pkt) = {
 	[EMX_X_REPORT] = get_x_report,
 	[EMX_X_PULL] = get_x_pull,
 	[EMX_X_DATA] = get_x_data,
+	[EMX_X_ADDRESS] = get_x_address,
 };
 
 /* Rules 1 and 2, and the start of 3: the outer header. */

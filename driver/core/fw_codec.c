@@ -24,6 +24,7 @@ union body {
 	struct emx_w_x_report x_report;
 	struct emx_w_x_pull x_pull;
 	struct emx_w_x_data x_data;
+	struct emx_w_x_address x_address;
 };
 
 static void put_raw(const struct fw_pkt *pkt, union body *b)
@@ -271,7 +272,8 @@ static void put_x_report(const struct fw_pkt *pkt, union body *b)
 static void put_x_pull(const struct fw_pkt *pkt, union body *b)
 {
 	put_endpoints(pkt, b);
-	b->x_pull.flags = pkt->x.sum ? EMX_X_PULL_SUM : 0;
+	b->x_pull.flags =
+		(pkt->x.sum ? EMX_X_PULL_SUM : 0) | (pkt->x.datagrams ? EMX_X_PULL_DATAGRAMS : 0);
 	b->x_pull.session = emx_put32(pkt->msg.session);
 	b->x_pull.total = emx_put32(pkt->total);
 	b->x_pull.window = (__u8)pkt->window;
@@ -301,6 +303,18 @@ static void put_x_data(const struct fw_pkt *pkt, union body *b)
 	b->x_data.magic = emx_put32(pkt->magic);
 	b->x_data.request = emx_put16(pkt->x.request);
 	b->x_data.checksum = emx_put32(pkt->x.checksum);
+}
+
+static void put_x_address(const struct fw_pkt *pkt, union body *b)
+{
+	put_endpoints(pkt, b);
+	b->x_address.flags = pkt->x.is_answer ? EMX_X_ADDRESS_ANSWER : 0;
+	b->x_address.session = emx_put32(pkt->msg.session);
+	b->x_address.own_session = emx_put32(pkt->x.session);
+	b->x_address.address = emx_put32(pkt->x.address);
+	b->x_address.secret = emx_put64(pkt->x.secret);
+	b->x_address.port = emx_put16(pkt->x.port);
+	b->x_address.bytes = emx_put16(pkt->x.bytes);
 }
 
 struct row {
@@ -333,6 +347,7 @@ static const struct row rows[][2] = {
 	[EMX_X_REPORT] = { ROW(x_report, put_x_report) },
 	[EMX_X_PULL] = { ROW(x_pull, put_x_pull) },
 	[EMX_X_DATA] = { ROW(x_data, put_x_data) },
+	[EMX_X_ADDRESS] = { ROW(x_address, put_x_address) },
 };
 
 static const struct row *row_of(const struct fw_sizes *s, __u8 type)

@@ -27,7 +27,7 @@ struct fw_type {
 	__u8 refusal; /* type of the NACK for an endpoint that is not open (section 11.1), or 0 */
 };
 
-extern const struct fw_type fw_types[EMX_X_DATA + 1];
+extern const struct fw_type fw_types[EMX_X_ADDRESS + 1];
 
 static inline void fw_zero(void *p, unsigned long n)
 {
@@ -115,5 +115,7 @@ void fw_window_serve(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, stru
 /* fw_pull.c: PULL REPLY and X DATA; NACK MCP. */
 void fw_pull_answer(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
 void fw_pull_refused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
+/* fw_address.c: X ADDRESS. */
+void fw_address_heard(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx);
 
 #endif

@@ -17,6 +17,8 @@
 #include "fw_pull.h"
 
 #define QUANTUM_MAX 16
+/* The same of datagrams: as many as one system call sends, for the kernel or the card to cut. */
+#define QUANTUM_DATAGRAMS 44
 
 /* ---- new frames, and blocks of PULL ---- */
 
@@ -44,9 +46,20 @@ __u32 fw_pace_block(const struct fw_endpoint *ep, const struct fw_pull *p)
 
 /* ---- the budget of X PULLs ---- */
 
+/* Frames that the receive queues hold: one queue is of frames, the other of datagrams. */
+static __u32 window(const struct fw_endpoint *ep)
+{
+	if (FW_LIKELY(!ep->pace.datagrams))
+		return ep->x_window;
+	if (ep->pace.datagrams == ep->pace.pulls || ep->x_datagrams < ep->x_window)
+		return ep->x_datagrams;
+	return ep->x_window;
+}
+
 static __u32 budget(const struct fw_endpoint *ep)
 {
-	__u32 frames = ep->pace.budget < ep->x_window ? ep->pace.budget : ep->x_window;
+	const __u32 most = window(ep);
+	__u32 frames = ep->pace.budget < most ? ep->pace.budget : most;
 
 	return frames > ep->pace.pulls ? frames : ep->pace.pulls;
 }
@@ -55,16 +68,17 @@ static __u32 budget(const struct fw_endpoint *ep)
 static void set_budget(struct fw_endpoint *ep, __u32 frames)
 {
 	const __u32 pulls = ep->pace.pulls > 1 ? ep->pace.pulls : 2;
+	const __u32 most = ep->pace.datagrams ? QUANTUM_DATAGRAMS : QUANTUM_MAX;
 	__u32 part;
 
 	ep->pace.budget = frames;
 	part = budget(ep) / (2 * pulls);
-	ep->pace.quantum = part > QUANTUM_MAX ? QUANTUM_MAX : part ? part : 1;
+	ep->pace.quantum = part > most ? most : part ? part : 1;
 }
 
 static void grow(struct fw_endpoint *ep)
 {
-	if (ep->pace.budget < ep->x_window)
+	if (ep->pace.budget < window(ep))
 		set_budget(ep, ep->pace.budget + 1);
 }
 
@@ -175,6 +189,7 @@ void fw_pace_turn(struct fw_endpoint *ep)
 void fw_pace_start(struct fw_endpoint *ep, struct fw_pull *p)
 {
 	ep->pace.pulls++;
+	ep->pace.datagrams += p->datagrams;
 	set_budget(ep, ep->pace.budget);
 	fw_pace_want(ep, p);
 }
@@ -182,9 +197,17 @@ void fw_pace_start(struct fw_endpoint *ep, struct fw_pull *p)
 void fw_pace_stop(struct fw_endpoint *ep, struct fw_pull *p)
 {
 	fw_pace_take(ep, p);
+	ep->pace.datagrams -= p->datagrams;
 	ep->pace.pulls--;
 	set_budget(ep, ep->pace.budget);
 	fw_pace_turn(ep);
+}
+
+void fw_pace_leave_datagrams(struct fw_endpoint *ep, struct fw_pull *p)
+{
+	ep->pace.datagrams -= p->datagrams;
+	p->datagrams = 0;
+	set_budget(ep, ep->pace.budget);
 }
 
 /* ---- round trips ---- */

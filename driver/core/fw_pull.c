@@ -10,6 +10,8 @@
 #define REPEAT_MIN_NS 3000000u
 /* X PULL, while no round trip was measured; never more than the platform's own. */
 #define REPEAT_UNKNOWN_MS 10
+/* Times that the timer runs out until datagrams count as not coming: some 20 ms. */
+#define DATAGRAM_TRIES 2
 
 /* ---- begin and end ---- */
 
@@ -68,6 +70,12 @@ static void turn_running(struct fw_endpoint *ep, const struct fw_pull *p)
 int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
 		  __u64 now)
 {
+	return fw_pull_start_by(ep, rndv, total, cookie, 0, now);
+}
+
+int fw_pull_start_by(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
+		     __u16 datagram, __u64 now)
+{
 	struct fw_pull *p;
 
 	if (total == 0 || !fw_peer(ep->board->peers, rndv->peer))
@@ -89,7 +97,7 @@ int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 tota
 	p->window = rndv->u.window.id;
 	p->window_tag = rndv->u.window.tag;
 	p->total = total;
-	fw_ask_begin(ep, p, rndv->u.window.offset, rndv->data);
+	fw_ask_begin(ep, p, rndv->u.window.offset, rndv->data, datagram);
 	ep->pulls_active++;
 	turn_running(ep, p);
 	restart_timer(ep, p, now);
@@ -211,6 +219,13 @@ void fw_pull_refused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, stru
 
 /* ---- time ---- */
 
+static FW_COLD void leave_datagrams(struct fw_endpoint *ep, struct fw_pull *p)
+{
+	fw_pace_leave_datagrams(ep, p);
+	p->left_datagrams = 1;
+	fw_count(ep->counters, EMX_CNT_DATAGRAM_FALLBACK);
+}
+
 static void time_out(struct fw_endpoint *ep, struct fw_pull *p, __u64 now)
 {
 	__u64 most = fw_ns(REPEAT_MAX_MS);
@@ -222,6 +237,8 @@ static void time_out(struct fw_endpoint *ep, struct fw_pull *p, __u64 now)
 	}
 	if (!p->is_x && most < fw_ns(ep->pull_repeat_ms))
 		most = fw_ns(ep->pull_repeat_ms);
+	if (p->datagrams && p->tries >= DATAGRAM_TRIES)
+		leave_datagrams(ep, p);
 	fw_ask_late(p);
 	p->tries += p->tries < 0xff;
 	set_timer(ep, p, now, 2 * p->interval < most ? 2 * p->interval : most);
@@ -272,11 +289,25 @@ static void announce_end(struct fw_endpoint *ep, struct fw_pull *p, struct fw_fx
 	m->u.pull.status = p->status;
 }
 
+/* The effect of a pull that has left datagrams. */
+static FW_COLD int tell_fallback(struct fw_pull *p, struct fw_fx *fx)
+{
+	p->left_datagrams = 0;
+	fx->kind = FW_FX_FALLBACK;
+	fw_zero(&fx->u.address, sizeof(fx->u.address));
+	fx->u.address.peer = p->peer;
+	fx->u.address.remote_ep = p->remote_ep;
+	fx->u.address.session = p->session;
+	return 1;
+}
+
 int fw_next(struct fw_endpoint *ep, __u64 now, struct fw_fx *fx)
 {
 	for (; ep->queue[FW_READY].length; fw_dequeue(ep, FW_READY)) {
 		struct fw_pull *p = fw_first(ep, FW_READY);
 
+		if (FW_UNLIKELY(p->left_datagrams) && p->state == FW_PULL_RUNNING)
+			return tell_fallback(p, fx);
 		if (p->state == FW_PULL_RUNNING && fw_ask_next(ep, p, now, fx))
 			return 1;
 		if (p->state == FW_PULL_ENDED) {

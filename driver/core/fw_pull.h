@@ -48,9 +48,10 @@ static inline void fw_dequeue(struct fw_endpoint *ep, enum fw_queues which)
 
 #define FW_BUDGET_FIRST 16 /* frames of X PULLs under way, at first */
 
-/* An X PULL begins, or ended. */
+/* An X PULL begins, or ended; goes on by frames. */
 void fw_pace_start(struct fw_endpoint *ep, struct fw_pull *p);
 void fw_pace_stop(struct fw_endpoint *ep, struct fw_pull *p);
+void fw_pace_leave_datagrams(struct fw_endpoint *ep, struct fw_pull *p);
 /* A frame of an X PULL came; one was lost. */
 void fw_pace_arrived(struct fw_endpoint *ep);
 void fw_pace_lost(struct fw_endpoint *ep);
@@ -74,9 +75,11 @@ __u32 fw_pace_trip_to(const struct fw_endpoint *ep, __u32 peer);
 
 /*
  * Chooses X PULL or PULL for p, just started, and its geometry: offset of its window, and the offer
- * by which the sender agreed to the extension.
+ * by which the sender agreed to the extension; of X PULL, datagrams of at most that many bytes, 0:
+ * frames.
  */
-void fw_ask_begin(struct fw_endpoint *ep, struct fw_pull *p, __u32 offset, __u64 offer);
+void fw_ask_begin(struct fw_endpoint *ep, struct fw_pull *p, __u32 offset, __u64 offer,
+		  __u16 datagram);
 /*
  * Takes the answer pkt: 0 when it is one that p waits for, and in *position where its data belongs;
  * else the reason to drop it.

@@ -68,6 +68,7 @@ static const struct {
 	[EMX_X_REPORT] = { FW_NULL, IGNORE },
 	[EMX_X_PULL] = { fw_window_serve, EMX_NACK_MCP },
 	[EMX_X_DATA] = { fw_pull_answer, UNCHECKED },
+	[EMX_X_ADDRESS] = { fw_address_heard, IGNORE },
 };
 
 /* The session may be what was altered: then nobody is to be refused. */

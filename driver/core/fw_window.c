@@ -157,6 +157,7 @@ static int serve_x_pull(const struct fw_endpoint *ep, const struct fw_window *w,
 	__builtin_memcpy(r->want, pkt->x.want, sizeof(r->want));
 	r->reply.x.request = pkt->x.request;
 	r->reply.x.sum = pkt->x.sum;
+	r->reply.x.datagrams = pkt->x.datagrams;
 	return 0;
 }
 

@@ -254,7 +254,17 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(DROP_CHECKSUM, "drop: wrong checksum", "payload or header altered on the way; repeated like a lost frame") \
 	X(DROP_OTHER_HOST, "drop: for another host", "a VLAN that has no interface here; attach the board to one") \
 	X(DROP_CONNECT_ROOM, "drop: no room for a partner", "connects of more remote endpoints than EMX_PARTNERS; were they forged?") \
-	X(DROP_ANSWER, "drop: too many to answer", "beyond 10,000 refusals, first connects and name queries a second; were they forged?")
+	X(DROP_ANSWER, "drop: too many to answer", "beyond 10,000 refusals, first connects and name queries a second; were they forged?") \
+	X(RX_X_ADDRESS, "x addresses received", "an EtherMX peer tells where it takes datagrams")     \
+	X(TX_X_ADDRESS, "x addresses sent", "we tell where we take datagrams")                \
+	X(RX_DATAGRAM, "datagrams received", "large messages by UDP: x data, and probes of the way") \
+	X(TX_DATAGRAM, "datagrams sent", "large messages by UDP: x data, and probes of the way") \
+	X(DATAGRAM_ROUTE, "datagram routes", "ways from an endpoint to us on which a datagram arrived") \
+	X(DATAGRAM_FALLBACK, "pulls that left datagrams", "these ceased to come: does a firewall drop UDP ports 34527 and up?") \
+	X(DATAGRAM_PORT, "datagram ports taken", "another program has our UDP port: large messages go by frames") \
+	X(DROP_DATAGRAM_SECRET, "drop: datagram with a wrong secret", "late, or forged")   \
+	X(DROP_DATAGRAM_SOURCE, "drop: datagram from elsewhere", "its address or port is not its sender's") \
+	X(DROP_ADDRESS, "drop: bad x address", "no address and port of a host")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

@@ -50,6 +50,7 @@ enum emx_type {
 	EMX_X_REPORT = 113,
 	EMX_X_PULL = 114,
 	EMX_X_DATA = 115,
+	EMX_X_ADDRESS = 117,
 };
 
 /* Reasons of NACK LIB (1 to 3) and NACK MCP (1 to 4): section 4.13. Nothing else may be sent. */
@@ -74,6 +75,7 @@ enum emx_nack {
 #define EMX_X_REPORTS 2 /* takes X REPORT */
 #define EMX_X_FRAGMENTS 4 /* takes X MEDIUM */
 #define EMX_X_PULLS 8 /* serves X PULL, takes X DATA */
+#define EMX_X_DATAGRAMS 16 /* takes X ADDRESS, sends X DATA in UDP datagrams to who asks for it */
 #define EMX_X_FRAME_MIN 256 /* least that an offer may name as longest frame */
 #define EMX_X_EAGER_MAX 262144 /* bytes of an X MEDIUM message */
 #define EMX_X_FRAG_MAX 32768 /* bytes of data in an X MEDIUM */
@@ -82,6 +84,13 @@ enum emx_nack {
 #define EMX_X_STATE_LEN 28 /* of X REPORT that we know */
 #define EMX_X_REPORT_ASK 1 /* X REPORT: answer at once */
 #define EMX_X_PULL_SUM 1 /* X PULL: data with checksums */
+#define EMX_X_PULL_DATAGRAMS 2 /* X PULL: data may come in datagrams */
+#define EMX_X_ADDRESS_ANSWER 1 /* X ADDRESS: answers one */
+#define EMX_X_PORT 34527 /* UDP port of endpoint 0; the others' follow */
+#define EMX_X_MARK 0x454d5844 /* "EMXD", of datagrams */
+#define EMX_IP_UDP_LEN 28 /* IPv4 and UDP headers, which a datagram has within the MTU */
+#define EMX_X_DATAGRAM_MAX (65535 - EMX_IP_UDP_LEN)
+#define EMX_X_DATAGRAM_MIN (EMX_OUTER_LEN + 24 + EMX_X_UNIT_MIN)
 #define EMX_X_UNIT_MIN 64 /* X PULL: bytes in a full frame */
 #define EMX_X_UNIT_MAX (65535 - EMX_OUTER_LEN - 24)
 #define EMX_X_WANT_LEN 16 /* X PULL: bytes of the bitmap */
@@ -399,6 +408,26 @@ struct emx_w_x_data {
 	emx_be32 checksum;
 };
 
+struct emx_w_x_address {
+	__u8 type;
+	__u8 dst_ep;
+	__u8 src_ep;
+	__u8 flags;
+	emx_be32 session;
+	emx_be32 own_session; /* of the sender */
+	emx_be32 address; /* IPv4 */
+	emx_be64 secret; /* that datagrams to the sender carry */
+	emx_be16 port;
+	emx_be16 bytes; /* longest datagram that it receives */
+};
+
+/* In a datagram, instead of struct emx_outer. */
+struct emx_w_datagram {
+	emx_be64 secret; /* the receiver's */
+	emx_be32 mark;
+	__u8 reserved12[4];
+};
+
 /* Section 6.4: the body of a beacon, 48 bytes. */
 struct emx_w_beacon {
 	__u8 type;
@@ -434,6 +463,8 @@ EMX_WIRE_SIZE(emx_w_x_report, 24);
 EMX_WIRE_SIZE(emx_w_x_state, EMX_X_STATE_LEN);
 EMX_WIRE_SIZE(emx_w_x_pull, 48);
 EMX_WIRE_SIZE(emx_w_x_data, 24);
+EMX_WIRE_SIZE(emx_w_x_address, 28);
+EMX_WIRE_SIZE(emx_w_datagram, 16);
 #undef EMX_WIRE_SIZE
 
 #endif

@@ -76,6 +76,9 @@ void judge(const fw_sizes &s, const fw_pkt &p, uint32_t len)
     case EMX_X_REPORT: return must(m.data_len <= EMX_X_STATE_LEN);
     case EMX_X_PULL: return judge_x_pull(p);
     case EMX_X_DATA: return must(m.data_len > 0 && m.data_len == p.length);
+    case EMX_X_ADDRESS:
+        return must(p.x.secret != 0 && p.x.port == EMX_X_PORT + m.remote_ep &&
+                    p.x.bytes >= EMX_X_DATAGRAM_MIN);
     case EMX_RAW: return must(p.board != 0 && p.board >> 40 == (p.board >> 40 & 0xfe));
     }
 }

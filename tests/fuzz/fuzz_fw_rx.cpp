@@ -52,6 +52,8 @@ public:
             ep_->x_frame = config & 16 ? 9014 : 256;
             ep_->x_window = config & 32 ? 64 : 8;
             ep_->x_frag = static_cast<uint16_t>(config & 1 ? fw_x_frag_max(ep_->x_frame) : 0);
+            ep_->x_datagram = static_cast<uint16_t>(config & 16 ? 1472 : 214);
+            ep_->x_datagrams = config & 32 ? 124 : 4;
         }
     }
 
@@ -78,13 +80,14 @@ public:
 
     void judge() const
     {
-        uint32_t missing = 0, active = 0, by_x = 0, granted = 0;
+        uint32_t missing = 0, active = 0, by_x = 0, granted = 0, datagrams = 0;
         for (auto &p : ep_->pull)
             if (p.state == FW_PULL_RUNNING) {
                 missing += p.missing;
                 active++;
                 by_x += p.is_x;
                 granted += p.grant;
+                datagrams += p.datagrams;
                 const fw_frames &f = p.frame;
                 must(f.base <= f.asked && f.asked <= p.frames && f.asked - f.base <= p.span);
                 must(p.span == (p.is_x ? FW_X_SPAN : FW_PULL_FRAMES) && (p.is_x || f.marked == 0));
@@ -93,7 +96,7 @@ public:
                 must(p.is_x || oldest(f) < 2 * FW_PULL_FRAMES);
             }
         must(missing == ep_->outstanding && active == ep_->pulls_active && by_x == ep_->pace.pulls);
-        must(granted == ep_->pace.granted && granted == 0);
+        must(granted == ep_->pace.granted && granted == 0 && datagrams == ep_->pace.datagrams);
     }
 
     /// The expectations of running pulls lie within them, and leave out nothing that is missing.
@@ -256,10 +259,12 @@ private:
         emx_msg rndv{};
         rndv.remote_ep = 2;
         rndv.u.window.offset = in.take(2);
-        if (in.take(1) % 2)
+        const uint32_t way = in.take(1);
+        if (way % 2)
             rndv.data = emx_offer(1, 1, EMX_X_PULLS, static_cast<uint16_t>(in.take(2)), 32);
         uint64_t cookie = ++cookies_;
-        if (fw_pull_start(ep_.get(), &rndv, total, cookie, now_) < 0)
+        const uint16_t datagram = way % 4 == 3 ? ep_->x_datagram : uint16_t{0};
+        if (fw_pull_start_by(ep_.get(), &rndv, total, cookie, datagram, now_) < 0)
             must(total == 0);
         else
             destination_[cookie] = {std::unique_ptr<uint8_t[]>(new uint8_t[total]), total, 0};

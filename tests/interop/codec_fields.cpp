@@ -183,6 +183,10 @@ void describe_extension(Line &line, const fw_pkt &p)
         line.number("pull.total", p.total).number("x.unit", p.x.unit);
         line.number("x.request", p.x.request).number("x.frame", p.frame);
         break;
+    case EMX_X_ADDRESS:
+        line.number("x.session", p.x.session).number("x.address", p.x.address).number("x.secret", p.x.secret);
+        line.number("x.port", p.x.port).number("x.longest", p.x.bytes);
+        break;
     default:
         pull_names(line, p);
         line.number("x.frame", p.frame).number("x.request", p.x.request).number("x.size", p.length);

@@ -71,15 +71,31 @@ void Checker::judge_offer(const Packet &p, const Bytes &frame) const
         violate("extension: a reply with an offer to a request without", frame);
 }
 
-/// Packets of the extension go to sessions that agreed to it only; data to whoever asked for it by one.
+namespace {
+
+/// Bit of the offer by which a receiver says that it takes packets of that type.
+unsigned feature_of(uint8_t type)
+{
+    switch (type) {
+    case x_medium: return 4;
+    case x_pull: return 8;
+    case x_address: return 16;
+    default: return 2;
+    }
+}
+
+} // namespace
+
+/// Packets of the extension go to sessions that agreed to it only; data and addresses to whoever asked for
+/// them by one.
 void Checker::judge_agreement(const Packet &p, const Bytes &frame) const
 {
-    if (p.type < x_medium || p.type == x_data)
+    if (p.type < x_medium || p.type == x_data || (p.type == x_address && frame[19] & 1))
         return;
     auto agreed = agreements_.find({p.src, p.from, p.dst, p.to});
     if (agreed == agreements_.end() || !agreed->second.count(p.session))
         violate("extension: a packet of it without an agreement", frame);
-    if (!(agreed->second.at(p.session) & (p.type == x_pull ? 8 : p.type == x_medium ? 4 : 2)))
+    if (!(agreed->second.at(p.session) & feature_of(p.type)))
         violate("extension: a packet that the receiver does not take", frame);
     if (p.type == x_medium && agreed->second.at(p.session) & 1 && p.checksum == 0)
         violate("extension: no checksum, though the receiver wishes it", frame);

@@ -260,6 +260,7 @@ const char *type_name(uint8_t type)
     case x_report: return "X REPORT";
     case x_pull: return "X PULL";
     case x_data: return "X DATA";
+    case x_address: return "X ADDRESS";
     default: return "unassigned type";
     }
 }

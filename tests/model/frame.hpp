@@ -39,6 +39,7 @@ enum Type : uint8_t {
     x_report = 113,
     x_pull = 114,
     x_data = 115,
+    x_address = 117,
 };
 
 /// The sizes that both ends share (section 5.2).

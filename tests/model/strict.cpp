@@ -72,6 +72,7 @@ private:
     void read_x_report();
     void read_x_pull();
     void read_x_data();
+    void read_x_address();
     void read_checksum(size_t at, size_t header, size_t data);
     bool bit(size_t at, unsigned number) const { return u8(at + number / 8) >> number % 8 & 1; }
 
@@ -268,7 +269,7 @@ void Reader::read_offer()
     ends(32, 16);
     must(u8(32) == 1 && u8(33) == 1, "extension, offer: version");
     p_.features = u16(34);
-    must(p_.features <= 15, "extension, offer: features that nobody knows");
+    must(p_.features <= 31, "extension, offer: features that nobody knows");
     must(u16(36) >= 256 && u16(38) >= 1, "extension, offer: sizes");
     p_.frame_max = u16(36);
     uint64_t sum = 0xcbf29ce484222325;
@@ -355,7 +356,7 @@ void Reader::read_x_pull()
 {
     p_.to = u8(1);
     p_.from = u8(2);
-    must(u8(3) <= 1, "extension, X PULL: flags that nobody knows");
+    must(u8(3) <= 3, "extension, X PULL: flags that nobody knows");
     session_at(4);
     p_.length = u32(8);
     p_.window = u8(12);
@@ -384,6 +385,20 @@ void Reader::read_x_data()
     ends(24, n);
     take_data(24, n);
     read_checksum(20, 24, n);
+}
+
+void Reader::read_x_address()
+{
+    p_.to = u8(1);
+    p_.from = u8(2);
+    session_at(4);
+    must(u8(3) <= 1, "extension, X ADDRESS: flags");
+    const unsigned first = u8(12);
+    must(first > 0 && first != 127 && first < 224, "extension, X ADDRESS: no address of a host");
+    must(u32(16) != 0 || u32(20) != 0, "extension, X ADDRESS: no secret");
+    must(u16(24) == 34527 + u8(2), "extension, X ADDRESS: port of another endpoint");
+    must(u16(26) >= 104 && u16(26) <= 65507, "extension, X ADDRESS: sizes");
+    ends(28, 0);
 }
 
 void Reader::read_notify()
@@ -490,6 +505,7 @@ Packet Reader::read()
     case x_report: read_x_report(); break;
     case x_pull: read_x_pull(); break;
     case x_data: read_x_data(); break;
+    case x_address: read_x_address(); break;
     default: must(false, "3: a type that nobody sends");
     }
     return p_;

@@ -242,7 +242,15 @@ struct wire_field {
 	FIELD(X_DATA, ALL, 12, 4, x_frame, ANY, emx_w_x_data, frame)                             \
 	FIELD(X_DATA, ALL, 16, 2, x_request, REQUEST, emx_w_x_data, request)                     \
 	FIELD(X_DATA, ALL, 18, 2, x_size, ANY, emx_w_x_data, length)                             \
-	FIELD(X_DATA, ALL, 20, 4, x_checksum, ANY, emx_w_x_data, checksum)
+	FIELD(X_DATA, ALL, 20, 4, x_checksum, ANY, emx_w_x_data, checksum)                       \
+	WIRE_ENDS(FIELD, X_ADDRESS, emx_w_x_address)                                             \
+	FIELD(X_ADDRESS, ALL, 3, 1, x_address_flags, ANY, emx_w_x_address, flags)                \
+	FIELD(X_ADDRESS, ALL, 4, 4, session, SESSION, emx_w_x_address, session)                  \
+	FIELD(X_ADDRESS, ALL, 8, 4, x_session, ANY, emx_w_x_address, own_session)                \
+	FIELD(X_ADDRESS, ALL, 12, 4, x_address, ANY, emx_w_x_address, address)                   \
+	FIELD(X_ADDRESS, ALL, 16, 8, x_secret, ANY, emx_w_x_address, secret)                     \
+	FIELD(X_ADDRESS, ALL, 24, 2, x_port, ANY, emx_w_x_address, port)                         \
+	FIELD(X_ADDRESS, ALL, 26, 2, x_longest, ANY, emx_w_x_address, bytes)
 
 #define WIRE_FIELDS(FIELD)                                                                \
 	WIRE_HOST(FIELD) WIRE_CONNECT(FIELD) WIRE_EAGER(FIELD) WIRE_PULL(FIELD) WIRE_ANSWERS(FIELD) \

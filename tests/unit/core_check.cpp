@@ -85,11 +85,27 @@ TEST_CASE("fw_check__outer_header")
 
 TEST_CASE("fw_check__short_frames_of_every_type")
 {
-    for (const char *name : {"beacon",        "host_query", "host_reply",   "connect_request",
-                             "connect_reply", "tiny",       "small",        "medium_w",
-                             "rndv",          "pull_w",     "pull_reply_w", "notify",
-                             "truc",          "nack_lib",   "nack_mcp",     "x_medium",
-                             "x_report",      "x_pull",     "x_data",       "connect_request_offer"})
+    for (const char *name : {"beacon",
+                             "host_query",
+                             "host_reply",
+                             "connect_request",
+                             "connect_reply",
+                             "tiny",
+                             "small",
+                             "medium_w",
+                             "rndv",
+                             "pull_w",
+                             "pull_reply_w",
+                             "notify",
+                             "truc",
+                             "nack_lib",
+                             "nack_mcp",
+                             "x_medium",
+                             "x_report",
+                             "x_pull",
+                             "x_data",
+                             "x_address",
+                             "connect_request_offer"})
         for (std::size_t length = 0; length < 60; length++) {
             Bytes frame = golden(EMX_WIRE_FOLDER, name);
             frame.resize(length);
@@ -322,6 +338,26 @@ TEST_CASE("fw_check__extension_rows")
                        {"data beyond the frame", "x_data", {}, EMX_CNT_DROP_LENGTH, 103},
                        {"no data", "x_data", {{34, {0, 0}}}, EMX_CNT_DROP_REPLY_SHAPE},
                        {"data with garbage in its reserved byte", "x_data", {{19, {9}}}, ok},
+                   });
+}
+
+TEST_CASE("fw_check__addresses_for_datagrams")
+{
+    const int bad = EMX_CNT_DROP_ADDRESS;
+    run(sizes_w(), {
+                       {"address as it is", "x_address", {}, ok},
+                       {"address with unknown flags", "x_address", {{19, {0xfe}}}, ok},
+                       {"of network 0", "x_address", {{28, {0}}}, bad},
+                       {"of this host", "x_address", {{28, {127}}}, bad},
+                       {"of a group", "x_address", {{28, {224}}}, bad},
+                       {"of the last network", "x_address", {{28, {223}}}, ok},
+                       {"no secret", "x_address", {{32, {0, 0, 0, 0, 0, 0, 0, 0}}}, bad},
+                       {"another endpoint's port", "x_address", {{41, {0xe0}}}, bad},
+                       {"another endpoint", "x_address", {{18, {1}}}, bad},
+                       {"datagrams of 103 bytes", "x_address", {{42, {0, 103}}}, bad},
+                       {"datagrams of 104 bytes", "x_address", {{42, {0, 104}}}, ok},
+                       {"datagrams of 65507 bytes", "x_address", {{42, {0xff, 0xe3}}}, ok},
+                       {"datagrams of 65508 bytes", "x_address", {{42, {0xff, 0xe4}}}, bad},
                    });
 }
 

@@ -130,7 +130,14 @@ std::vector<fw_pkt> extension_packets()
     d.frame = 1;
     d.x.request = 5;
     d.x.checksum = 0x33ced38a;
-    return {m, r, p, d};
+    fw_pkt a = packet(EMX_X_ADDRESS, true, 3);
+    a.x.is_answer = 1;
+    a.x.session = 0x11223344;
+    a.x.address = 0x0a00000a;
+    a.x.secret = 0x5ec7e70001020304;
+    a.x.port = EMX_X_PORT + 2;
+    a.x.bytes = 1472;
+    return {m, r, p, d, a};
 }
 
 struct Golden {
@@ -149,7 +156,7 @@ void add_extension(std::vector<Golden> &all)
     c = connect(true);
     c.msg.match = emx_offer(1, 1, EMX_X_SUMS | EMX_X_FRAGMENTS, 4144, 16);
     all.push_back({"connect_reply_offer", w, c, 0});
-    const char *names[] = {"x_medium", "x_report", "x_pull", "x_data"};
+    const char *names[] = {"x_medium", "x_report", "x_pull", "x_data", "", "x_address"};
     for (const fw_pkt &p : extension_packets())
         all.push_back({names[p.msg.type - EMX_X_MEDIUM], w, p, p.msg.data_len});
     fw_pkt m = sequenced(EMX_X_MEDIUM, 4, 2, 2);
@@ -235,7 +242,10 @@ Bytes whole(const Golden &g)
 bool same(fw_pkt x, fw_pkt y)
 {
     x.msg.data = y.msg.data = 0;
-    auto extension = [](const fw_pkt &p) { return std::tie(p.x.checksum, p.x.request, p.x.unit, p.x.sum); };
+    auto extension = [](const fw_pkt &p) {
+        return std::tie(p.x.checksum, p.x.request, p.x.unit, p.x.sum, p.x.datagrams, p.x.is_answer,
+                        p.x.secret, p.x.address, p.x.port, p.x.bytes, p.x.session);
+    };
     if (x.msg.type >= EMX_X_MEDIUM &&
         (extension(x) != extension(y) || !std::equal(x.x.want, std::end(x.x.want), y.x.want)))
         return false;
@@ -295,8 +305,8 @@ namespace {
 /// Fields that the encoder writes in its own way: other values mean the same, or come from elsewhere.
 bool is_said_otherwise(const fw_pkt &p, std::size_t at)
 {
-    const std::string names[] = {"data_part",      "is_reply",     "tag_copy",
-                                 "x_report_flags", "x_pull_flags", "x_state_size"};
+    const std::string names[] = {"data_part",    "is_reply",     "tag_copy",       "x_report_flags",
+                                 "x_pull_flags", "x_state_size", "x_address_flags"};
     return std::any_of(std::begin(wire_fields), std::end(wire_fields), [&](const wire_field &x) {
         return x.type == p.msg.type && at >= x.at && at < std::size_t{x.at} + x.size &&
                std::find(std::begin(names), std::end(names), x.name) != std::end(names);

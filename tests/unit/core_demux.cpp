@@ -270,7 +270,8 @@ TEST_CASE("fw_demux__packets_of_the_extension")
     const std::pair<uint8_t, const char *> closed[] = {{EMX_X_MEDIUM, "NACK_LIB 2"},
                                                        {EMX_X_REPORT, "drop: no such endpoint"},
                                                        {EMX_X_PULL, "NACK_MCP 2"},
-                                                       {EMX_X_DATA, "drop: no such endpoint"}};
+                                                       {EMX_X_DATA, "drop: no such endpoint"},
+                                                       {EMX_X_ADDRESS, "drop: no such endpoint"}};
     for (auto [type, want] : closed) {
         CAPTURE(fw_type_name(type));
         REQUIRE(outcome(type, 7, session) == want);

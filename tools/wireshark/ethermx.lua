@@ -179,6 +179,7 @@ local function summary(p)
     if p.reply_size then word("Frame=%d Pos=%d (%d bytes)", p.reply_frame, p.position, p.reply_size) end
     if p.x_unit then word("Request=%d Frame=%d (%d of %d bytes)", p.x_request, p.x_frame, p.x_count or 0, p.x_unit) end
     if p.x_size then word("Request=%d Frame=%d (%d bytes)", p.x_request, p.x_frame, p.x_size) end
+    if p.x_port then word("%s port %d", p.x_address_flags % 2 == 1 and "answer" or "request", p.x_port) end
     if p.x_counter then word("Next=%d Report=%d Echo=%d", p.x_next % 16384, p.x_counter, p.x_echo) end
     if p.offer_newest then word("Extension=%d", p.offer_newest) end
     if p.reason then word("%s", names.reasons[p.reason] or "reason " .. p.reason) end

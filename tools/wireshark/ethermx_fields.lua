@@ -9,7 +9,7 @@ names.types = {
     [32] = "Ethernet unicast", [33] = "Ethernet multicast", [34] = "Ethernet native", [35] = "TRUC",
     [36] = "CONNECT", [37] = "TINY", [38] = "SMALL", [39] = "MEDIUM", [40] = "RNDV", [41] = "PULL",
     [42] = "PULL REPLY", [43] = "NOTIFY", [44] = "NACK LIB", [45] = "NACK MCP", [112] = "X MEDIUM",
-    [113] = "X REPORT", [114] = "X PULL", [115] = "X DATA",
+    [113] = "X REPORT", [114] = "X PULL", [115] = "X DATA", [117] = "X ADDRESS",
 }
 
 names.reasons = {
@@ -78,7 +78,7 @@ function names.fields()
         serial = u32("mxoe.beacon.serial", "Serial", hex),
         offer_newest = u8("mxoe.offer.newest", "Extension, newest version", dec),
         offer_oldest = u8("mxoe.offer.oldest", "Extension, oldest version", dec),
-        offer_features = u16("mxoe.offer.features", "Features (1: wishes checksums; takes 2: reports, 4: fragments, 8: pulls)", hex),
+        offer_features = u16("mxoe.offer.features", "Features (1: wishes checksums; takes 2: reports, 4: fragments, 8: pulls, 16: datagrams)", hex),
         offer_frame = u16("mxoe.offer.frame", "Longest frame received", dec),
         offer_frames = u16("mxoe.offer.frames", "Eager frames held", dec),
         offer_check = ProtoField.uint64("mxoe.offer.check", "Check value (right)", hex),
@@ -93,12 +93,18 @@ function names.fields()
         x_frags = u32("mxoe.x.frags", "Fragments of the acknowledged number here", hex),
         x_other = u16("mxoe.x.other", "Another number that lacks fragments", dec),
         x_other_frags = u32("mxoe.x.other.frags", "Fragments of that number here", hex),
-        x_pull_flags = u8("mxoe.x.pull.flags", "Flags (1: with checksums)", hex),
+        x_pull_flags = u8("mxoe.x.pull.flags", "Flags (1: with checksums, 2: by datagrams)", hex),
         x_unit = u16("mxoe.x.unit", "Bytes in a full frame", dec),
         x_request = u16("mxoe.x.request", "Request", dec),
         x_frame = u32("mxoe.x.frame", "Frame", dec),
         x_want = ProtoField.bytes("mxoe.x.want", "Frames wanted from there, lowest bit first"),
         x_size = u16("mxoe.x.size", "Bytes in this frame", dec),
+        x_address_flags = u8("mxoe.x.address.flags", "Flags (1: answer)", hex),
+        x_session = u32("mxoe.x.session", "Session of the sender", hex),
+        x_address = ProtoField.ipv4("mxoe.x.address", "It takes datagrams at"),
+        x_secret = ProtoField.uint64("mxoe.x.secret", "Secret that they carry", hex),
+        x_port = u16("mxoe.x.port", "UDP port", dec),
+        x_longest = u16("mxoe.x.longest", "Longest datagram", dec),
         data = ProtoField.bytes("mxoe.data", "Data"),
         padding = ProtoField.bytes("mxoe.padding", "Padding"),
         unknown = ProtoField.bytes("mxoe.unknown", "Body"),
@@ -155,6 +161,7 @@ function names.experts()
         ["malformed.truc"] = "Not an ack, or its sessions differ",
         ["malformed.nack"] = "Impossible reason",
         ["malformed.host"] = "Impossible board name",
+        ["malformed.address"] = "Impossible address for datagrams",
         ["malformed.beacon"] = "Impossible board address",
     })
     add(expert.group.SEQUENCE, expert.severity.WARN, {

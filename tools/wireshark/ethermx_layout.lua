@@ -8,6 +8,7 @@ local NONE = 0xffffffff -- no session
 local EXPONENT_MAX = 15
 local MTU_MIN, MTU_MAX = 256, 65535 -- of dialect N
 local X_EAGER_MAX, X_UNIT_MIN, X_UNIT_MAX = 262144, 64, 65495 -- of the EtherMX extension
+local X_PORT, X_DATAGRAM_MIN, X_DATAGRAM_MAX = 34527, 104, 65507
 
 -- ---- sizes (what both ends must share) ----
 
@@ -183,6 +184,16 @@ local function check_x_data(p)
     if p.x_size == 0 then return "malformed.reply", "no data" end
 end
 
+local function check_x_address(p)
+    local first = math.floor(p.x_address / 2 ^ 24)
+    if first == 0 or first == 127 or first >= 224 then return "malformed.address", "no address of a host" end
+    if p.x_secret:find("^0+$") then return "malformed.address", "no secret" end
+    if p.x_port ~= X_PORT + p.src_ep then return "malformed.address", "port of another endpoint" end
+    if p.x_longest < X_DATAGRAM_MIN or p.x_longest > X_DATAGRAM_MAX then
+        return "malformed.address", string.format("datagrams not of %d to %d bytes", X_DATAGRAM_MIN, X_DATAGRAM_MAX)
+    end
+end
+
 local function hash(sum, text)
     local prime = UInt64(0x1b3, 0x100)
     for i = 1, #text do sum = sum:bxor(UInt64(text:byte(i))) * prime end
@@ -266,6 +277,7 @@ local types = {
     [113] = { body = 24, payload = "x_state_size" },
     [114] = { body = 48, check = check_x_pull },
     [115] = { body = 24, payload = "x_size", sum = 20, check = check_x_data },
+    [117] = { body = 28, check = check_x_address },
 }
 
 -- By packet and dialect, and by the name of a part that not every frame has.

@@ -177,4 +177,13 @@ return {
     { 115, "all", 16, 2, "x_request" },
     { 115, "all", 18, 2, "x_size" },
     { 115, "all", 20, 4, "x_checksum" },
+    { 117, "all", 1, 1, "dst_ep" },
+    { 117, "all", 2, 1, "src_ep" },
+    { 117, "all", 3, 1, "x_address_flags" },
+    { 117, "all", 4, 4, "session" },
+    { 117, "all", 8, 4, "x_session" },
+    { 117, "all", 12, 4, "x_address" },
+    { 117, "all", 16, 8, "x_secret" },
+    { 117, "all", 24, 2, "x_port" },
+    { 117, "all", 26, 2, "x_longest" },
 }

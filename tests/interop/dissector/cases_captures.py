@@ -74,6 +74,9 @@ EXTENSION = [
                    'x.want': '8101' + 14 * '00'}),
     ('x_data', 0, {**TO_B, **FETCH, 'type': '115', 'x.frame': '1', 'x.request': '5', 'x.size': '64',
                    'x.checksum': '0x33ced38a', 'data': bytes(i * 7 & 255 for i in range(64)).hex()}),
+    ('x_address', 0, {**TO_B, 'type': '117', 'session': B, 'x.address.flags': '0x01', 'x.session': '0x11223344',
+                      'x.address': '10.0.0.10', 'x.secret': '0x5ec7e70001020304', 'x.port': '34529',
+                      'x.longest': '1472', 'padding': 16 * '00'}),
 ]
 
 

@@ -27,6 +27,8 @@ def same(name, shown, read):
         return shown == bytes.fromhex(read).decode()
     if name == 'mxoe.beacon.board':
         return int(shown.replace(':', ''), 16) == int(read)
+    if name == 'mxoe.x.address':
+        return int.from_bytes(map(int, shown.split('.')), 'big') == int(read)
     if name == 'mxoe.connect.is_reply':
         return bool(int(shown)) == bool(int(read))
     return int(shown, 0) == int(read)

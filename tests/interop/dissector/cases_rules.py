@@ -23,6 +23,7 @@ SAME = {
     'drop: medium of the other dialect': 'malformed.fragment', 'drop: pull of the other dialect': 'malformed.pull',
     'drop: pull reply misplaced': 'malformed.reply',
     'drop: bad host query or reply': 'malformed.host', 'drop: bad beacon': 'malformed.beacon',
+    'drop: bad x address': 'malformed.address',
 }
 KEYS = [*sorted(set(SAME.values())), 'malformed.destination', 'unexpected.own_address', 'unexpected.session',
         'unexpected.one_sided', 'unexpected.session_bits', 'unexpected.content', 'unexpected.ack', 'unexpected.truc',

@@ -6,7 +6,7 @@ import struct
 BROADCAST = b'\xff' * 6
 BEACON, QUERY, HOST_REPLY, TRUC, CONNECT, TINY, SMALL, MEDIUM, RNDV, PULL, REPLY, NOTIFY, NACK_LIB, NACK_MCP = \
     1, 3, 4, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45
-X_MEDIUM, X_REPORT, X_PULL, X_DATA = 112, 113, 114, 115
+X_MEDIUM, X_REPORT, X_PULL, X_DATA, X_ADDRESS = 112, 113, 114, 115, 117
 SESSIONS = {'a': 0x11223344, 'b': 0xa1b2c3d4, 'c': 0x55667788}
 ENDPOINTS = {'a': 2, 'b': 5, 'c': 7}
 HANDLE, MAGIC = 0x00400023, 0x21071985
@@ -161,6 +161,14 @@ class Network:
     def x_data(self, s, r, size=8974, frame=3, request=1, handle=HANDLE, data=None, **outer):
         body = struct.pack('>BBBxIIIHHI', X_DATA, ENDPOINTS[r], ENDPOINTS[s], handle, MAGIC, frame, request, size, 0)
         return self.frame(s, r, body + bytes(size if data is None else data), **outer)
+
+    def x_address(self, s, r, answer=0, address=0x0a00000a, secret=0x5ec7e70001020304, port=None, longest=1472,
+                  session=None, **outer):
+        session = SESSIONS[r] if session is None else session
+        port = 34527 + ENDPOINTS[s] if port is None else port
+        body = struct.pack('>BBBBIIIQHH', X_ADDRESS, ENDPOINTS[r], ENDPOINTS[s], answer, session, SESSIONS[s], address,
+                           secret, port, longest)
+        return self.frame(s, r, body, **outer)
 
     def met(self, s='a', r='b'):
         """Both have connected to each other."""

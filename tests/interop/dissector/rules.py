@@ -281,6 +281,12 @@ def extension(s):
                          ('large unit', {'unit': 65496, 'want': b'\1', 'total': 0xffffffff})):
         s.after_connect('malformed.pull', f'x pull: {what}', lambda n, c=change: n.x_pull('b', 'a', **c))
     s.after_connect('malformed.reply', 'x data: none', lambda n: n.x_data('a', 'b', size=0))
+    s.after_connect(None, 'x address', lambda n: n.x_address('b', 'a'), lambda n: n.x_address('a', 'b', answer=1))
+    for what, change in (('of no host', {'address': 0}), ('of a group', {'address': 0xe0000001}),
+                         ('of this host', {'address': 0x7f000001}), ('no secret', {'secret': 0}),
+                         ('port', {'port': 34527}), ('short datagrams', {'longest': 103}),
+                         ('long datagrams', {'longest': 65508})):
+        s.after_connect('malformed.address', f'x address: {what}', lambda n, c=change: n.x_address('a', 'b', **c))
 
 
 def x_reports(s):
