@@ -123,6 +123,8 @@ public:
     /// Bytes of data that it sends and receives in one X MEDIUM, at most: what fits the longest frame. 0: it
     /// has no X MEDIUM, and no checksums.
     virtual uint32_t x_fragment() const { return 0; }
+    /// True if it takes X ADDRESS, and sends X DATA in datagrams to who asks for them.
+    virtual bool has_datagrams() const { return false; }
 
     /// Time of the firmware's next own timer (pull repeats), ~0 when none. peek() serves it.
     virtual uint64_t deadline_ns() const = 0;

@@ -43,6 +43,7 @@ public:
     uint16_t peer_speaks(uint32_t peer) const override { return inner_->peer_speaks(peer); }
     emx_counters &counters() override { return inner_->counters(); }
     uint32_t x_fragment() const override { return inner_->x_fragment(); }
+    bool has_datagrams() const override { return inner_->has_datagrams(); }
     uint64_t deadline_ns() const override { return inner_->deadline_ns(); }
     bool wait(uint64_t deadline_ns) override { return inner_->wait(deadline_ns); }
     bool interrupted() override { return inner_->interrupted(); }

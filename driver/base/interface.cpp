@@ -5,11 +5,13 @@
 #include "driver/base/fd.hpp"
 #include "driver/base/text_file.hpp"
 
+#include <arpa/inet.h>
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -103,6 +105,24 @@ BoundInterface bound_interface(int packet_socket)
         return BoundInterface::gone;
     const bool up = (reply.ifr_flags & IFF_UP) && (reply.ifr_flags & IFF_RUNNING);
     return up ? BoundInterface::up : BoundInterface::down;
+}
+
+std::optional<IpNetwork> ip_network(int socket, const std::string &interface)
+{
+    if (interface.empty() || interface.size() >= IFNAMSIZ)
+        return std::nullopt;
+    const auto number = [&](unsigned long what) -> uint32_t {
+        ifreq reply{};
+        if (!ask(socket, what, interface, reply) || reply.ifr_addr.sa_family != AF_INET)
+            return 0;
+        sockaddr_in address;
+        std::memcpy(&address, &reply.ifr_addr, sizeof(address));
+        return ntohl(address.sin_addr.s_addr);
+    };
+    const IpNetwork found{number(SIOCGIFADDR), number(SIOCGIFNETMASK)};
+    if (found.address == 0 || found.mask == 0)
+        return std::nullopt;
+    return found;
 }
 
 } // namespace emx

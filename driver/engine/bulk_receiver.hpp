@@ -57,6 +57,8 @@ public:
     /// CRC-32C of the first bytes of its payload, wherever that lies; target as for receive().
     uint32_t payload_sum(uint32_t i, uint32_t bytes, const PieceList *target) const;
 
+    /// A frame of the pull came by another socket: its place is no longer free.
+    void disarm() { armed_ = false; }
     /// Tells that the firmware took a frame of the last batch for this place, in the order of the frames.
     void accepted(int slot, uint32_t position, uint32_t length);
 

@@ -93,10 +93,10 @@ std::optional<Contact> reach_agent(const AgentStart &start, DeviceError &error)
 
 class Engine final : public Device {
 public:
-    Engine(AgentStart start, Contact contact)
-        : start_(std::move(start)), names_by_(contact.started ? monotonic_ns() + names_wait_ns : 0),
-          agent_(std::move(contact.agent)), file_(std::move(contact.file)),
-          keeper_(std::make_shared<ClaimKeeper>())
+    Engine(AgentStart start, Contact contact, BulkWay bulk_way)
+        : bulk_way_(bulk_way), start_(std::move(start)),
+          names_by_(contact.started ? monotonic_ns() + names_wait_ns : 0), agent_(std::move(contact.agent)),
+          file_(std::move(contact.file)), keeper_(std::make_shared<ClaimKeeper>())
     {
     }
 
@@ -123,6 +123,7 @@ private:
     std::optional<Granted> claim(const AgentRequest &request, const EndpointPage &page, DeviceError &error);
     bool in_range(const AgentRequest &request, DeviceError &error) const;
 
+    const BulkWay bulk_way_;
     const AgentStart start_;
     const uint64_t names_by_; ///< when other hosts have answered our new agent's first beacon
     AgentConnection agent_;
@@ -296,7 +297,8 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
                              {reply.lo_slot, reply.lo_block, reply.lo_blocks},
                              reply.bulk_bytes,
                              reply.life,
-                             page},
+                             page,
+                             bulk_way_},
                             error);
 }
 
@@ -430,6 +432,11 @@ bool serves(BoardFile &file, const std::string &wanted, DeviceError &error)
 
 } // namespace
 
+BulkWay bulk_way(const std::string &name)
+{
+    return name == "raw" ? BulkWay::frames : name == "udp" ? BulkWay::datagrams : BulkWay::best;
+}
+
 std::unique_ptr<Device> make_engine(const EngineConfig &config, DeviceError &error)
 {
     std::vector<BoardSpec> specs;
@@ -443,7 +450,7 @@ std::unique_ptr<Device> make_engine(const EngineConfig &config, DeviceError &err
     auto contact = reach_agent(start, error);
     if (!contact || !serves(*contact->file, config.boards, error))
         return nullptr;
-    return std::make_unique<Engine>(std::move(start), std::move(*contact));
+    return std::make_unique<Engine>(std::move(start), std::move(*contact), config.bulk_way);
 }
 
 } // namespace emx

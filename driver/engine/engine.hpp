@@ -11,6 +11,16 @@
 
 namespace emx {
 
+/// By what large messages travel between hosts that agree to the extension.
+enum class BulkWay : uint8_t {
+    frames, ///< raw frames
+    datagrams, ///< UDP where it serves, raw frames else
+    best, ///< UDP where it serves and is faster
+};
+
+/// The way that EMX_BULK names: raw, udp, else the best.
+BulkWay bulk_way(const std::string &name);
+
 struct EngineConfig {
     /// `iface[:W|:N[=MTU]][,iface2...]`, normally the value of EMX_BOARDS; empty: what the running agent
     /// serves, or what its configuration file names.
@@ -21,6 +31,7 @@ struct EngineConfig {
     std::string peers; ///< peers file for an agent that has to be started; empty: the defaults
     std::string group; ///< whose members an agent that has to be started serves; empty: the default
     uint32_t endpoint_max = 32; ///< endpoint numbers per board, for an agent that has to be started
+    BulkWay bulk_way = BulkWay::frames;
 };
 
 /// Connects to the board agent of this network namespace, or starts it. Null with error filled:

@@ -31,8 +31,10 @@ EnginePort::EnginePort(PortParts &parts)
     : file_(parts.file), page_(std::move(parts.page)), record_(file_->board(parts.board)),
       counters_(page_->counters()), peers_(file_->peers(parts.board)), tags_(peers_),
       local_peers_(file_->board_count()), bulk_(record_.sizes, record_.x_frame, std::move(parts.bulk)),
-      replies_(record_.sizes, counters_), life_(parts.life), board_number_(parts.board),
-      claim_(std::move(parts.claim))
+      replies_(record_.sizes, counters_),
+      datagrams_(record_.interface, parts.endpoint, parts.bulk_way == BulkWay::frames ? 0 : record_.x_frame,
+                 parts.bulk_bytes, counters_),
+      bulk_way_(parts.bulk_way), life_(parts.life), board_number_(parts.board), claim_(std::move(parts.claim))
 {
     board_.mac = record_.mac;
     board_.sizes = record_.sizes;
@@ -92,6 +94,7 @@ bool EnginePort::attach(PortParts &parts, DeviceError &error)
     const auto block = static_cast<uint16_t>(std::min<uint32_t>(board_.sizes.block, block_wanted));
     endpoint_.pull_block = std::min(block, endpoint_.pull_window);
     allow_x_pulls(parts.bulk_bytes);
+    endpoint_.x_datagram = datagrams_.bytes();
     endpoint_.x_frag = static_cast<uint16_t>(ring_fragment(parts.ring_shape, record_.x_frame));
     const LinkState link = read_link(record_);
     link_serial_ = link.serial;
@@ -154,7 +157,8 @@ bool EnginePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const
     emx_msg announced = rndv;
     if (peer_is_local(rndv.peer))
         announced.data = 0;
-    const int slot = fw_pull_start(&endpoint_, &announced, total, cookie, now_);
+    const int slot =
+        fw_pull_start_by(&endpoint_, &announced, total, cookie, choose_datagrams(announced, total), now_);
     if (slot < 0)
         return false;
     Pull &pull = pulls_[static_cast<std::size_t>(slot)];
@@ -232,14 +236,17 @@ uint64_t EnginePort::deadline_ns() const
 bool EnginePort::wait(uint64_t deadline)
 {
     const Wake::Seat seat(wake_);
-    pollfd fds[5] = {{ring_.fd(), POLLIN, 0},
+    pollfd fds[6] = {{ring_.fd(), POLLIN, 0},
                      {lo_.fd(), POLLIN, 0},
                      {seat.fd(), POLLIN, 0},
                      {watched_.load(std::memory_order_relaxed), POLLIN, 0},
+                     {poll_datagrams_.load(std::memory_order_relaxed), POLLIN, 0},
                      {bulk_.fd(), POLLIN, 0}};
     if (poll_output_.load(std::memory_order_relaxed))
         fds[0].events |= POLLOUT;
-    const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? 5 : 4;
+    if (poll_datagram_output_.load(std::memory_order_relaxed))
+        fds[4].events |= POLLOUT;
+    const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? 6 : 5;
     const int ready = sys::sleep_on(fds, count, deadline);
     if (ready < 0 && errno == EINTR)
         interrupted_.store(true, std::memory_order_relaxed);
@@ -248,7 +255,7 @@ bool EnginePort::wait(uint64_t deadline)
     if (fds[2].revents)
         seat.clear();
     // A socket whose interface went away stays in error until it is asked why.
-    for (const pollfd &entry : {fds[0], fds[1], fds[4]}) {
+    for (const pollfd &entry : {fds[0], fds[1], fds[5]}) {
         if (entry.revents & (POLLERR | POLLHUP)) {
             int why = 0;
             socklen_t size = sizeof(why);
@@ -308,7 +315,11 @@ void EnginePort::ask_link()
 void EnginePort::publish()
 {
     poll_bulk_.store(endpoint_.pulls_active != 0, std::memory_order_relaxed);
-    poll_output_.store(replies_.pending(), std::memory_order_relaxed);
+    const bool by_datagrams = replies_.next_is_datagrams();
+    poll_output_.store(replies_.pending() && !by_datagrams, std::memory_order_relaxed);
+    poll_datagram_output_.store(by_datagrams, std::memory_order_relaxed);
+    poll_datagrams_.store(endpoint_.pace.datagrams != 0 || by_datagrams ? datagrams_.fd() : -1,
+                          std::memory_order_relaxed);
 }
 
 } // namespace emx

@@ -13,6 +13,9 @@
 #include "driver/device.hpp"
 #include "driver/engine/bulk_receiver.hpp"
 #include "driver/engine/claim_keeper.hpp"
+#include "driver/engine/datagram_receiver.hpp"
+#include "driver/engine/datagrams.hpp"
+#include "driver/engine/engine.hpp"
 #include "driver/engine/learned_tags.hpp"
 #include "driver/engine/reply_sender.hpp"
 #include "driver/engine/steering.hpp"
@@ -36,6 +39,7 @@ struct PortParts {
     uint32_t bulk_bytes = 0;
     uint32_t life = 0; ///< of the interface
     std::shared_ptr<EndpointPage> page;
+    BulkWay bulk_way = BulkWay::frames;
 };
 
 class EnginePort final : public Port {
@@ -65,6 +69,7 @@ public:
     uint16_t peer_speaks(uint32_t peer) const override;
     emx_counters &counters() override { return counters_; }
     uint32_t x_fragment() const override { return endpoint_.x_frag; }
+    bool has_datagrams() const override { return datagrams_.wanted(); }
     uint64_t deadline_ns() const override;
     bool wait(uint64_t deadline_ns) override;
     bool interrupted() override { return interrupted_.exchange(false, std::memory_order_relaxed); }
@@ -111,6 +116,18 @@ private:
     [[gnu::noinline]] void check_time();
     bool is_behind() const;
     const emx_msg *next_queued();
+
+    // Datagrams (port_datagrams.cpp)
+    uint16_t choose_datagrams(const emx_msg &rndv, uint32_t total);
+    void take_probes();
+    [[gnu::noinline]] bool poll_datagrams(int slot, const PieceList *target);
+    void take_datagrams(uint32_t count, const PieceList *target);
+    [[gnu::noinline]] void take_datagram(uint32_t i, const PieceList *target);
+    bool is_from_way(DatagramWay &way, const DatagramReceiver::Datagram &datagram);
+    [[gnu::noinline]] void hear_address(const fw_address &address);
+    [[gnu::noinline]] void fall_back(const fw_address &address);
+    [[gnu::noinline]] bool add_replies(const fw_replies &run);
+    void tell_address(const fw_address &own, bool probe);
 
     // Frames out (port_send.cpp)
     int socket_for(uint32_t peer) const
@@ -170,12 +187,18 @@ private:
     BulkReceiver bulk_;
     Steering steering_; ///< of ring and bulk socket
     ReplySender replies_;
+    Datagrams datagrams_;
+    DatagramReceiver datagram_receiver_;
+    uint32_t datagram_polls_ = 0; ///< since frames were looked for
+    const BulkWay bulk_way_;
 
     uint32_t link_serial_ = 0;
     const uint32_t life_; ///< of the interface; its sockets are dead in the next
     uint32_t link_state_ = EMX_LINK_UP;
     std::atomic<bool> poll_bulk_{false}; ///< for wait(), which runs without the lock
-    std::atomic<bool> poll_output_{false};
+    std::atomic<bool> poll_output_{false}; ///< of frames
+    std::atomic<int> poll_datagrams_{-1}; ///< descriptor; -1: none is of interest
+    std::atomic<bool> poll_datagram_output_{false};
     std::atomic<bool> socket_error_{false};
     std::atomic<bool> interrupted_{false}; ///< a signal ended a wait()
     std::atomic<int> watched_{-1}; ///< the library's, in wait()

@@ -191,11 +191,13 @@ void EnginePort::execute(const fw_fx &fx, const Arrival &arrival)
             emx_count(&counters_, EMX_CNT_DROP_ANSWER, 1);
         break;
     case FW_FX_REPLIES:
-        if (!replies_.add(fx.u.replies, socket_for(fx.u.replies.reply.msg.peer)))
+        if (!add_replies(fx.u.replies))
             emx_count(&counters_, EMX_CNT_DROP_PULL_BUSY, 1);
         publish();
         break;
     case FW_FX_COPY: copy(fx, arrival); break;
+    case FW_FX_ADDRESS: hear_address(fx.u.address); break;
+    case FW_FX_FALLBACK: fall_back(fx.u.address); break;
     default: // beacons, names, peers: the agent's, filtered out here
         break;
     }
@@ -205,6 +207,7 @@ void EnginePort::copy(const fw_fx &fx, const Arrival &arrival)
 {
     const std::byte *payload = arrival.frame ? arrival.frame + fx.u.copy.source : arrival.payload;
     const auto slot = fx.u.copy.pull;
+    datagram_receiver_.disarm();
     bulk_.accepted(slot, fx.u.copy.position, fx.u.copy.length);
     if (!payload) {
         emx_count(&counters_, EMX_CNT_PULL_PLACED, 1);
@@ -282,6 +285,8 @@ void EnginePort::poll_bulk()
 {
     const int slot = only_pull();
     const PieceList *target = slot < 0 ? nullptr : &pulls_[static_cast<std::size_t>(slot)].memory;
+    if (endpoint_.pace.datagrams != 0 && poll_datagrams(slot, target))
+        return;
     const int count = bulk_.receive(endpoint_, slot, target);
     if (count > 0) {
         now_ = monotonic_ns();

@@ -84,9 +84,11 @@ void EnginePort::transmit_effect(const fw_fx &fx)
 
 void EnginePort::send_replies()
 {
-    int why = replies_.send_batch();
+    int why = replies_.send_batch(datagrams_.fd());
     if (why == ENETDOWN)
-        why = replies_.send_batch(); // as in transmit()
+        why = replies_.send_batch(datagrams_.fd()); // as in transmit()
+    if (const auto lost = replies_.take_lost()) [[unlikely]]
+        datagrams_.lost_target(*lost);
     if (why == ENETDOWN || why == ENXIO || why == ENODEV) {
         replies_.drop_all();
         send_failed(why);

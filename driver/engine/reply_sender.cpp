@@ -39,30 +39,39 @@ bool ReplySender::add(const fw_replies &run, int socket)
     Run &queued = at(count_++);
     queued.replies = run;
     queued.socket = socket;
+    queued.target = {};
     fw_encode(&sizes_, &run.reply, queued.header.data());
     return true;
+}
+
+// Takes the next frame off the run, and tells where it lies; 0 when `room` does not suffice.
+uint32_t ReplySender::describe(fw_replies &run, uint8_t *to, iovec *io, uint32_t room) const
+{
+    const uint32_t header = fw_replies_header(&run);
+    uint32_t position = 0;
+    const uint32_t length = fw_replies_take(&run, to, &position);
+    if (room < 3)
+        return 0;
+    io[0] = {to, header};
+    const uint64_t from = uint64_t{run.window_offset} + position;
+    uint32_t used = windows_[run.window].describe(from, length, io + 1, room - 2);
+    if (used == 0)
+        return 0;
+    if (run.reply.msg.type == EMX_X_DATA && run.reply.x.sum)
+        fw_put_checksum(to, sum_pieces(io + 1, used));
+    used++;
+    if (header + length < EMX_FRAME_MIN)
+        io[used++] = {zero_padding.data(), EMX_FRAME_MIN - header - length};
+    return used;
 }
 
 // The next frame of the run into message `slot`; false when the iovecs do not suffice.
 bool ReplySender::build_frame(fw_replies &run, uint32_t slot, uint32_t &iovecs)
 {
-    const uint32_t header = fw_replies_header(&run);
-    uint32_t position = 0;
-    const uint32_t length = fw_replies_take(&run, headers_[slot].data(), &position);
     iovec *io = &iovecs_[iovecs];
-    const uint32_t room = iovecs_max - iovecs;
-    if (room < 3)
-        return false;
-    io[0] = {headers_[slot].data(), header};
-    const uint64_t from = uint64_t{run.window_offset} + position;
-    uint32_t used = windows_[run.window].describe(from, length, io + 1, room - 2);
+    const uint32_t used = describe(run, headers_[slot].data(), io, iovecs_max - iovecs);
     if (used == 0)
         return false;
-    if (run.reply.msg.type == EMX_X_DATA && run.reply.x.sum)
-        fw_put_checksum(headers_[slot].data(), sum_pieces(io + 1, used));
-    used++;
-    if (header + length < EMX_FRAME_MIN)
-        io[used++] = {zero_padding.data(), EMX_FRAME_MIN - header - length};
     messages_[slot].msg_hdr.msg_iov = io;
     messages_[slot].msg_hdr.msg_iovlen = used;
     iovecs += used;
@@ -73,7 +82,7 @@ bool ReplySender::build_frame(fw_replies &run, uint32_t slot, uint32_t &iovecs)
 uint32_t ReplySender::build(int socket)
 {
     uint32_t frames = 0, iovecs = 0;
-    for (uint32_t i = 0; i < count_ && at(i).socket == socket; i++) {
+    for (uint32_t i = 0; i < count_ && at(i).socket == socket && at(i).target.address == 0; i++) {
         fw_replies run = at(i).replies;
         while (run.count > 0) {
             if (frames == batch_max)
@@ -103,10 +112,12 @@ void ReplySender::advance(uint32_t frames, bool sent)
     }
 }
 
-int ReplySender::send_batch()
+int ReplySender::send_batch(int datagram_socket)
 {
     if (count_ == 0)
         return 0;
+    if (at(0).target.address != 0)
+        return send_datagrams(datagram_socket);
     const int socket = at(0).socket;
     const uint32_t frames = build(socket);
     if (frames == 0) {

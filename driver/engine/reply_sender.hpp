@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Answers PULL and X PULL requests: runs of pull replies, or X DATA, sent in batches straight from the
-// windows' memory.
+// windows' memory; X DATA also in datagrams, up to 64 KiB by one call, which the kernel or the card cuts.
 #pragma once
 
+#include "driver/engine/datagrams.hpp"
 #include "driver/segments.hpp"
 
 #include <sys/socket.h>
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 extern "C" {
 #include "driver/core/fw.h"
@@ -28,12 +31,19 @@ public:
 
     /// Queues the answer to one request, for sending on `socket`; false when too many wait.
     bool add(const fw_replies &run, int socket);
+    /// The same in datagrams to that target; what cannot be sent so leaves as frames on `socket`.
+    bool add(const fw_replies &run, int socket, const DatagramTarget &target);
 
     bool pending() const { return count_ != 0; }
+    /// True if what is next leaves in datagrams.
+    bool next_is_datagrams() { return count_ != 0 && at(0).target.address != 0; }
     /// Sends one batch. Returns 0, or the errno that ended it; a full socket (EAGAIN), a downed interface
     /// (ENETDOWN) and memory that cannot be read (EFAULT) keep the rest, other errors lose a frame, for which
     /// the peer asks again.
-    int send_batch();
+    /// datagram_socket: -1 when there is none (any more).
+    int send_batch(int datagram_socket);
+    /// A target that the system refuses to send to, since the last call.
+    std::optional<DatagramTarget> take_lost() { return std::exchange(lost_, std::nullopt); }
     /// Takes the run that is next in the queue, unsent; there must be one.
     fw_replies give_up();
     /// Forgets everything queued; its frames count as failed.
@@ -46,13 +56,18 @@ private:
 
     struct Run {
         fw_replies replies; ///< what is left of it
-        int socket;
+        int socket; ///< of frames
+        DatagramTarget target; ///< of datagrams; else its address is 0
         std::array<uint8_t, EMX_HEADER_MAX> header; ///< of its first frame
     };
 
     Run &at(uint32_t i) { return queue_[(first_ + i) % queue_max]; }
     uint32_t build(int socket);
+    uint32_t describe(fw_replies &run, uint8_t *header, iovec *io, uint32_t room) const;
     bool build_frame(fw_replies &run, uint32_t slot, uint32_t &iovecs);
+    [[gnu::noinline]] int send_datagrams(int socket);
+    uint32_t build_datagrams(const Run &run, uint32_t &iovecs);
+    void leave_datagrams();
     void advance(uint32_t frames, bool sent);
 
     const fw_sizes sizes_;
@@ -64,6 +79,8 @@ private:
     std::array<std::array<uint8_t, EMX_HEADER_MAX>, batch_max> headers_;
     std::array<mmsghdr, batch_max> messages_{};
     std::array<iovec, iovecs_max> iovecs_;
+    std::optional<DatagramTarget> lost_;
+    std::array<std::array<uint8_t, FW_X_DATA_HEADER>, 64> datagram_headers_; // as many as older kernels cut
 };
 
 } // namespace emx

@@ -54,6 +54,7 @@ std::unique_ptr<Device> make_device(const Conf &conf, DeviceError &error)
     config.peers = conf.peers_file;
     config.group = conf.group;
     config.endpoint_max = static_cast<uint32_t>(conf.endpoints_max);
+    config.bulk_way = bulk_way(conf.bulk);
     return make_engine(config, error);
 }
 

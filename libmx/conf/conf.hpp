@@ -47,6 +47,7 @@ struct Conf {
     int endpoints_max = 32;
     std::string device = "auto"; ///< auto, kernel, engine
     std::string commands = "auto"; ///< to the kernel module: auto, ioctl, uring
+    std::string bulk = "auto"; ///< large messages of the engine: auto, raw, udp
     std::string boards;
     std::string peers_file;
     std::string group;

@@ -143,7 +143,7 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
 
 uint64_t Endpoint::own_offer() const
 {
-    return make_offer(context_.conf(), identity_.board, port_->x_fragment());
+    return make_offer(context_.conf(), identity_.board, port_->x_fragment(), port_->has_datagrams());
 }
 
 /// The session that answered our request made that offer: it has seen ours.

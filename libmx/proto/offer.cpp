@@ -8,7 +8,7 @@
 
 namespace emx {
 
-uint64_t make_offer(const Conf &conf, const BoardInfo &board, uint32_t x_fragment)
+uint64_t make_offer(const Conf &conf, const BoardInfo &board, uint32_t x_fragment, bool has_datagrams)
 {
     if (!conf.extension)
         return 0;
@@ -17,7 +17,7 @@ uint64_t make_offer(const Conf &conf, const BoardInfo &board, uint32_t x_fragmen
     const uint32_t longest = board.x_frame ? board.x_frame : std::max(medium, reply);
     uint16_t features = EMX_X_REPORTS;
     if (board.x_frame)
-        features |= EMX_X_PULLS;
+        features |= has_datagrams ? EMX_X_PULLS | EMX_X_DATAGRAMS : EMX_X_PULLS;
     // A link that took shorter frames when the port was opened is offered none: partners would send longer
     // ones.
     if (x_fragment && x_fragment >= fw_x_frag_max(longest)) {

@@ -15,7 +15,7 @@ import rounds
 from rounds import cell, inverse, median, ratio
 
 FLOORS = ("floor-ring", "floor-bulk")
-NAMES = {"emx": "EtherMX", "emx-stream": "EtherMX, stream",
+NAMES = {"emx": "EtherMX", "emx-raw": "EtherMX, raw frames", "emx-stream": "EtherMX, stream",
          "emx-dialect": "EtherMX, no extension", "emx-lossy-stream": "EtherMX, stream, 1 % loss",
          "emx-dialect-lossy-stream": "no extension, stream, 1 % loss", "floor-ring": "floor: ring",
          "floor-bulk": "floor: ring + bulk", "floor-udp": "floor: UDP, offloads on", "tcp": "TCP",

@@ -97,8 +97,9 @@ bench_one() {
         "$bin/udp_floor" -d "$(netlab_ip 2)" "${lengths[@]}" ;;
     tcp) netlab_offloads off && bench_tcp "$csv" ;;
     tcp-offloads) netlab_offloads on && bench_tcp "$csv" ;;
-    emx) bench_perf "$csv" 2 ;;
-    emx-stream) bench_perf "$csv" 2 -U ;;
+    emx) netlab_offloads on && bench_perf "$csv" 2 ;;
+    emx-raw) netlab_offloads on && EMX_BULK=raw bench_perf "$csv" 2 ;;
+    emx-stream) netlab_offloads on && bench_perf "$csv" 2 -U ;;
     emx-within) bench_perf "$csv" 1 ;;
     emx-within-stream) bench_perf "$csv" 1 -U ;;
     emx-dialect) EMX_EXTENSION=0 bench_perf "$csv" 2 ;;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Loses MXoE frames at random, at a rate that may be changed while it runs, and if told so only
+ * Loses MXoE frames and our datagrams at random, at a rate that may be changed while it runs, and if told so only
  * those longer than a limit; other traffic passes.
  * Attached by netlab.sh to the ingress or egress of a host. At ingress it sits in front of packet
  * sockets bound to an EtherType, but behind those that take every protocol (captures).
@@ -12,6 +12,8 @@
 #include <bpf/bpf_helpers.h>
 
 #define ETHERTYPE_MXOE 0x86df
+#define PORT_FIRST 34527 /* UDP, of endpoint 0 */
+#define PORT_LAST (PORT_FIRST + 255)
 
 #define KEY_PERMILLE 0
 #define KEY_LOST 1
@@ -24,6 +26,19 @@ struct {
 	__type(value, __u64);
 } loss_map SEC(".maps");
 
+static int is_ours(struct __sk_buff *skb)
+{
+	__u8 protocol = 0;
+	__be16 port = 0;
+
+	if (skb->protocol == bpf_htons(ETHERTYPE_MXOE))
+		return 1;
+	if (skb->protocol != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, ETH_HLEN + 9, &protocol, 1) ||
+	    protocol != 17 || bpf_skb_load_bytes(skb, ETH_HLEN + 22, &port, sizeof(port)))
+		return 0;
+	return bpf_ntohs(port) >= PORT_FIRST && bpf_ntohs(port) <= PORT_LAST;
+}
+
 SEC("tc")
 int drop(struct __sk_buff *skb)
 {
@@ -32,7 +47,7 @@ int drop(struct __sk_buff *skb)
 	__u64 *lost = bpf_map_lookup_elem(&loss_map, &lost_key);
 	__u64 *longer = bpf_map_lookup_elem(&loss_map, &longer_key);
 
-	if (!permille || !lost || !longer || skb->protocol != bpf_htons(ETHERTYPE_MXOE))
+	if (!permille || !lost || !longer || !is_ours(skb))
 		return TC_ACT_OK;
 	if (skb->len <= *longer)
 		return TC_ACT_OK;

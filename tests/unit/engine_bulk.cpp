@@ -99,7 +99,7 @@ public:
         for (unsigned idle = 0; puller.fw->pulls_active;) {
             REQUIRE(idle < 1000);
             if (replies.pending())
-                replies.send_batch();
+                replies.send_batch(-1);
             const bool got = receive();
             idle = got ? 0 : idle + 1;
             if (got || replies.pending())

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The UDP socket of an endpoint, and the ways to others.
+#include "driver/engine/datagrams.hpp"
+
+#include "driver/base/packet_socket.hpp"
+#include "driver/base/system_calls.hpp"
+
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace emx {
+namespace {
+
+constexpr uint64_t ms = 1000000;
+constexpr uint64_t pause_first_ns = 10 * ms;
+constexpr uint64_t pause_fallen_ns = 100 * ms;
+constexpr uint64_t pause_max_ns = 10000 * ms;
+// Pulls without a datagram, which a request allowed: the other end has no way to us any more.
+constexpr uint32_t silent_max = 8;
+// A probe is a full datagram for a short frame, which anybody may send in another's name.
+constexpr uint32_t probes_per_second = 1000;
+constexpr uint32_t window_max = 512;
+
+uint16_t datagram_of(uint32_t frame)
+{
+    const uint32_t less = ethernet_header + EMX_IP_UDP_LEN;
+    if (frame < less + EMX_X_DATAGRAM_MIN)
+        return 0;
+    return static_cast<uint16_t>(std::min<uint32_t>(frame - less, EMX_X_DATAGRAM_MAX));
+}
+
+uint64_t key_of(uint32_t peer, uint8_t remote_ep) { return uint64_t{peer} << 8 | remote_ep; }
+
+sockaddr_in socket_address(uint32_t address, uint16_t port)
+{
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(address);
+    to.sin_port = htons(port);
+    return to;
+}
+
+template <typename Value>
+bool set(int socket, int level, int option, const Value &value)
+{
+    return ::setsockopt(socket, level, option, &value, sizeof(value)) == 0;
+}
+
+/// True for what makes it useless to send there again; else the datagram alone is lost, or never left.
+bool is_lasting(int error)
+{
+    return error != EAGAIN && error != ENOBUFS && error != ENOMEM && error != EINTR;
+}
+
+} // namespace
+
+Datagrams::Datagrams(std::string interface, uint8_t endpoint, uint32_t frame, uint32_t buffer,
+                     emx_counters &counters)
+    : interface_(std::move(interface)), endpoint_(endpoint), bytes_(datagram_of(frame)), buffer_(buffer),
+      counters_(counters)
+{
+}
+
+/// The kernel returns what was read late, a quarter of the buffer at a time.
+static uint16_t window_of(uint32_t bytes, uint32_t buffer)
+{
+    const uint32_t held = frames_held(bytes + ethernet_header + EMX_IP_UDP_LEN, buffer / 4 * 3);
+    return static_cast<uint16_t>(std::clamp<uint32_t>(held, 1, window_max));
+}
+
+bool Datagrams::open(const IpNetwork &network)
+{
+    Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const auto port = static_cast<uint16_t>(EMX_X_PORT + endpoint_);
+    const sockaddr_in own = socket_address(network.address, port);
+    // Datagrams then leave by this interface, whatever other routes there are; older kernels refuse it.
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface_.c_str(),
+                 static_cast<socklen_t>(interface_.size()));
+    if (!fd || !set(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_DO}) ||
+        !set(fd.get(), IPPROTO_UDP, UDP_GRO, int{1}))
+        return false;
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr *>(&own), sizeof(own)) != 0) {
+        if (errno == EADDRINUSE && !taken_)
+            emx_count(&counters_, EMX_CNT_DATAGRAM_PORT, 1);
+        taken_ = errno == EADDRINUSE;
+        return false;
+    }
+    taken_ = false;
+    window_ = window_of(bytes_, grow_buffers(fd.get(), buffer_));
+    socket_ = std::move(fd);
+    network_ = network;
+    return true;
+}
+
+void Datagrams::close()
+{
+    socket_.reset();
+    window_ = 0;
+    by_secret_.clear();
+    ways_.clear();
+    last_ = nullptr;
+}
+
+bool Datagrams::refresh()
+{
+    if (!wanted())
+        return false;
+    std::optional<IpNetwork> now;
+    if (socket_) {
+        now = ip_network(socket_.get(), interface_);
+        if (now && now->address == network_.address && now->mask == network_.mask)
+            return true;
+        close();
+    } else {
+        const Fd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        now = ip_network(any.get(), interface_);
+    }
+    return now && open(*now);
+}
+
+DatagramWay *Datagrams::way_to(uint32_t peer, uint8_t remote_ep)
+{
+    const auto found = ways_.find(key_of(peer, remote_ep));
+    return found == ways_.end() ? nullptr : &found->second;
+}
+
+/// The way to a life of an endpoint; null where there are too many.
+DatagramWay *Datagrams::begin(uint32_t peer, uint8_t remote_ep, uint32_t session)
+{
+    DatagramWay *way = way_to(peer, remote_ep);
+    if (way && way->session == session)
+        return way;
+    if (!way && ways_.size() >= ways_max)
+        return nullptr;
+    if (way)
+        by_secret_.erase(way->secret);
+    else
+        way = &ways_[key_of(peer, remote_ep)];
+    *way = {};
+    way->peer = peer;
+    way->remote_ep = remote_ep;
+    way->session = session;
+    do
+        way->secret = sys::random_bits();
+    while (way->secret == 0 || by_secret_.contains(way->secret));
+    by_secret_[way->secret] = way;
+    return way;
+}
+
+fw_address Datagrams::own_address(const DatagramWay &way, bool is_answer) const
+{
+    fw_address own{};
+    own.secret = way.secret;
+    own.peer = way.peer;
+    own.session = way.session;
+    own.address = network_.address;
+    own.port = static_cast<uint16_t>(EMX_X_PORT + endpoint_);
+    own.bytes = bytes_;
+    own.remote_ep = way.remote_ep;
+    own.is_answer = is_answer;
+    return own;
+}
+
+uint16_t Datagrams::pull_from(uint32_t peer, uint8_t remote_ep, uint32_t session, uint64_t now,
+                              std::optional<fw_address> &tell)
+{
+    DatagramWay *way = wanted() ? way_to(peer, remote_ep) : nullptr;
+    const bool known = way && way->session == session;
+    if (known && way->up && ++way->silent <= silent_max)
+        return std::min(bytes_, way->target.bytes);
+    if ((known && now < way->tell_ns) || !refresh())
+        return 0;
+    way = begin(peer, remote_ep, session); // known no longer, perhaps
+    if (!way)
+        return 0;
+    way->up = false;
+    way->probed_by = {};
+    way->pause_ns = std::clamp(2 * way->pause_ns, pause_first_ns, pause_max_ns);
+    way->tell_ns = now + way->pause_ns;
+    listen_ns_ = now + pause_max_ns;
+    tell = own_address(*way, false);
+    return 0;
+}
+
+std::optional<fw_address> Datagrams::heard(const fw_address &other, uint64_t now)
+{
+    if (!refresh() || !network_.has_neighbour(other.address))
+        return std::nullopt;
+    if (other.is_answer && !way_to(other.peer, other.remote_ep))
+        return std::nullopt;
+    DatagramWay *way = begin(other.peer, other.remote_ep, other.session);
+    if (!way)
+        return std::nullopt;
+    const DatagramTarget target{other.secret, other.address, other.port, other.bytes};
+    if (way->target.address != 0 && way->target != target)
+        way->up = false, way->tell_ns = now;
+    way->target = target;
+    way->refused = false;
+    if (other.is_answer) {
+        if (way->probed_by.port != 0)
+            probed(*way, way->probed_by, std::min(bytes_, other.bytes));
+        return std::nullopt;
+    }
+    if (!fw_bucket_take(&probes_, now, probes_per_second)) {
+        emx_count(&counters_, EMX_CNT_DROP_ANSWER, 1);
+        return std::nullopt;
+    }
+    return own_address(*way, true);
+}
+
+void Datagrams::probed(DatagramWay &way, DatagramSource source, uint32_t bytes)
+{
+    if (way.target.address == 0) { // the frame with it comes by another socket
+        way.probed_by = source;
+        return;
+    }
+    if (source != DatagramSource{way.target.address, way.target.port}) {
+        emx_count(&counters_, EMX_CNT_DROP_DATAGRAM_SOURCE, 1);
+        return;
+    }
+    if (way.up || way.pause_ns == 0 || bytes < std::min(bytes_, way.target.bytes))
+        return;
+    way.up = true;
+    way.silent = 0;
+    emx_count(&counters_, EMX_CNT_DATAGRAM_ROUTE, 1);
+}
+
+void Datagrams::probe(uint32_t peer, uint8_t remote_ep, const void *frame, uint32_t bytes)
+{
+    const DatagramTarget *to = target(peer, remote_ep);
+    if (!to)
+        return;
+    std::vector<std::byte> datagram(std::min(bytes_, to->bytes));
+    if (bytes > datagram.size())
+        return;
+    std::memcpy(datagram.data(), frame, bytes);
+    fw_datagram_seal(datagram.data(), to->secret);
+    sockaddr_in address = socket_address(to->address, to->port);
+    iovec piece{datagram.data(), datagram.size()};
+    msghdr message{};
+    message.msg_name = &address;
+    message.msg_namelen = sizeof(address);
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    if (sys::sendmsg(socket_.get(), &message, MSG_DONTWAIT) >= 0)
+        emx_count(&counters_, EMX_CNT_TX_DATAGRAM, 1);
+    else if (is_lasting(errno))
+        lost_target(*to);
+}
+
+void Datagrams::fell_back(uint32_t peer, uint8_t remote_ep, uint64_t now)
+{
+    DatagramWay *way = way_to(peer, remote_ep);
+    if (!way || !way->up)
+        return;
+    way->up = false;
+    way->probed_by = {};
+    way->pause_ns = std::clamp(2 * way->pause_ns, pause_fallen_ns, pause_max_ns);
+    way->tell_ns = now + way->pause_ns;
+}
+
+DatagramWay *Datagrams::way_of(uint64_t secret)
+{
+    if (last_ && last_->secret == secret)
+        return last_;
+    const auto found = by_secret_.find(secret);
+    return found == by_secret_.end() ? nullptr : last_ = found->second;
+}
+
+const DatagramTarget *Datagrams::target(uint32_t peer, uint8_t remote_ep)
+{
+    const DatagramWay *way = socket_ ? way_to(peer, remote_ep) : nullptr;
+    return way && way->target.address != 0 && !way->refused ? &way->target : nullptr;
+}
+
+void Datagrams::lost_target(const DatagramTarget &target)
+{
+    for (auto &[key, way] : ways_) {
+        if (way.target.secret == target.secret)
+            way.refused = true;
+    }
+}
+
+} // namespace emx

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An endpoint of the engine: large messages in datagrams.
+#include "driver/base/clock.hpp"
+#include "driver/engine/port.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+namespace emx {
+namespace {
+
+// Shorter messages are as fast in frames.
+constexpr uint32_t best_from = 8192;
+// Looks for datagrams until frames are looked for, too, when nothing comes: a request may be answered by
+// these.
+constexpr uint32_t looks_for_datagrams = 8;
+constexpr uint32_t probes_at_once = 64;
+
+} // namespace
+
+/// The longest datagram by which a message is pulled; 0: by frames.
+uint16_t EnginePort::choose_datagrams(const emx_msg &rndv, uint32_t total)
+{
+    if (!(emx_offer_features(rndv.data) & EMX_X_DATAGRAMS) || !datagrams_.wanted())
+        return 0;
+    if (datagrams_.expects_probe(now_))
+        take_probes();
+    std::optional<fw_address> tell;
+    const uint16_t bytes = datagrams_.pull_from(rndv.peer, rndv.remote_ep, rndv.session, now_, tell);
+    endpoint_.x_datagrams = datagrams_.window();
+    if (tell)
+        tell_address(*tell, false);
+    return bulk_way_ == BulkWay::best && total < best_from ? uint16_t{0} : bytes;
+}
+
+/// Tells our address in a raw frame, and, in an answer, by a datagram of full size.
+void EnginePort::tell_address(const fw_address &own, bool probe)
+{
+    fw_fx fx;
+    fw_address_tell(&endpoint_, &own, &fx);
+    transmit_effect(fx);
+    if (probe)
+        datagrams_.probe(own.peer, own.remote_ep, fx.u.tx.header, fx.u.tx.length);
+}
+
+void EnginePort::hear_address(const fw_address &address)
+{
+    if (peer_is_local(address.peer))
+        return;
+    if (const auto answer = datagrams_.heard(address, now_))
+        tell_address(*answer, true);
+}
+
+void EnginePort::fall_back(const fw_address &address)
+{
+    datagrams_.fell_back(address.peer, address.remote_ep, now_);
+    publish();
+}
+
+/// Queues the answer to a request; false when too many wait.
+bool EnginePort::add_replies(const fw_replies &run)
+{
+    const int socket = socket_for(run.reply.msg.peer);
+    if (run.reply.msg.type == EMX_X_DATA && run.reply.x.datagrams && socket == ring_.fd()) {
+        if (const DatagramTarget *to = datagrams_.target(run.reply.msg.peer, run.reply.msg.local_ep))
+            return replies_.add(run, socket, *to);
+    }
+    return replies_.add(run, socket);
+}
+
+/// Takes what came while no pull waited for datagrams.
+void EnginePort::take_probes()
+{
+    for (uint32_t n = 0; n < probes_at_once; n++) {
+        const int count = datagram_receiver_.receive(datagrams_.fd(), endpoint_, -1, nullptr);
+        if (count < 0)
+            return;
+        take_datagrams(static_cast<uint32_t>(count), nullptr);
+    }
+}
+
+/// True if frames need not be looked for now.
+bool EnginePort::poll_datagrams(int slot, const PieceList *target)
+{
+    const int count = datagram_receiver_.receive(datagrams_.fd(), endpoint_, slot, target);
+    if (count >= 0) {
+        datagram_polls_ = 0;
+        now_ = monotonic_ns();
+        bulk_.disarm();
+        take_datagrams(static_cast<uint32_t>(count), target);
+        publish();
+        return true;
+    }
+    if (errno == EFAULT && slot >= 0) {
+        fw_pull_fail(&endpoint_, slot, EMX_PULL_ABORTED); // as of frames
+        more_ = 1;
+        drain({});
+        return true;
+    }
+    if (endpoint_.pace.datagrams == endpoint_.pulls_active && ++datagram_polls_ < looks_for_datagrams)
+        return true;
+    datagram_polls_ = 0;
+    return false;
+}
+
+void EnginePort::take_datagrams(uint32_t count, const PieceList *target)
+{
+    for (uint32_t i = 0; i < count; i++)
+        take_datagram(i, target);
+}
+
+/// Judges the source; of a probe, there is nothing more.
+bool EnginePort::is_from_way(DatagramWay &way, const DatagramReceiver::Datagram &datagram)
+{
+    const DatagramSource source = datagram_receiver_.source();
+    if (datagram.header[EMX_OUTER_LEN] == std::byte{EMX_X_ADDRESS}) {
+        datagrams_.probed(way, source, datagram.bytes);
+        return false;
+    }
+    if (source != DatagramSource{way.target.address, way.target.port}) {
+        emx_count(&counters_, EMX_CNT_DROP_DATAGRAM_SOURCE, 1);
+        return false;
+    }
+    way.silent = 0;
+    return true;
+}
+
+void EnginePort::take_datagram(uint32_t i, const PieceList *target)
+{
+    const DatagramReceiver::Datagram &datagram = datagram_receiver_.datagram(i);
+    const uint64_t secret = datagram.bytes > EMX_OUTER_LEN ? fw_datagram_secret(datagram.header) : 0;
+    DatagramWay *way = secret != 0 ? datagrams_.way_of(secret) : nullptr;
+    if (!way)
+        return emx_count(&counters_, EMX_CNT_DROP_DATAGRAM_SECRET, 1);
+    emx_count(&counters_, EMX_CNT_RX_DATAGRAM, 1);
+    if (!is_from_way(*way, datagram))
+        return;
+    fw_datagram_unseal(datagram.header, peer_nic_id(way->peer), board_.mac, static_cast<uint16_t>(way->peer));
+    const int reason = fw_check_for(&board_, board_.mac, datagram.header, datagram.bytes, &pkt_);
+    if (reason != 0)
+        return emx_count(&counters_, reason, 1);
+    if (pkt_.msg.local_ep != endpoint_.number)
+        return emx_count(&counters_, EMX_CNT_DROP_ENDPOINT, 1);
+    const auto *header = reinterpret_cast<const uint8_t *>(datagram.header);
+    if (pkt_.x.checksum != 0 &&
+        !fw_checksum_fits(&pkt_, header, datagram_receiver_.payload_sum(i, pkt_.msg.data_len, target)))
+        return emx_count(&counters_, EMX_CNT_DROP_CHECKSUM, 1);
+    fw_fx fx;
+    if (!give(pkt_, fx, more_))
+        return;
+    const Arrival arrival{nullptr, datagram.payload};
+    execute(fx, arrival);
+    drain(arrival);
+}
+
+} // namespace emx

@@ -1,0 +1,204 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Large messages in UDP datagrams: that they travel so, both ways and of every length, and that they arrive all the
+# same, by frames, where datagrams do not: a firewall, another program's port, an address that changes. What others
+# send to our ports is counted and spoils nothing.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/netlab.sh
+netlab_begin "$PWD/tests/netns/datagrams.sh" "$@"
+. tests/support/traffic.sh
+mtu=1500 dialect=N=1500
+
+# counter HOST LABEL: since the last time that counters were cleared
+counter() { tool "$1" omx_counters | sed -n "s/^[0-9]*: *\([0-9]*\) $2\$/\1/p" | grep . || echo 0; }
+clear_counters() { tool 1 omx_counters -c && tool 2 omx_counters -c; }
+
+# some HOST LABEL [NUMBER]: more than that (0); none HOST LABEL
+some() {
+    local n
+    n=$(counter "$1" "$2")
+    [ "$n" -le "${3:-0}" ] || return 0
+    echo "host $1: $n $2"
+    tool "$1" omx_counters | grep -v ': *0 '
+    return 1
+}
+none() {
+    some "$1" "$2" >"$NETLAB_TMP/some" || return 0
+    echo "host $1: $(counter "$1" "$2") $2"
+    tool "$1" omx_counters | grep -v ': *0 '
+    return 1
+}
+all_by_datagrams() { some "$1" 'datagrams received' "${2:-100}" && none "$1" 'pulls that left datagrams'; }
+none_by_datagrams() { none "$1" 'datagrams received' && some "$1" 'x data frames received'; }
+
+# Checked messages of odd lengths, to the server and back.
+talk() { messages "$1" "$2" -V -S 1 -E 3000000 -M 7 -N 10 -W 1 "${@:3}"; }
+# The same of one length, often enough that a way comes up.
+talk_long() { messages 1 2 -V -S 700001 -E 700002 -N "${1:-50}" -W 2; }
+
+both_ways() {
+    clear_counters && talk 1 2 && talk 2 1 && talk_long && all_by_datagrams 1 && all_by_datagrams 2
+}
+with_checksums() {
+    clear_counters && EMX_CHECKSUM=1 talk_long && all_by_datagrams 1 && all_by_datagrams 2 &&
+        none 1 'drop: wrong checksum' && none 2 'drop: wrong checksum'
+}
+asked_for() { # asked_for WAY NONE_OR_ALL
+    clear_counters && EMX_BULK=$1 talk_long && "$2" 1 && "$2" 2
+}
+one_side_only() { # the server wants frames only: neither side uses datagrams
+    local status=0
+    clear_counters || return
+    EMX_BULK=raw server 2 || return
+    netlab_in 1 timeout $hung "$tools/omx_perf" -d "$(netlab_mac 2)" --patience 100 -y -P 0 -V -S 700001 -E 700002 -N 50 ||
+        status=$?
+    netlab_stop "$SERVER"
+    [ $status = 0 ] && none_by_datagrams 1 && none_by_datagrams 2
+}
+wrong_word() { EMX_BULK=tcp refuses 'EMX_BULK="tcp" is not auto, udp or raw: correct or unset it' tool 1 omx_info; }
+
+# ---- firewalls ----
+
+firewall() { # firewall HOST RULE...
+    local host=$1
+    shift
+    netlab_in "$host" nft -f - <<END
+table inet emx {
+    chain in { type filter hook input priority 0; }
+    chain out { type filter hook output priority 0; }
+}
+$(printf 'add rule inet emx %s\n' "$@")
+END
+}
+no_firewall() { netlab_in "$1" nft delete table inet emx; }
+
+closed() { # closed HOST CHAIN ACTION: its datagrams do not pass; those of the other host do, if no answer is needed
+    local status=0
+    clear_counters && firewall "$1" "$2 udp dport 34527-34782 $3" || return
+    talk_long || status=1
+    no_firewall "$1"
+    return $status
+}
+closed_in() { closed 2 in drop && none_by_datagrams 2 && all_by_datagrams 1; }
+closed_out() { closed 2 out drop && none_by_datagrams 1 && all_by_datagrams 2; }
+refused_in() { closed 1 in reject && none_by_datagrams 1 && all_by_datagrams 2; }
+
+moving() { [ "$(counter 1 'datagrams received')" -gt 500 ] || lab_ended "$CLIENT"; }
+# during COMMAND...: while messages are on their way, which then go on to their end
+during() {
+    local status=0 number
+    clear_counters && server 2 || return
+    netlab_bg 1 "$NETLAB_TMP/client" timeout $hung "$tools/omx_perf" -d "$(netlab_mac 2)" --patience 100 -y -P 0 -V \
+        -S 2000001 -E 2000002 -N 150 -T 100000
+    CLIENT=$NETLAB_PID
+    until_ok $hung moving && "$@" || status=1
+    number=$(counter 1 'x data frames received')
+    wait "$CLIENT" || { status=1; cat "$NETLAB_TMP/client"; }
+    netlab_stop "$SERVER"
+    [ "$(counter 1 'x data frames received')" -gt "$number" ] || { echo "it had ended before"; status=1; }
+    return $status
+}
+closed_meanwhile() {
+    local status=0
+    during firewall 1 'in udp dport 34527-34782 drop' || status=1
+    no_firewall 1
+    [ $status = 0 ] && some 1 'pulls that left datagrams'
+}
+closed_for_a_while() { firewall 1 'in udp dport 34527-34782 drop' && until_ok $hung left && no_firewall 1; }
+left() { [ "$(counter 1 'pulls that left datagrams')" -gt 0 ] || lab_ended "$CLIENT"; }
+opened_again() { during closed_for_a_while && some 1 'datagram routes' 1; }
+
+# ---- addresses and ports ----
+
+move() { # move HOST FROM TO
+    ip -n "${NETLAB_NS[$1]}" addr del "$2/16" dev eth0 && { [ -z "${3:-}" ] || ip -n "${NETLAB_NS[$1]}" addr add "$3/16" dev eth0; }
+}
+moved_meanwhile() { # of the puller, and of both
+    during move 1 10.77.0.2 10.77.0.77 && some 1 'datagram routes' 1
+}
+moved_back() { during move 1 10.77.0.77 10.77.0.2 && clear_counters && talk_long && all_by_datagrams 1 && all_by_datagrams 2; }
+server_moved() { during move 2 10.77.0.3 10.77.0.78 && move 2 10.77.0.78 10.77.0.3; }
+without_address() {
+    local status=0
+    move 2 10.77.0.3 && clear_counters && talk_long && none_by_datagrams 1 && none_by_datagrams 2 || status=1
+    ip -n "${NETLAB_NS[2]}" addr add 10.77.0.3/16 dev eth0
+    return $status
+}
+in_another_network() {
+    local status=0
+    move 2 10.77.0.3 10.99.0.3 && clear_counters && talk_long && none_by_datagrams 1 && none_by_datagrams 2 || status=1
+    move 2 10.99.0.3 10.77.0.3
+    return $status
+}
+
+udp='import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)'
+port_taken() {
+    local status=0 taker
+    netlab_bg 1 "$NETLAB_TMP/taker" python3 -c "$udp
+others = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(32)]
+for i, other in enumerate(others):
+    other.bind(('', 34527 + i))
+print('taken', flush=True)
+sys.stdin = open('/dev/zero')
+import signal
+signal.pause()"
+    taker=$NETLAB_PID
+    tells "$NETLAB_TMP/taker" taken "$taker" && clear_counters && talk_long || status=1
+    netlab_stop "$taker"
+    [ $status = 0 ] && some 1 'datagram ports taken' && none_by_datagrams 1 && none_by_datagrams 2
+}
+
+# forge HOST: from there to both hosts, as any user may, to some ports, in some shapes
+forge() {
+    netlab_in "$1" setpriv --reuid 65534 --clear-groups bash -c '
+        long=$(printf %1400d 7)
+        for n in {1..100}; do
+            for to in 10.77.0.{2,3}/{34527..34530}; do
+                for from in "" "\1\2\3\4\5\6\7\10EMXD\0\0\0\0" "\0\0\0\0\0\0\0\0EMXD\0\0\0\0"; do
+                    for body in "\163\0\0\0" "\165\0\0\1$long" "\163\0\0\0$long" "\51"; do
+                        printf "$from$body" >"/dev/udp/$to"
+                    done
+                done
+            done
+        done
+        exit 0' 2>/dev/null
+}
+forged() { during forge "$1" && some "$2" 'drop: datagram with a wrong secret'; }
+
+# ---- losses ----
+
+lossy() {
+    local status=0
+    netlab_loss 1 10 && netlab_loss 2 10 && clear_counters && talk_long 100 || status=1
+    netlab_loss_off 1 && netlab_loss_off 2 || status=1
+    [ $status = 0 ] && some 1 'datagrams received' 100
+}
+
+export EMX_BOARDS=eth0:$dialect
+hosts() { NETLAB_DIALECTS=$dialect netlab_make 2 $mtu && agents "$EMX_BOARDS" "$EMX_BOARDS"; }
+hosts || exit 1
+check "messages of all lengths travel in datagrams, both ways" both_ways
+check "with checksums" with_checksums
+check "EMX_BULK=raw: in frames" asked_for raw none_by_datagrams
+check "EMX_BULK=udp: in datagrams" asked_for udp all_by_datagrams
+check "one side that wants frames only" one_side_only
+check "another word of EMX_BULK is refused" wrong_word
+check "a firewall drops what comes to one host" closed_in
+check "a firewall drops what one host sends" closed_out
+check "a firewall refuses what comes to one host" refused_in
+check "a host without an IP address" without_address
+check "hosts of two networks" in_another_network
+check "another program has the ports" port_taken
+netlab_remove 2>/dev/null
+# More and faster than a watcher of frames can follow.
+NETLAB_WATCH='' && hosts || exit 1
+check "a firewall closes the ports in the middle" closed_meanwhile
+check "and opens them again" opened_again
+check "the address of a host changes in the middle" moved_meanwhile
+check "and back" moved_back
+check "the address of the other host changes in the middle" server_moved
+check "forged datagrams from the other host" forged 1 2
+check "forged datagrams from a process of the same host" forged 1 1
+check "1 % of frames and datagrams are lost" lossy
+finish

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The engine's sender and receiver of datagrams (driver/engine/reply_datagrams.cpp, datagram_receiver.cpp)
+// with the core at both ends and UDP over the loopback interface between them: from and into memory in
+// pieces, with losses, and with datagrams of others among them.
+#include "core_board.hpp"
+
+#include <driver/engine/datagram_receiver.hpp>
+#include <driver/engine/reply_sender.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <arpa/inet.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <map>
+#include <random>
+
+using namespace emx;
+using namespace emx::test;
+
+namespace {
+
+constexpr uint32_t loopback = 0x7f000001;
+constexpr uint64_t secret = 0x1122334455667788;
+
+/// Memory in pieces, which lie in another order than in the message.
+struct Pieces {
+    Pieces(uint32_t bytes, unsigned pieces) : bytes_(bytes), storage(bytes + pieces)
+    {
+        uint32_t at = 0;
+        for (unsigned i = 0; i < pieces; i++) {
+            const uint32_t length = i + 1 == pieces ? bytes - at : bytes / pieces;
+            segments.push_back({storage.data() + storage.size() - at - length - i, length});
+            at += length;
+        }
+        list.assign(segments);
+    }
+    std::vector<std::byte> content() const
+    {
+        std::vector<std::byte> all(bytes_);
+        list.copy_out(0, all.data(), bytes_);
+        return all;
+    }
+    const uint32_t bytes_;
+    std::vector<std::byte> storage;
+    std::vector<Segment> segments;
+    PieceList list;
+};
+
+struct Message {
+    Pieces source, target;
+    int slot = -1;
+    bool done = false;
+};
+
+/// A UDP socket of the loopback interface.
+class Udp {
+public:
+    Udp() : fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))
+    {
+        sockaddr_in own = {};
+        own.sin_family = AF_INET;
+        own.sin_addr.s_addr = htonl(loopback);
+        socklen_t size = sizeof(own);
+        REQUIRE(::bind(fd.get(), reinterpret_cast<const sockaddr *>(&own), size) == 0);
+        REQUIRE(::getsockname(fd.get(), reinterpret_cast<sockaddr *>(&own), &size) == 0);
+        port = ntohs(own.sin_port);
+        const int on = 1;
+        REQUIRE(::setsockopt(fd.get(), IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0);
+    }
+    void send(uint16_t to_port, const std::vector<std::byte> &bytes) const
+    {
+        sockaddr_in to = {};
+        to.sin_family = AF_INET;
+        to.sin_addr.s_addr = htonl(loopback);
+        to.sin_port = htons(to_port);
+        REQUIRE(::sendto(fd.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr *>(&to),
+                         sizeof(to)) >= 0);
+    }
+    Fd fd;
+    uint16_t port = 0;
+};
+
+class Bench {
+public:
+    explicit Bench(uint16_t datagram, uint32_t loss = 0)
+        : sizes(sizes_w()), a(mac_a, sizes), b(mac_b, sizes), sender(a, 2, 0x11223344),
+          puller(b, 5, 0xa1b2c3d4), replies(sizes, sender.counters), datagram_(datagram), loss_(loss)
+    {
+        peer_of_a = b.add_peer(mac_a);
+        peer_of_b = a.add_peer(mac_b);
+        for (TestEndpoint *ep : {&sender, &puller}) {
+            ep->fw->x_frame = 9014;
+            ep->fw->x_window = 64;
+            ep->fw->x_frag = 4096;
+            ep->fw->x_datagram = datagram;
+            ep->fw->x_datagrams = 50;
+        }
+        int ends[2];
+        REQUIRE(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends) == 0);
+        frames_out = Fd(ends[0]);
+        frames_in = Fd(ends[1]);
+    }
+
+    Message &start(uint32_t bytes, unsigned pieces, bool summed = false)
+    {
+        const uint64_t cookie = messages.size() + 1;
+        Message &message =
+            messages.emplace(cookie, Message{{bytes, pieces}, {bytes, pieces + 1}}).first->second;
+        for (std::byte &byte : message.source.storage)
+            byte = static_cast<std::byte>(random_());
+        const auto window = static_cast<uint8_t>(cookie);
+        replies.open_window(fw_window_slot(window, 42), message.source.segments);
+        fw_window_open(sender.fw.get(), window, 42, peer_of_b, 5, bytes);
+        emx_msg rndv{};
+        rndv.peer = peer_of_a;
+        rndv.remote_ep = 2;
+        rndv.session = 0x11223344;
+        rndv.u.window.id = window;
+        rndv.u.window.tag = 42;
+        rndv.data = emx_offer(1, 1, EMX_X_PULLS | (summed ? EMX_X_SUMS : 0), 9014, 32);
+        message.slot = fw_pull_start_by(puller.fw.get(), &rndv, bytes, cookie, datagram_, now);
+        REQUIRE(message.slot >= 0);
+        drain(nullptr);
+        return message;
+    }
+
+    void run()
+    {
+        for (unsigned idle = 0; puller.fw->pulls_active;) {
+            REQUIRE(idle < 1000);
+            if (replies.pending())
+                replies.send_batch(out.fd.get());
+            if (forged && random_() % 3 == 0)
+                stranger.send(in.port, std::vector<std::byte>(random_() % 3000, std::byte{0xee}));
+            const bool got = receive();
+            idle = got ? 0 : idle + 1;
+            if (got || replies.pending())
+                continue;
+            now = std::max<uint64_t>(now, fw_deadline(puller.fw.get()));
+            fw_tick(puller.fw.get(), now);
+            drain(nullptr);
+        }
+        for (auto &[cookie, message] : messages) {
+            CHECK(message.done);
+            CHECK(message.source.content() == message.target.content());
+        }
+    }
+
+    fw_sizes sizes;
+    TestBoard a, b;
+    TestEndpoint sender, puller;
+    uint32_t peer_of_a, peer_of_b;
+    ReplySender replies;
+    DatagramReceiver receiver;
+    Udp out, in, stranger;
+    Fd frames_out, frames_in;
+    std::map<uint64_t, Message> messages;
+    uint64_t now = 1000000, placed = 0, moved = 0, strange = 0, calls = 0, came = 0;
+    bool forged = false;
+
+private:
+    bool receive()
+    {
+        int only = -1, active = 0;
+        const PieceList *target = nullptr;
+        for (auto &[cookie, message] : messages)
+            if (!message.done) {
+                active++;
+                only = message.slot;
+                target = &message.target.list;
+            }
+        if (active != 1)
+            only = -1, target = nullptr;
+        const int count = receiver.receive(in.fd.get(), *puller.fw, only, target);
+        REQUIRE((count >= 0 || errno == EAGAIN));
+        now += 1000;
+        for (int i = 0; i < count; i++)
+            take(static_cast<uint32_t>(i), target);
+        calls += count > 0;
+        return count >= 0;
+    }
+
+    void take(uint32_t i, const PieceList *target)
+    {
+        const DatagramReceiver::Datagram &datagram = receiver.datagram(i);
+        const bool ours = datagram.bytes > EMX_OUTER_LEN && fw_datagram_secret(datagram.header) == secret;
+        REQUIRE(ours == (receiver.source() == DatagramSource{loopback, out.port}));
+        if (!ours) {
+            strange++;
+            return;
+        }
+        came++;
+        if (random_() % 1000 < loss_)
+            return;
+        fw_datagram_unseal(datagram.header, mac_a, mac_b, 0);
+        fw_pkt pkt;
+        REQUIRE(fw_check(&sizes, mac_b, datagram.header, datagram.bytes, &pkt) == 0);
+        REQUIRE(fw_checksum_fits(&pkt, datagram.header, receiver.payload_sum(i, pkt.msg.data_len, target)));
+        fw_fx fx{};
+        fw_endpoint *ep = fw_demux(&b.fw, &pkt, &fx);
+        REQUIRE(ep);
+        const int more = fw_rx(ep, &pkt, now, &fx);
+        execute(fx, datagram.payload);
+        if (more)
+            drain(datagram.payload);
+    }
+
+    void drain(const std::byte *payload)
+    {
+        fw_fx fx{};
+        while (fw_next(puller.fw.get(), now, &fx))
+            execute(fx, payload);
+    }
+
+    void execute(const fw_fx &fx, const std::byte *payload)
+    {
+        if (fx.kind == FW_FX_TX)
+            return serve(tx_frame(fx));
+        if (fx.kind == FW_FX_EVENT) {
+            CHECK(fx.u.msg.u.pull.status == EMX_PULL_OK);
+            messages.at(fx.u.msg.u.pull.cookie).done = true;
+        }
+        if (fx.kind != FW_FX_COPY)
+            return;
+        (payload ? moved : placed)++;
+        if (payload)
+            messages.at(fx.u.copy.cookie).target.list.copy_in(fx.u.copy.position, payload, fx.u.copy.length);
+    }
+
+    void serve(const Frame &frame)
+    {
+        fw_pkt pkt;
+        REQUIRE(fw_check(&sizes, mac_a, frame.data(), static_cast<uint32_t>(frame.size()), &pkt) == 0);
+        fw_fx fx{};
+        fw_endpoint *ep = fw_demux(&a.fw, &pkt, &fx);
+        REQUIRE(ep);
+        fw_rx(ep, &pkt, now, &fx);
+        REQUIRE(int(fx.kind) == FW_FX_REPLIES);
+        REQUIRE(fx.u.replies.reply.x.datagrams == 1);
+        replies.add(fx.u.replies, frames_out.get(), {secret, loopback, in.port, datagram_});
+    }
+
+    const uint16_t datagram_;
+    const uint32_t loss_;
+    std::mt19937_64 random_{7};
+};
+
+} // namespace
+
+TEST_CASE("engine_datagrams__one_pull_lands_in_its_final_place_by_few_calls")
+{
+    for (const uint16_t datagram : {104, 1472, 8972})
+        for (const unsigned pieces : {1u, 7u}) {
+            CAPTURE(datagram, pieces);
+            auto bench = std::make_unique<Bench>(datagram);
+            for (const uint32_t bytes : {1u, 20u, 4104u, 100000u, 300000u}) {
+                bench->start(bytes, bytes < 10000 ? 1 : pieces);
+                bench->run();
+            }
+            CHECK(bench->placed > 40);
+            CHECK(bench->moved == 0);
+            const emx_counters &sent = bench->sender.counters;
+            CHECK(sent.v[EMX_CNT_TX_DATAGRAM] == bench->came);
+            CHECK(sent.v[EMX_CNT_TX_X_DATA] == bench->came);
+            if (datagram < 8972)
+                CHECK(bench->calls < bench->came / 4);
+        }
+}
+
+TEST_CASE("engine_datagrams__losses_spoil_nothing")
+{
+    for (const uint32_t loss : {10u, 200u}) {
+        CAPTURE(loss);
+        auto bench = std::make_unique<Bench>(1472, loss);
+        bench->start(1000000, 3);
+        bench->run();
+        CHECK(bench->placed > 0);
+    }
+}
+
+TEST_CASE("engine_datagrams__several_pulls_share_a_socket")
+{
+    auto bench = std::make_unique<Bench>(1472, 5);
+    for (const uint32_t bytes : {300000u, 5u, 123457u})
+        bench->start(bytes, 2);
+    bench->run();
+    CHECK(bench->moved > 0);
+}
+
+TEST_CASE("engine_datagrams__checksums_are_of_what_is_in_place_as_well")
+{
+    for (const uint32_t loss : {0u, 50u}) {
+        auto bench = std::make_unique<Bench>(1472, loss);
+        bench->start(500000, 5, true);
+        bench->run();
+        CHECK(bench->placed > 0);
+    }
+}
+
+TEST_CASE("engine_datagrams__those_of_others_spoil_nothing")
+{
+    for (const uint32_t loss : {0u, 20u}) {
+        auto bench = std::make_unique<Bench>(1472, loss);
+        bench->forged = true;
+        bench->start(1000000, 3);
+        bench->run();
+        CHECK(bench->strange > 10);
+    }
+}
+
+TEST_CASE("engine_datagrams__what_cannot_be_sent_so_leaves_as_frames")
+{
+    for (const bool without : {false, true}) { // the system refuses the target; there is no socket
+        auto bench = std::make_unique<Bench>(1472);
+        bench->start(5000, 1);
+        bench->replies.close_window(fw_window_slot(1, 42));
+        bench->start(5000, 1);
+        const int socket = without ? -1 : bench->frames_out.get(); // which knows no such address
+        for (int i = 0; i < 10 && bench->replies.pending(); i++)
+            bench->replies.send_batch(socket);
+        CHECK(!bench->replies.pending());
+        CHECK(bench->sender.counters.v[EMX_CNT_TX_DATAGRAM] == 0);
+        CHECK(bench->sender.counters.v[EMX_CNT_TX_X_DATA] == 4);
+        const auto lost = bench->replies.take_lost();
+        CHECK(lost.has_value() == !without);
+        CHECK(!bench->replies.take_lost());
+        std::byte frame[2000];
+        fw_pkt pkt;
+        for (int n = 0; n < 4; n++) {
+            const auto bytes = ::recv(bench->frames_in.get(), frame, sizeof(frame), 0);
+            REQUIRE(bytes >= EMX_FRAME_MIN);
+            REQUIRE(fw_check(&bench->sizes, mac_b, frame, static_cast<uint32_t>(bytes), &pkt) == 0);
+            CHECK(int(pkt.msg.type) == EMX_X_DATA);
+            CHECK(pkt.frame == static_cast<uint32_t>(n));
+        }
+    }
+}
