@@ -63,6 +63,15 @@ bool Lab::make(uint32_t mtu, int boards, std::string &error)
     return ok;
 }
 
+bool Lab::give_addresses(std::string &error) const
+{
+    const bool ok = run("ip -n " + name("a") + " addr add 10.78.0.1/24 dev eth0") &&
+                    run("ip -n " + name("b") + " addr add 10.78.0.2/24 dev eth0");
+    if (!ok)
+        error = "cannot give the hosts IP addresses";
+    return ok;
+}
+
 void Lab::remove()
 {
     if (!made_)

@@ -15,6 +15,8 @@ public:
     /// Makes the namespaces with eth0 (and eth1, for two boards) of that MTU in each. False with a
     /// sentence in error.
     bool make(uint32_t mtu, int boards, std::string &error);
+    /// Gives eth0 of both hosts IPv4 addresses in one network. False with a sentence in error.
+    bool give_addresses(std::string &error) const;
     void remove();
     ~Lab() { remove(); }
     /// Path of host 0's or 1's namespace, for setns.

@@ -40,6 +40,7 @@ struct Config {
     int board_count;
     bool shared_memory = true; ///< between the processes of a host; else frames over its loopback interface
     int model = -1; ///< which rank is the model peer; none
+    bool datagrams = false; ///< large messages go in these, since the hosts have IP addresses
 };
 
 constexpr Config configs[] = {
@@ -50,6 +51,7 @@ constexpr Config configs[] = {
     {"N9000/1host", "eth0:N=9000", 9000, 8192, 1, 1},
     {"N9000/2hosts", "eth0:N=9000", 9000, 8192, 2, 1},
     {"N1500/2hosts", "eth0:N=1500", 1500, 1452, 2, 1},
+    {"N1500/datagrams", "eth0:N=1500", 1500, 1452, 2, 1, true, -1, true},
     {"2boards", "eth1:N=9000,eth0:N=9000", 9000, 8192, 2, 2}, // the order is the configuration's
     {"model+W", "eth0:W", 9000, 4096, 2, 1, true, 0},
     {"W+model", "eth0:W", 9000, 4096, 2, 1, true, 1},
@@ -349,7 +351,8 @@ bool exists_on(const Case &c, const Config &config)
 bool wanted(const Config &config, const Options &o)
 {
     if (o.config.empty())
-        return config.model < 0 || (*model_library && o.device != "kernel");
+        return o.device == "kernel" ? config.model < 0 && !config.datagrams
+                                    : config.model < 0 || *model_library;
     return std::string(config.name).find(o.config) != std::string::npos;
 }
 
@@ -363,7 +366,7 @@ std::string dialect_of(const Config &config)
 
 bool make_lab(Lab &lab, const Config &config, const Options &o, std::string &error)
 {
-    if (!lab.make(config.mtu, config.board_count, error))
+    if (!lab.make(config.mtu, config.board_count, error) || (config.datagrams && !lab.give_addresses(error)))
         return false;
     if (o.device != "kernel")
         return true;
