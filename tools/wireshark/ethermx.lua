@@ -214,3 +214,27 @@ function mxoe.dissector(tvb, pinfo, root)
 end
 
 DissectorTable.get("ethertype"):add(0x86df, mxoe)
+
+-- ---- X DATA in UDP datagrams (docs/protocol.md, Datagrams) ----
+
+local MARK, PORT_FIRST, PORT_LAST = 0x454d5844, 34527, 34527 + 255
+local datagram = Proto("mxoed", "EtherMX datagram")
+datagram.fields = { ProtoField.uint64("mxoed.secret", "Secret of the receiver", base.HEX) }
+
+-- Its packet is shown as that of a frame, which is as long; what it answers is for who has its request in view.
+function datagram.dissector(tvb, pinfo, root)
+    if tvb:captured_len() < 17 or tvb(8, 4):uint() ~= MARK then return 0 end
+    pinfo.cols.protocol = "MXoE"
+    root:add(datagram, tvb(0, 16)):add(datagram.fields[1], tvb(0, 8))
+    local tree = root:add(mxoe, tvb(16))
+    local p = { at = pinfo.number, type = tvb(16, 1):uint(), bytes = tvb:reported_len() }
+    p.src, p.dst = addresses(pinfo)
+    tree:add(fields.type, tvb(16, 1))
+    if p.type == 115 or p.type == 117 then read(p, tvb(14):tvb(), sizes_of(p, "W"), tree) end
+    local line = summary(p)
+    pinfo.cols.info = line
+    tree:append_text(", " .. line)
+    return tvb:captured_len()
+end
+
+for port = PORT_FIRST, PORT_LAST do DissectorTable.get("udp.port"):add(port, datagram) end

@@ -4,6 +4,7 @@ and acknowledges what in captures whose README tells the story."""
 
 import os
 import pathlib
+import struct
 
 from tshark import write_pcap
 
@@ -125,6 +126,39 @@ def golden(folder, name, payload):
     return bytes.fromhex(''.join(''.join(r) for r in rows)) + bytes(payload)
 
 
+def in_datagram(frame, secret, port=34532):
+    """That frame as a UDP datagram, in a frame of IP."""
+    payload = struct.pack('>QI4x', secret, 0x454d5844) + frame[16:]
+    udp = struct.pack('>HHHH', port - 3, port, 8 + len(payload), 0) + payload
+    ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0, bytes((10, 0, 0, 10)),
+                     bytes((10, 0, 0, 11)))
+    return frame[:12] + b'\x08\0' + ip + udp
+
+
+def check_datagrams(folder):
+    def check(tshark):
+        path = os.path.join(tshark.home, 'datagrams.pcap')
+        names = ('x_data', 'x_address')
+        sent = [golden(folder, name, 0) for name in names]
+        altered = sent[0][:-1] + bytes([sent[0][-1] ^ 1])
+        short = sent[0][:40]
+        write_pcap(path, [*(in_datagram(f, 0x1122334455667788) for f in (*sent, altered)),
+                          in_datagram(sent[0], 1, port=4000), in_datagram(short, 1)])
+        wanted = {name: fields for name, _, fields in EXTENSION if name in names}
+        keys = sorted({'mxoe.' + key for fields in wanted.values() for key in fields} | {
+            'mxoed.secret', 'mxoe.altered', 'mxoe.malformed.length'})
+        frames = tshark.fields(path, keys)
+        for name, frame in zip(names, frames):
+            assert frame.one('mxoed.secret') == '0x1122334455667788', frame
+            for key, value in wanted[name].items():
+                shown = frame.one('mxoe.' + key)
+                assert shown == value or key == 'tag', f'{name}, {key}: {shown}, not {value}'
+        assert not frames[0].get('mxoe.altered') and frames[2].get('mxoe.altered'), frames[2]
+        assert not frames[3].get('mxoed.secret'), 'another port'
+        assert frames[4].get('mxoe.malformed.length'), frames[4]
+    return check
+
+
 def check_examples(folder, examples, *options):
     def check(tshark):
         path = os.path.join(tshark.home, 'examples.pcap')
@@ -167,6 +201,7 @@ def checks(_codec, pcap_folder, wire_folder):
     yield 'examples', check_examples(wire_folder, EXAMPLES)
     yield 'examples of refusals', check_examples(wire_folder, REFUSALS)
     yield 'examples of the extension', check_examples(wire_folder, EXTENSION)
+    yield 'datagrams', check_datagrams(wire_folder)
     yield 'examples of dialect N', check_examples(wire_folder, EXAMPLES_N)
     yield 'examples of dialect N, given', check_examples(wire_folder, EXAMPLES_N, '-o', 'mxoe.dialect:N',
                                                          '-o', 'mxoe.size:9000')
