@@ -411,9 +411,9 @@ struct fw_endpoint {
 	struct fw_pace pace;
 	struct fw_bucket answers; /* the platform's, for answers of fw_rx */
 	/*
-	 * A platform that takes and sends X DATA in datagrams sets these: the longest that it takes, 0
-	 * where it has none, and how many of them its receive queue holds. It may change them when
-	 * no pull by datagrams is running.
+	 * A platform that takes and sends X DATA in datagrams sets these: the longest that it
+	 * takes, 0 where it has none, and how many of them its receive queue holds. It may change
+	 * them when no pull by datagrams is running.
 	 */
 	__u16 x_datagram;
 	__u16 x_datagrams;
@@ -599,9 +599,9 @@ void fw_replies_refuse(const struct fw_endpoint *ep, const struct fw_replies *ru
 int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
 		  __u64 now);
 /*
- * The same by datagrams of at most that many bytes, where the offer and the platform allow X PULL: the
- * request says that frames may come so. 0: by frames alone. When datagrams cease to come, the pull
- * goes on by frames, with the effect FALLBACK.
+ * The same by datagrams of at most that many bytes, where the offer and the platform allow X PULL:
+ * the request says that frames may come so. 0: by frames alone. When datagrams cease to come, the
+ * pull goes on by frames, with the effect FALLBACK.
  */
 int fw_pull_start_by(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
 		     __u16 datagram, __u64 now);

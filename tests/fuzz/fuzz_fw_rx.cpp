@@ -113,8 +113,8 @@ public:
     }
 
 private:
-    /// How many frames a PULL has asked for since it last asked for one that is missing, at most: the 16 bits
-    /// of its number tell its place as long as that is no more than they count.
+    /// Returns how many frames a PULL has asked for, at most, since it last asked for one that is missing.
+    /// The 16 bits of its number tell its place as long as they can count these.
     static uint32_t oldest(const fw_frames &f)
     {
         uint16_t most = 0;
