@@ -85,6 +85,8 @@ int join(unsigned num_nodes, std::string &wrong)
     if (wrong.empty() && num_nodes && options.places.size() != num_nodes) {
         wrong = "the job has " + std::to_string(options.places.size()) + " nodes, and the program wants " +
                 std::to_string(num_nodes) + "; start as many";
+        if (options.endpoint) // of a launcher's job; mx_finalize is its program's, where that began MX
+            mx_close_endpoint(options.endpoint);
         return GAMMA_E_GROUP;
     }
     if (wrong.empty()) {
