@@ -60,6 +60,7 @@ private:
     int slot_ = -1; ///< of the pull that the places are of
     uint32_t handle_ = 0;
     bool armed_ = false;
+    uint32_t looks_ = 0; ///< that found nothing
     DatagramSource source_;
     std::vector<Datagram> datagrams_;
 };

@@ -338,3 +338,19 @@ TEST_CASE("engine_datagrams__what_cannot_be_sent_so_leaves_as_frames")
         }
     }
 }
+
+TEST_CASE("engine_datagrams__an_empty_one_hides_none_behind_it")
+{
+    auto bench = std::make_unique<Bench>(1472);
+    const auto receive = [&] {
+        return bench->receiver.receive(bench->in.fd.get(), *bench->puller.fw, -1, nullptr);
+    };
+    CHECK(receive() == -1); // it is ready for the next one
+    bench->stranger.send(bench->in.port, {});
+    bench->stranger.send(bench->in.port, std::vector<std::byte>(100));
+    int count = 0;
+    for (int looks = 0; looks < 1000 && count < 1; looks++)
+        count = receive();
+    REQUIRE(count == 1);
+    CHECK(bench->receiver.datagram(0).bytes == 100);
+}
