@@ -82,7 +82,7 @@ int gamma_init(unsigned char num_nodes, int argc, char **argv);
  */
 int gamma_exit(void);
 
-/* Ends all processes of the job with status 1: this one at once, each other one in its next call. */
+/* Ends all processes of the job with status 1: this one at once, others in their next call that waits or tests. */
 int gamma_abort(void);
 
 int gamma_my_node(void);
