@@ -26,7 +26,8 @@ constexpr uint64_t pause_max_ns = 10000 * ms;
 constexpr uint32_t silent_max = 8;
 // A probe is a full datagram for a short frame, which anybody may send in another's name.
 constexpr uint32_t probes_per_second = 1000;
-constexpr uint32_t window_max = 512;
+// Bytes under way, at most: more than the sender's next calls bring only leaves the processor's cache.
+constexpr uint32_t window_bytes = 192 << 10;
 
 uint16_t datagram_of(uint32_t frame)
 {
@@ -72,7 +73,7 @@ Datagrams::Datagrams(std::string interface, uint8_t endpoint, uint32_t frame, ui
 static uint16_t window_of(uint32_t bytes, uint32_t buffer)
 {
     const uint32_t held = frames_held(bytes + ethernet_header + EMX_IP_UDP_LEN, buffer / 4 * 3);
-    return static_cast<uint16_t>(std::clamp<uint32_t>(held, 1, window_max));
+    return static_cast<uint16_t>(std::clamp<uint32_t>(held, 1, std::max(window_bytes / bytes, 1u)));
 }
 
 bool Datagrams::open(const IpNetwork &network)
