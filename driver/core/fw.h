@@ -357,7 +357,7 @@ struct fw_pull {
 	__u8 window;
 	__u8 window_tag;
 	__u8 datagrams; /* frames may come in datagrams */
-	__u8 left_datagrams; /* no longer: the host has not heard of it yet */
+	__u8 left_datagrams; /* no longer: the platform has not heard of it yet */
 	struct fw_frames frame;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Where endpoints take datagrams, and the header that X DATA has in one (docs/protocol.md,
- * Datagrams). The sockets, and which ways serve, are the host's.
+ * Datagrams). The sockets, and which ways serve, are the platform's.
  */
 #include "fw_internal.h"
 

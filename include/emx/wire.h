@@ -75,7 +75,7 @@ enum emx_nack {
 #define EMX_X_REPORTS 2 /* takes X REPORT */
 #define EMX_X_FRAGMENTS 4 /* takes X MEDIUM */
 #define EMX_X_PULLS 8 /* serves X PULL, takes X DATA */
-#define EMX_X_DATAGRAMS 16 /* takes X ADDRESS, sends X DATA in UDP datagrams to who asks for it */
+#define EMX_X_DATAGRAMS 16 /* takes X ADDRESS, sends X DATA in UDP datagrams on request */
 #define EMX_X_FRAME_MIN 256 /* least that an offer may name as longest frame */
 #define EMX_X_EAGER_MAX 262144 /* bytes of an X MEDIUM message */
 #define EMX_X_FRAG_MAX 32768 /* bytes of data in an X MEDIUM */

@@ -179,14 +179,14 @@ export EMX_BOARDS=eth0:$dialect
 hosts() { NETLAB_DIALECTS=$dialect netlab_make 2 $mtu && agents "$EMX_BOARDS" "$EMX_BOARDS"; }
 hosts || exit 1
 check "messages of all lengths travel in datagrams, both ways" both_ways
-check "with checksums" with_checksums
+check "messages with checksums travel in datagrams" with_checksums
 check "EMX_BULK=raw: in frames" asked_for raw none_by_datagrams
 check "EMX_BULK=udp: in datagrams" asked_for udp all_by_datagrams
 check "one side that wants frames only" one_side_only
 check "another word of EMX_BULK is refused" wrong_word
-check "a firewall drops what comes to one host" closed_in
-check "a firewall drops what one host sends" closed_out
-check "a firewall refuses what comes to one host" refused_in
+check "a firewall drops datagrams to one host" closed_in
+check "a firewall drops datagrams of one host" closed_out
+check "a firewall refuses datagrams to one host" refused_in
 check "a host without an IP address" without_address
 check "hosts of two networks" in_another_network
 check "another program has the ports" port_taken
@@ -194,9 +194,9 @@ netlab_remove 2>/dev/null
 # More and faster than a watcher of frames can follow.
 NETLAB_WATCH='' && hosts || exit 1
 check "a firewall closes the ports in the middle" closed_meanwhile
-check "and opens them again" opened_again
+check "the firewall opens the ports again" opened_again
 check "the address of a host changes in the middle" moved_meanwhile
-check "and back" moved_back
+check "the address of a host changes back" moved_back
 check "the address of the other host changes in the middle" server_moved
 check "forged datagrams from the other host" forged 1 2
 check "forged datagrams from a process of the same host" forged 1 1

@@ -290,7 +290,7 @@ TEST_CASE("engine_datagrams__several_pulls_share_a_socket")
     CHECK(bench->moved > 0);
 }
 
-TEST_CASE("engine_datagrams__checksums_are_of_what_is_in_place_as_well")
+TEST_CASE("engine_datagrams__checksums_cover_data_in_place_as_well")
 {
     for (const uint32_t loss : {0u, 50u}) {
         auto bench = std::make_unique<Bench>(1472, loss);
@@ -311,7 +311,7 @@ TEST_CASE("engine_datagrams__those_of_others_spoil_nothing")
     }
 }
 
-TEST_CASE("engine_datagrams__what_cannot_be_sent_so_leaves_as_frames")
+TEST_CASE("engine_datagrams__replies_that_cannot_go_so_leave_as_frames")
 {
     for (const bool without : {false, true}) { // the system refuses the target; there is no socket
         auto bench = std::make_unique<Bench>(1472);
