@@ -63,7 +63,7 @@ const Tunable tunables[] = {
     {"EMX_ACK_MS", nullptr, nullptr, Style::strict, &Conf::ack_delay_ms, nullptr, 1, 100, "ms", "longest delay of an ack"},
     {"EMX_HELPER_MS", nullptr, nullptr, Style::strict, &Conf::helper_ms, nullptr, 0, 1000, "ms", "absence of the application before the helper thread steps in; 0 = no helper"},
     {"EMX_SPIN_US", nullptr, nullptr, Style::strict, &Conf::spin_us, nullptr, 0, 1000000, "us", "spinning of a blocking call before it sleeps"},
-    {"EMX_BUSY_POLL_US", nullptr, nullptr, Style::strict, &Conf::busy_poll_us, nullptr, 0, 1000, "us", "with the kernel module: time for which who spins looks into the network card itself; 0 = never"},
+    {"EMX_BUSY_POLL_US", nullptr, nullptr, Style::strict, &Conf::busy_poll_us, nullptr, 0, 1000, "us", "with the kernel module: time for which a spinning program looks into the network card itself; 0 = never"},
     {"EMX_YIELD_AFTER", nullptr, nullptr, Style::strict, &Conf::yield_after, nullptr, 0, INT_MAX, "polls", "empty polls before the core is offered to others; 0 = never"},
     {"EMX_EXTENSION", nullptr, nullptr, Style::strict, &Conf::extension, nullptr, 0, 1, "bool", "0: partners are not offered the EtherMX extension of the protocol"},
     {"EMX_CHECKSUM", nullptr, nullptr, Style::strict, &Conf::checksum, nullptr, 0, 1, "bool", "1: messages from and to partners that agreed to the EtherMX extension carry checksums; not within the host"},

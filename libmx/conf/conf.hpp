@@ -39,7 +39,7 @@ struct Conf {
     int ack_delay_ms = 16;
     int helper_ms = 5; ///< application away for so long: the helper thread steps in; 0 = no helper
     int spin_us = 50; ///< blocking calls spin that long before they sleep
-    int busy_poll_us = 10; ///< one busy poll of a network card, by who spins; 0 = never
+    int busy_poll_us = 10; ///< one busy poll of a network card, by a spinning program; 0 = never
     int yield_after = 500; ///< empty polls before the core is offered to others; 0 = never
     int extension = 1; ///< offer the EtherMX extension, and agree to it
     int checksum = 0; ///< wish for checksums of payloads, and send them

@@ -52,7 +52,7 @@ refuses() { # PATTERN COMMAND...: it fails and prints that
 # in front of the client.
 as=
 as_client=
-# Both block: who spins takes a processor from all else, and an emulated machine has two.
+# Both block: a program that spins takes a processor from all else, and an emulated machine has two.
 waiting=-w
 perf() { perf_between a "${EMX_DEVICE:-kernel}" b "${EMX_DEVICE:-kernel}" "$@"; }
 
