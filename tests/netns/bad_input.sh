@@ -79,15 +79,17 @@ bad_variables() {
             host 1 EMX_BOARDS=eth0:N=1500 "$name=zebra" "$tools/omx_info"
         check "omx_info -c shows it" ends 0 "^$name +zebra .*invalid +$name=\"zebra\" is not a number from $low to $high" \
             host 1 "$name=zebra" "$tools/omx_info" -c
-    done < <(env -i "$tools/omx_info" -c | awk '/^EMX_/ && $1 !~ /BOARDS|PEERS|OMXD|GROUP|DEVICE|COMMANDS|TRACE$/ {print $1, $2}')
-    for value in zebra '' kernel2; do
-        check "EMX_DEVICE='$value' stops a program" ends 255 "EMX_DEVICE=\"$value\" is not auto, kernel or engine: correct or unset it" \
-            host 1 EMX_BOARDS=eth0:N=1500 "EMX_DEVICE=$value" "$calls" open 0 0
-    done
-    for value in zebra '' list; do
-        check "EMX_COMMANDS='$value' stops a program" ends 255 "EMX_COMMANDS=\"$value\" is not auto, ioctl or uring: correct or unset it" \
-            host 1 EMX_BOARDS=eth0:N=1500 "EMX_COMMANDS=$value" "$calls" open 0 0
-    done
+    done < <(env -i "$tools/omx_info" -c | awk '/^EMX_/ && $1 !~ /BOARDS|PEERS|OMXD|GROUP|DEVICE|COMMANDS|BULK|TRACE$/ {print $1, $2}')
+    while IFS=: read -r name words; do
+        for value in zebra '' "${words%%,*}2"; do
+            check "$name='$value' stops a program" ends 255 "$name=\"$value\" is not $words: correct or unset it" \
+                host 1 EMX_BOARDS=eth0:N=1500 "$name=$value" "$calls" open 0 0
+        done
+    done <<'LIST'
+EMX_DEVICE:auto, kernel or engine
+EMX_COMMANDS:auto, ioctl or uring
+EMX_BULK:auto, udp or raw
+LIST
     check "EMX_TRACE in a folder that is not there" ends 255 "cannot make the trace file /no/such/prefix.*: No such file or directory; name a place that can be written to" \
         host 1 EMX_BOARDS=eth0:N=1500 EMX_TRACE=/no/such/prefix "$calls" open 0 0
     check "EMX_DEVICE=kernel without the module" ends 255 'the kernel module is not loaded: modprobe ethermx' \
