@@ -273,6 +273,17 @@ static inline bool full_of(const uint8_t *memory, size_t bytes, uint8_t byte)
 	return true;
 }
 
+/* Waits until this process has no more than that pinned, KiB. */
+static inline bool until_pinned_at_most(long most)
+{
+	int tries;
+
+	for (tries = 0; tries < 3000 && pinned() > most; tries++)
+		/* tidy-allow(sleep): between two looks at the account */
+		usleep(100000);
+	return pinned() <= most;
+}
+
 /* True if the module has let go of all pages, soon. */
 static inline bool nothing_pinned(void)
 {
