@@ -61,8 +61,9 @@ meeting() {
 
 # nothing_misjudged HOST...: our stack found nothing wrong with the frames of peers that keep to the rules; what
 # comes twice, late or for an endpoint that is gone is no fault of them.
+# Where a frame was repeated, its answer comes twice, and the second finds no question: a "bad nack".
 nothing_misjudged() {
-    local host harmless='repeated|outside the window|no such endpoint|not ready|stale|of no pull|no such partner|full'
+    local host harmless='bad nack|repeated|outside the window|no such endpoint|not ready|stale|of no pull|no such partner|full'
     for host in "$@"; do
         says received tool "$host" omx_counters || return
         ! grep 'drop: ' "$said" | grep -vE "$harmless" || return
