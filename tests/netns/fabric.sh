@@ -61,7 +61,7 @@ meeting() {
 
 # nothing_misjudged HOST...: our stack found nothing wrong with the frames of peers that keep to the rules; what
 # comes twice, late or for an endpoint that is gone is no fault of them.
-# Where a frame was repeated, its answer comes twice, and the second finds no question: a "bad nack".
+# An answer to a question that was asked twice may come twice; the second finds no question, and counts as a "bad nack".
 nothing_misjudged() {
     local host harmless='bad nack|repeated|outside the window|no such endpoint|not ready|stale|of no pull|no such partner|full'
     for host in "$@"; do
