@@ -7,7 +7,7 @@
 
 #include "driver/base/copy.hpp"
 #include "driver/device.hpp"
-#include "libmx/match/indexed_fifo.hpp"
+#include "libmx/indexed_fifo.hpp"
 
 #include "myriexpress.h"
 

@@ -46,7 +46,7 @@ uint64_t deadline_of(Endpoint &endpoint, uint32_t timeout_ms)
 {
     if (timeout_ms == MX_INFINITE)
         return ~uint64_t{0};
-    return endpoint.context().device().now_ns() + uint64_t{timeout_ms} * 1000000;
+    return endpoint.instance().device().now_ns() + uint64_t{timeout_ms} * 1000000;
 }
 
 mx_return_t Segments::read_list(const mx_segment_t *segments, uint32_t count, uint64_t &length)

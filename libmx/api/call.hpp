@@ -3,7 +3,7 @@
 #pragma once
 
 #include "libmx/api/process.hpp"
-#include "libmx/endpoint.hpp"
+#include "libmx/endpoint/endpoint.hpp"
 
 #include <cxxabi.h>
 #include <iterator>

@@ -73,7 +73,7 @@ std::string text_of(const DeviceError &error)
 /// Endpoint::wait, and the other endpoints of the process are served meanwhile when the user wants that.
 bool wait_for_answer(Call &call, uint64_t deadline, Condition answered)
 {
-    Context &context = call->context();
+    Context &context = *process().context;
     if (!context.conf().connect_pollall)
         return call->wait(call.lock(), deadline, answered);
     constexpr uint64_t slice_ns = 1000000; // nothing wakes us for the others

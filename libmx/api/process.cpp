@@ -9,7 +9,7 @@
 #include "driver/kernel_client/kernel_device.hpp"
 #include "libmx/api/hooks.hpp"
 #include "libmx/api/verbose.hpp"
-#include "libmx/endpoint.hpp"
+#include "libmx/endpoint/endpoint.hpp"
 
 #include <cstdio>
 #include <ctime>

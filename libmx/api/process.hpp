@@ -6,7 +6,7 @@
 #pragma once
 
 #include "libmx/conf/conf.hpp"
-#include "libmx/context.hpp"
+#include "libmx/context/context.hpp"
 
 #include "myriexpress.h"
 

@@ -3,7 +3,7 @@
 // and the deadlines by which those under way end.
 #pragma once
 
-#include "libmx/match/indexed_fifo.hpp"
+#include "libmx/indexed_fifo.hpp"
 #include "libmx/request.hpp"
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // A message from its first packet until a receive has it all; lists of such, and their pool.
 #pragma once
 
-#include "libmx/match/indexed_fifo.hpp"
+#include "libmx/indexed_fifo.hpp"
 
 #include "driver/core/fw.h"
 

@@ -3,8 +3,8 @@
 // unexpected handler (API specification, section 5). What follows from a match is the endpoint's.
 #pragma once
 
+#include "libmx/indexed_fifo.hpp"
 #include "libmx/match/incoming.hpp"
-#include "libmx/match/indexed_fifo.hpp"
 #include "libmx/match/posted_queue.hpp"
 #include "libmx/match/unexp_handler.hpp"
 

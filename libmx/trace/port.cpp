@@ -2,7 +2,7 @@
 // Records the events of a traced endpoint's port. See port.hpp.
 #include "libmx/trace/port.hpp"
 
-#include "libmx/endpoint.hpp"
+#include "libmx/endpoint/endpoint.hpp"
 
 #include <algorithm>
 
@@ -62,7 +62,7 @@ TracePort::TracePort(std::unique_ptr<Port> inner, Endpoint &endpoint, std::uniqu
 TracePort::~TracePort()
 {
     settle();
-    recorder_->close(endpoint_.context().device().now_ns());
+    recorder_->close(endpoint_.instance().device().now_ns());
 }
 
 Entry TracePort::describe(Kind kind, const emx_msg &msg) const
@@ -85,7 +85,7 @@ Entry TracePort::describe(Kind kind, const emx_msg &msg) const
 
 void TracePort::put(Entry entry)
 {
-    entry.time_ns = endpoint_.context().device().now_ns();
+    entry.time_ns = endpoint_.instance().device().now_ns();
     recorder_->put(entry);
 }
 
@@ -227,7 +227,7 @@ bool TracePort::send(const emx_msg &msg, std::byte *payload)
         e.flags |= flag_resent;
     seen_.v[EMX_CNT_SHM_MESSAGE] = inner_->counters().v[EMX_CNT_SHM_MESSAGE];
     // Before it leaves: the answer may come before the call is back.
-    e.time_ns = endpoint_.context().device().now_ns();
+    e.time_ns = endpoint_.instance().device().now_ns();
     const bool sent = inner_->send(msg, payload);
     if (rose(EMX_CNT_SHM_MESSAGE))
         e.flags |= flag_memory;

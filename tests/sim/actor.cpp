@@ -505,7 +505,7 @@ void Actor::leave()
         expect(mx_progress(ep_), "mx_progress");
         process_.sleep(5 * ms);
     }
-    Context::Census c{};
+    Census c{};
     for (end = process_.world().now() + 20 * sec; process_.world().now() < end; process_.sleep(5 * ms)) {
         expect(mx_progress(ep_), "mx_progress");
         c = process_.context()->census();

@@ -4,7 +4,7 @@
 
 #include "process.hpp"
 
-#include <libmx/endpoint.hpp>
+#include <libmx/endpoint/endpoint.hpp>
 
 #include <catch2/catch.hpp>
 

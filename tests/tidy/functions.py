@@ -117,6 +117,7 @@ def steps(tree):
 
 # Folders in which no files call each other in a circle.
 NO_CIRCLES = ('driver/core', 'driver/linux')
+NO_MEMBER_CIRCLES = (('libmx/endpoint', 'Endpoint'),)
 TRANSPARENT = re.compile(r'^\s*(extern|namespace)\b[^;=()]*$')  # a brace behind it opens no body
 
 
@@ -167,10 +168,51 @@ def circle(graph, start):
     return None
 
 
+def bodies(text):
+    """Yields (name, text of the body) of each function."""
+    lines = strip(text).split('\n')
+    for name, first, count in functions(text):
+        yield name, '\n'.join(lines[first - 1:first - 1 + count]).partition('{')[2]
+
+
+def member_calls(tree, folder, kind):
+    """The same graph for the members of a class; what its header defines counts as part of each caller."""
+    home, inline, parts = {}, {}, {}
+    for name in tree.under(folder + '/', suffixes={'.cpp', '.hpp'}):
+        for function, body in bodies(tree.text(name) or ''):
+            called = set(re.findall(r'(?<![\w.>:~])([A-Za-z_]\w*)\s*\(', body))
+            if function.startswith(kind + '::'):
+                home[function.partition('::')[2]] = name
+                parts.setdefault(name, set()).update(called)
+            elif name.endswith('.hpp'):
+                inline[function] = called
+    graph = {}
+    for name, called in parts.items():
+        met = set()
+        while called - met:
+            met |= called
+            called = set().union(*(inline.get(function, set()) for function in called))
+        graph[name] = {home[function]: function for function in sorted(met & set(home)) if home[function] != name}
+    return graph
+
+
+def unit_includes(tree, folder):
+    """{a file: {another that it includes: the same}} of one folder, where a .cpp file and its header are one."""
+    graph = {}
+    for name in tree.under(folder + '/', suffixes={'.cpp', '.hpp'}):
+        if str(pathlib.PurePath(name).parent) == folder:
+            unit = str(pathlib.PurePath(name).with_suffix(''))
+            for target in re.findall(r'^#include "(.*)\.hpp"$', tree.text(name) or '', flags=re.M):
+                if str(pathlib.PurePath(target).parent) == folder and target != unit:
+                    graph.setdefault(unit, {})[target] = 'its header'
+    return graph
+
+
 def circles(tree):
-    """Within the folders of NO_CIRCLES, files call each other in one direction."""
-    for folder in NO_CIRCLES:
-        graph = calls(tree, folder)
+    """Within the folders of NO_CIRCLES, files call each other in one direction; in the library they include so, too."""
+    library = {str(pathlib.PurePath(name).parent) for name in tree.under('libmx/', suffixes={'.cpp', '.hpp'})}
+    for graph in (*(calls(tree, folder) for folder in NO_CIRCLES), *(member_calls(tree, *one) for one in NO_MEMBER_CIRCLES),
+                  *(unit_includes(tree, folder) for folder in sorted(library))):
         told = set()
         for start in sorted(graph):
             way = circle(graph, start) if start not in told else None

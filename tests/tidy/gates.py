@@ -83,7 +83,7 @@ def file_length(tree):
 # (what, folders, suffixes, pattern, remedy)
 PACKET_PATHS = ('driver/core/', 'driver/base/', 'driver/board/', 'driver/engine/', 'driver/linux/rx.c', 'driver/linux/tx.c',
                 'driver/linux/effects.c', 'driver/linux/event.c',
-                'libmx/match/', 'libmx/proto/', 'libmx/reliab/', 'libmx/shm/', 'libmx/progress/')
+                'libmx/match/', 'libmx/proto/', 'libmx/reliab/', 'libmx/shm/', 'libmx/progress/', 'libmx/endpoint/')
 # Code that runs in programs which we do not know.
 IN_PROGRAMS = ('driver/base/', 'driver/config/', 'driver/board/', 'driver/engine/', 'driver/kernel_client/', 'driver/segments',
                'driver/system_error', 'libmx/')
@@ -277,7 +277,10 @@ def wrapped(tree):
 
 # Layers of the product, the lowest first: folder (the longest that fits), and what it may include besides its own.
 DEVICE = {'include/emx', 'driver', 'driver/base', 'driver/core'}
-LIBRARY = {*DEVICE, 'include', 'libmx'}
+LIBRARY = {*DEVICE, 'include', 'libmx', 'libmx/conf'}
+# What an endpoint is made of, and the whole of it.
+PARTS = {'libmx/match', 'libmx/reliab', 'libmx/partner', 'libmx/proto', 'libmx/progress'}
+ENDPOINT = {*LIBRARY, *PARTS, 'libmx/endpoint'}
 LAYERS = {
     'include': set(),
     'include/emx': set(),
@@ -290,9 +293,20 @@ LAYERS = {
     'driver/kernel_client': {*DEVICE, 'driver/config'},
     'driver/agent': {*DEVICE, 'driver/config', 'driver/board', 'driver/kernel_client'},
     'driver/linux': {'include/emx', 'driver/core'},
-    'libmx': LIBRARY,
+    'libmx': DEVICE | {'include'},
+    'libmx/conf': DEVICE,
+    'libmx/match': LIBRARY,
+    'libmx/reliab': LIBRARY,
+    'libmx/progress': LIBRARY,
+    'libmx/partner': LIBRARY | {'libmx/reliab'},
+    'libmx/proto': LIBRARY | {'libmx/match', 'libmx/reliab', 'libmx/partner'},
+    'libmx/endpoint': LIBRARY | PARTS,
+    'libmx/shm': LIBRARY,
+    'libmx/trace': ENDPOINT,
+    'libmx/context': ENDPOINT | {'libmx/shm', 'libmx/trace'},
+    'libmx/api': ENDPOINT | {'libmx/context'},
     'compat': {'include', 'include/emx'},
-    'tools': LIBRARY | {'driver/config', 'driver/board', 'driver/engine', 'driver/kernel_client'},
+    'tools': LIBRARY | {'libmx/trace', 'driver/config', 'driver/board', 'driver/engine', 'driver/kernel_client'},
     'tools/omxd': {*DEVICE, 'driver/config', 'driver/agent'},
 }
 # The one place where the library chooses a device.

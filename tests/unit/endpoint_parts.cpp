@@ -11,7 +11,7 @@
 #include "libmx/proto/windows.hpp"
 #include "libmx/reliab/tx_pool.hpp"
 
-#include "libmx/endpoint.hpp" // a slot destroys its endpoint
+#include "libmx/endpoint/endpoint.hpp" // a slot destroys its endpoint
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Questions of the EtherMX extension: nothing follows the last message that could show its loss, so who
 // hears nothing after it asks what is there. The answer measures the round trip (docs/protocol.md).
-#include "libmx/endpoint.hpp"
+#include "libmx/endpoint/endpoint.hpp"
 
 namespace emx {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Partners that die: refused, restarted, given up, or disconnected (wire specification, 8.6 and 11;
 // API specification, section 7).
-#include "libmx/endpoint.hpp"
+#include "libmx/endpoint/endpoint.hpp"
 #include "libmx/reliab/sequence.hpp"
 
 #include <cstdio>
@@ -32,7 +32,7 @@ void Endpoint::tell_death(const Partner *partner) const
     std::snprintf(text, sizeof(text), "peer %012llx:%u: %s", static_cast<unsigned long long>(partner->nic_id),
                   unsigned{partner->remote_ep},
                   mx_strstatus(static_cast<mx_status_code_t>(partner->life.dead_code())));
-    context_.tell(text, &identity_.board, number());
+    instance_.tell(text, &identity_.board, number());
 }
 
 void Endpoint::fail_sends(Partner *partner, int code)
@@ -172,44 +172,6 @@ void Endpoint::on_link(const emx_msg &msg)
         if (!partner->self && !partner->life.is_dead())
             fail_partner(partner, MX_STATUS_ENDPOINT_UNREACHABLE, false);
     });
-}
-
-void Endpoint::check_budgets(uint64_t time)
-{
-    if (!completions_.any_deadline())
-        return;
-    requests_.each([&](Request *request) {
-        if (request->complete || request->expires_ns == 0)
-            return;
-        if (time < request->expires_ns)
-            clock_.arm(request->expires_ns);
-        else
-            time_out(request);
-    });
-    retry_pulls(); // one whose time was over had a turn
-}
-
-void Endpoint::time_out(Request *request)
-{
-    if (request->kind == RequestKind::connect) {
-        if (PendingConnect *connect = request->partner->connector.find(request)) {
-            abandon_connect(request->partner, connect);
-            completions_.complete(request, MX_STATUS_TIMEOUT);
-        }
-    } else if (request->kind == RequestKind::receive) {
-        Incoming *in = request->incoming;
-        if (!in || !in->pulling)
-            return;
-        cancel_pull(in);
-        send_notify(in->partner, in->msg, 0);
-        finish_receive(in, MX_STATUS_TIMEOUT);
-    } else if (TxMessage *tx = request->tx) {
-        // The packet keeps its number and goes on being repeated: a hole would block the direction.
-        if (tx->has_window || tx->header.type == EMX_RNDV)
-            end_rendezvous(tx, MX_STATUS_TIMEOUT, 0);
-        else
-            complete_send(tx, MX_STATUS_TIMEOUT, 0);
-    }
 }
 
 } // namespace emx

@@ -2,7 +2,7 @@
 // Rendezvous: large and synchronous messages. The sender announces (RNDV) and exposes a window, the
 // receiver pulls, and its NOTIFY ends it (wire specification, section 10).
 #include "driver/base/system_calls.hpp"
-#include "libmx/endpoint.hpp"
+#include "libmx/endpoint/endpoint.hpp"
 
 #include <algorithm>
 
@@ -33,19 +33,6 @@ void Endpoint::send_rendezvous(Request *request, Partner *to)
     msg.match = request->match;
     msg.msg_len = request->msg_length;
     enqueue(tx);
-}
-
-bool Endpoint::take_window(TxMessage *tx)
-{
-    if (tx->has_window)
-        return true;
-    if (windows_.is_full())
-        return false;
-    windows_.take(tx);
-    const Request *request = tx->request;
-    port_->open_window(tx->header.u.window.id, tx->header.u.window.tag, tx->partner->peer,
-                       tx->partner->remote_ep, request->segments.view(), request->msg_length);
-    return true;
 }
 
 void Endpoint::free_window(TxMessage *tx)

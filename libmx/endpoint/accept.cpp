@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Accept: the first stage of receiving. Takes packets in the order of their numbers, reassembles MEDIUM
 // messages, keeps what came early, and hands messages to the match stage (wire specification, 8.3, 9).
-#include "libmx/endpoint.hpp"
+#include "libmx/endpoint/endpoint.hpp"
 #include "libmx/reliab/sequence.hpp"
 
 #include <memory>
@@ -159,23 +159,6 @@ bool Endpoint::bind_first(Incoming *in)
         return false;
     bind(in, recv);
     return true;
-}
-
-void Endpoint::free_incoming(Incoming *in)
-{
-    if (in->held) [[unlikely]]
-        matcher_.discharge(in);
-    if (in->partial) [[unlikely]]
-        unlink_partial(in);
-    if (in->pull_waits) [[unlikely]]
-        pulls_.forget(in);
-    incoming_.release(in);
-}
-
-void Endpoint::unlink_partial(Incoming *in)
-{
-    in->partner->receiver.partial = nullptr;
-    in->partial = false;
 }
 
 void Endpoint::fragment_for(Partner *partner, const emx_msg &msg)

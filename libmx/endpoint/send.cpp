@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Sequenced sending: numbers, the window, acknowledgement, resends (wire specification, 8.1 to 8.5).
-#include "libmx/endpoint.hpp"
+// Sequenced sending: numbers, the window, acknowledgement, repeats (wire specification, 8.1 to 8.5).
+#include "libmx/endpoint/endpoint.hpp"
 #include "libmx/proto/frames.hpp"
 #include "libmx/reliab/sequence.hpp"
 
+#include <algorithm>
+
 namespace emx {
-
-namespace {
-
-constexpr unsigned resend_burst = 4;
-constexpr unsigned resends_to_doubt = 16; // about 8 s
-
-} // namespace
 
 inline void Endpoint::transmit(TxMessage *tx)
 {
@@ -67,6 +62,19 @@ void Endpoint::pump(Partner *partner)
     }
 }
 
+bool Endpoint::take_window(TxMessage *tx)
+{
+    if (tx->has_window)
+        return true;
+    if (windows_.is_full())
+        return false;
+    windows_.take(tx);
+    const Request *request = tx->request;
+    port_->open_window(tx->header.u.window.id, tx->header.u.window.tag, tx->partner->peer,
+                       tx->partner->remote_ep, request->segments.view(), request->msg_length);
+    return true;
+}
+
 /// Transmits every packet type but TINY and SMALL.
 void Endpoint::transmit_other(TxMessage *tx)
 {
@@ -102,6 +110,13 @@ void Endpoint::transmit_fragments(TxMessage *tx, uint32_t here)
         port_->flush();
 }
 
+void Endpoint::repeat(TxMessage *tx)
+{
+    ++tx->resends;
+    count(EMX_CNT_RESEND_MESSAGE);
+    transmit(tx);
+}
+
 /// A repeat before its timer ends, without the fragments that are known to be there.
 void Endpoint::repeat_lost(TxMessage *tx, uint32_t here)
 {
@@ -122,6 +137,16 @@ void Endpoint::on_ack(Partner *partner, uint16_t ack)
         return;
     if (!partner->sender.waiting.empty()) [[unlikely]]
         pump(partner);
+}
+
+/// Acts upon the acks that messages carried: in a pass that finds nothing else to do, so that a message is
+/// not held up by what its predecessors leave behind, and before anyone asks what is acknowledged.
+void Endpoint::take_acks()
+{
+    acks_.take([this](Partner *partner) {
+        if (partner->life.is_connected()) [[likely]]
+            on_ack(partner, partner->sender.ack_seen);
+    });
 }
 
 void Endpoint::finish_acked(TxMessage *tx)
@@ -146,49 +171,6 @@ void Endpoint::complete_send(TxMessage *tx, int code, uint32_t xfer_length)
     request->tx = nullptr;
     request->xfer_length = xfer_length;
     completions_.complete(request, code);
-}
-
-void Endpoint::repeat(TxMessage *tx)
-{
-    ++tx->resends;
-    count(EMX_CNT_RESEND_MESSAGE);
-    transmit(tx);
-}
-
-void Endpoint::serve_resends(Partner *partner, uint64_t time)
-{
-    const uint64_t limit = uint64_t(context_.conf().resends_max) * 500000000;
-    const auto resend_ms = static_cast<uint64_t>(context_.conf().resend_ms);
-    TxMessage *tx = partner->sender.unacked.head;
-    const uint32_t before = tx ? tx->resends : 0;
-    for (unsigned burst = 0; tx && burst < resend_burst; tx = tx->next, ++burst) {
-        if (time > tx->first_ns + limit)
-            return give_up(partner);
-        if (time < tx->resend_due(resend_ms))
-            break;
-        repeat(tx);
-    }
-    // Open-MX acknowledges again for the last number before its gap alone (8.2): the newest, if only the ack
-    // was lost, or any other, so that each gets its turn.
-    if (tx && time >= partner->sender.unacked.tail->resend_due(resend_ms))
-        repeat(partner->sender.unacked.tail);
-    for (unsigned burst = 0; tx && burst < resend_burst; ++burst) {
-        TxMessage *longest = tx;
-        for (TxMessage *t = tx; t; t = t->next)
-            if (t->sent_ns < longest->sent_ns)
-                longest = t;
-        if (time < longest->resend_due(resend_ms))
-            break;
-        repeat(longest);
-    }
-    if (!partner->sender.unacked.head)
-        return;
-    // Whoever keeps us at another index than we heard last drops all in silence; a connect's answer names
-    // the right one (6.1).
-    if (before != partner->sender.unacked.head->resends &&
-        partner->sender.unacked.head->resends % resends_to_doubt == 0 && !partner->connector.is_asking())
-        start_connect(partner, identity_.key, nullptr);
-    clock_.arm(partner->sender.unacked.head->resend_due(resend_ms));
 }
 
 } // namespace emx

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A library instance: device, tunables, error handler, and the table of open endpoints.
+// A library instance: what its endpoints share, the table of open endpoints, and the helper thread.
 //
 // The C functions act on one default context (libmx/api/api.hpp); the simulator makes one per
 // simulated process.
 #pragma once
 
-#include "driver/device.hpp"
-#include "libmx/condition.hpp"
-#include "libmx/conf/conf.hpp"
-#include "libmx/error_handler.hpp"
+#include "libmx/endpoint/endpoint.hpp"
+#include "libmx/endpoint/instance.hpp"
 #include "libmx/slot.hpp"
 
 #include "myriexpress.h"
@@ -17,15 +15,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 
 namespace emx {
-
-class Endpoint;
 
 inline constexpr uint32_t endpoint_slots = 1024;
 // A handle of an endpoint: 1 bit | generation of the slot | slot.
@@ -33,35 +27,12 @@ inline constexpr uint32_t handle_slot_bits = 10;
 inline constexpr uint32_t handle_generation_bits = 32;
 static_assert(endpoint_slots == 1u << handle_slot_bits);
 
-class Context {
+class Context : public Instance {
 public:
-    /// `handler` tells the error handler of endpoints that have none of their own; nullptr: errors return.
-    using HandlerSource = ErrorHandler (*)();
     Context(std::unique_ptr<Device> device, Conf conf, HandlerSource handler);
     ~Context();
     Context(const Context &) = delete;
     Context &operator=(const Context &) = delete;
-
-    Device &device() { return *device_; }
-    const Conf &conf() const { return conf_; }
-    ErrorHandler error_handler() const { return error_handler_(); }
-
-    /// Gets one line about a board's endpoint (board nullptr: about the library). Called with locks held.
-    using Teller = std::function<void(const std::string &text, const BoardInfo *board, uint32_t endpoint)>;
-    void set_teller(Teller teller) { teller_ = std::move(teller); }
-    void tell(const std::string &text, const BoardInfo *board = nullptr, uint32_t endpoint = 0) const
-    {
-        if (teller_)
-            teller_(text, board, endpoint);
-    }
-
-    /// The same of what users should hear of in any case, once each.
-    void set_warner(Teller warner) { warner_ = std::move(warner); }
-    void warn(const std::string &text, const BoardInfo *board, uint32_t endpoint) const
-    {
-        if (warner_)
-            warner_(text, board, endpoint);
-    }
 
     /// Opens an endpoint; returns its handle or nullptr with `error`. `handler` may be nullptr (global one).
     struct OpenArgs {
@@ -80,7 +51,7 @@ public:
         return &slots_[value & (endpoint_slots - 1)];
     }
     /// Begins a call on an endpoint: false when the handle is not of the open one in this slot, which is
-    /// locked. Defined in endpoint.hpp.
+    /// locked.
     static bool enter(EndpointSlot &slot, mx_endpoint_t handle);
     EndpointSlot *slot(uint32_t index) { return index < endpoint_slots ? &slots_[index] : nullptr; }
     /// Closes an endpoint whose slot is locked: releases waiting threads, lingers, frees.
@@ -93,19 +64,10 @@ public:
     /// Accepts what arrived at the other endpoints of which nobody is inside a call; the caller has the lock
     /// of this one.
     void serve_others(const EndpointSlot &own);
-    /// Explicit ack counters of new partners start above all that closed endpoints used: a peer that
-    /// remembers one of them must not find ours too low (wire specification, 7.6).
-    uint32_t ack_counter_floor() const { return ack_counter_floor_; }
-    void raise_ack_counter_floor(uint32_t used);
     /// Starts the helper thread (real devices only; a simulator calls helper_pass itself).
     void start_helper();
 
-    /// Requests, incoming messages, queued sends, windows, and partners with work owed, alive in all
-    /// endpoints: for leak checks.
-    struct Census {
-        uint32_t endpoints = 0, requests = 0, incoming = 0, tx_messages = 0, windows = 0, busy_partners = 0;
-    };
-    Census census();
+    Census census(); ///< of all endpoints
 
 private:
     mx_endpoint_t open_one(const OpenArgs &args, uint32_t board, uint32_t number, DeviceError &error);
@@ -114,17 +76,11 @@ private:
     void helper_loop();
     void stop_helper();
 
-    std::unique_ptr<Device> device_;
-    Conf conf_;
-    HandlerSource error_handler_;
-    Teller teller_, warner_;
     std::unique_ptr<std::array<EndpointSlot, endpoint_slots>> slots_storage_;
     EndpointSlot *slots_;
     std::mutex open_mutex_;
     std::atomic<uint32_t> slots_used_{0}; ///< slots below it may hold endpoints
     std::array<uint32_t, endpoint_slots> helper_seen_{};
-
-    std::atomic<uint32_t> ack_counter_floor_{0};
 
     std::thread helper_;
     std::mutex helper_mutex_;
@@ -132,5 +88,14 @@ private:
     bool helper_stop_ = false;
     bool helper_wanted_ = false;
 };
+
+inline bool Context::enter(EndpointSlot &slot, mx_endpoint_t handle)
+{
+    const auto generation = static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle) >> handle_slot_bits);
+    if (!slot.endpoint || slot.generation != generation || slot.endpoint->gate().is_ending()) [[unlikely]]
+        return false;
+    slot.activity.store(slot.activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return true;
+}
 
 } // namespace emx

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // One progress pass: match what the helper accepted, take what the device has, acknowledge, serve timers.
-#include "libmx/endpoint.hpp"
-
-#include <algorithm>
+#include "libmx/endpoint/endpoint.hpp"
 
 namespace emx {
 
@@ -15,8 +13,6 @@ constexpr unsigned spins_per_pass = 8;
 // Few for a program that asks now and then, many for one that does nothing but ask.
 constexpr unsigned looks_when_asked = 2;
 constexpr unsigned looks_when_waiting = 8;
-// Timers of thousands of partners shall not take all time.
-constexpr unsigned rest_per_partner_ns = 500;
 
 } // namespace
 
@@ -75,10 +71,10 @@ bool Endpoint::poll_device(unsigned spins)
 /// True when the next peek() may find something.
 bool Endpoint::busy_poll()
 {
-    const auto us = static_cast<unsigned>(context_.conf().busy_poll_us);
+    const auto us = static_cast<unsigned>(instance_.conf().busy_poll_us);
     const BusyPoll result = us > 0 ? port_->busy_poll(us) : BusyPoll::none;
     if (result == BusyPoll::nothing)
-        patience_.polled(us, static_cast<uint32_t>(context_.conf().yield_after));
+        patience_.polled(us, static_cast<uint32_t>(instance_.conf().yield_after));
     return result == BusyPoll::found;
 }
 
@@ -96,49 +92,6 @@ uint64_t Endpoint::frames_served() const
     return counters.v[EMX_CNT_RX_PULL] + counters.v[EMX_CNT_RX_PULL_REPLY] +
            counters.v[EMX_CNT_TX_PULL_REPLY] + counters.v[EMX_CNT_RX_X_PULL] + counters.v[EMX_CNT_RX_X_DATA] +
            counters.v[EMX_CNT_TX_X_DATA];
-}
-
-/// The delayed ack, when no message carried it.
-void Endpoint::serve_ack(Partner *partner, uint64_t time)
-{
-    const Receiver &receiver = partner->receiver;
-    if (!receiver.owes_ack() || receiver.ack_since_ns == 0)
-        return;
-    const uint64_t due = receiver.ack_since_ns + uint64_t(context_.conf().ack_delay_ms) * 1000000;
-    if (time >= due)
-        send_ack(partner);
-    else
-        clock_.arm(due);
-}
-
-void Endpoint::serve_timers(uint64_t time)
-{
-    take_acks();
-    clock_.disarm();
-    uint64_t rest_ns = 0;
-    partners_.each_active([&](Partner *partner) {
-        rest_ns += rest_per_partner_ns;
-        if (partner->connector.is_asking())
-            serve_connects(partner, time);
-        if (!partner->sender.unacked.empty())
-            serve_resends(partner, time);
-        ask_when_silent(partner, time);
-        serve_probe(partner, time);
-        serve_ack(partner, time);
-        if (!partner->busy())
-            partners_.deactivate(partner);
-    });
-    check_budgets(time);
-    clock_.not_before(time + rest_ns);
-}
-
-uint64_t Endpoint::next_deadline(uint64_t time)
-{
-    if (acks_.any_unstamped())
-        stamp_acks(time);
-    if (clock_.timer_ns() <= time)
-        clock_.hurry(); // the next pass serves it
-    return std::min(clock_.timer_ns(), port_->deadline_ns());
 }
 
 } // namespace emx

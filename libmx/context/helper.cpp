@@ -3,8 +3,7 @@
 // timers, so that peers of a computing process are acknowledged, connected and served with data. It never
 // matches and never calls user code.
 #include "driver/base/thread.hpp"
-#include "libmx/context.hpp"
-#include "libmx/endpoint.hpp"
+#include "libmx/context/context.hpp"
 
 #include <chrono>
 #include <new>

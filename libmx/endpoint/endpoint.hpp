@@ -12,7 +12,7 @@
 // only inside a call of the application. All members need the slot's lock unless said otherwise.
 #pragma once
 
-#include "libmx/context.hpp"
+#include "libmx/endpoint/instance.hpp"
 #include "libmx/match/completions.hpp"
 #include "libmx/match/incoming.hpp"
 #include "libmx/match/matcher.hpp"
@@ -49,8 +49,8 @@ struct Identity {
 /// Begins with what each message touches.
 class alignas(64) Endpoint {
 public:
-    Endpoint(Context &context, EndpointSlot &slot, uint32_t slot_index, const BoardInfo &board, uint32_t key,
-             uint32_t session);
+    Endpoint(Instance &instance, EndpointSlot &slot, uint32_t slot_index, const BoardInfo &board,
+             uint32_t key, uint32_t session);
     ~Endpoint();
     Endpoint(const Endpoint &) = delete;
     Endpoint &operator=(const Endpoint &) = delete;
@@ -120,7 +120,7 @@ public:
     void linger(std::unique_lock<Lock> &lock);
 
     // --- its parts, and small things
-    Context &context() { return context_; }
+    Instance &instance() { return instance_; }
     EndpointSlot &slot() { return slot_; }
     RequestPool &requests() { return requests_; }
     Completions &completions() { return completions_; }
@@ -130,7 +130,7 @@ public:
     Port &port() { return *port_; }
     const Identity &identity() const { return identity_; }
     uint32_t number() const { return port_->number(); }
-    ErrorHandler handler() const;
+    ErrorHandler handler() const { return error_handler_ ? error_handler_ : instance_.error_handler(); }
     /// Installs the endpoint's own handler (none: the global one) and returns the previous own one.
     ErrorHandler exchange_handler(ErrorHandler handler) { return std::exchange(error_handler_, handler); }
     void set_context_ids(unsigned bits, unsigned shift)
@@ -138,7 +138,7 @@ public:
         context_mask_ = bits ? ((uint64_t{1} << bits) - 1) << shift : 0;
     }
     uint64_t context_mask() const { return context_mask_; }
-    Context::Census census();
+    Census census();
 
     // --- for its trace (trace/stages.cpp)
     /// How far a message has come: nothing is known of it (its partner died), it waits for packets before it,
@@ -150,7 +150,7 @@ public:
                    const std::vector<uint64_t> &waiting) const;
 
 private:
-    uint64_t now() { return context_.device().now_ns(); }
+    uint64_t now() { return instance_.device().now_ns(); }
     void count(emx_counter counter) { emx_count(&port_->counters(), counter, 1); }
 
     // partners (proto/connect.cpp, reliab/failure.cpp)
@@ -302,7 +302,7 @@ private:
     bool sleep_once(std::unique_lock<Lock> &lock, uint64_t time, uint64_t deadline_ns, Condition done);
     [[gnu::cold, gnu::noinline]] void tell_sleeper();
 
-    Context &context_;
+    Instance &instance_;
     std::unique_ptr<Port> port_;
     Gate gate_;
     PassClock clock_;
@@ -328,15 +328,6 @@ private:
     std::array<fw_bucket, 2> answers_{}; ///< to connects of strangers: with a wrong key, with ours
     uint64_t questions_ = 0;
 };
-
-inline bool Context::enter(EndpointSlot &slot, mx_endpoint_t handle)
-{
-    const auto generation = static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle) >> handle_slot_bits);
-    if (!slot.endpoint || slot.generation != generation || slot.endpoint->gate().is_ending()) [[unlikely]]
-        return false;
-    slot.activity.store(slot.activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    return true;
-}
 
 /// The mx_return_t (or Open-MX code) that an error handler gets for a request's status.
 mx_return_t handler_code(int status);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Connecting: requests, replies, connecting back, and lives of partners (wire specification, section 7).
-//
-// A peer that connects to us gets a request of ours at once, and data waits for the answer to it: an
-// Open-MX peer that never saw our request would acknowledge with an invalid session, and one that sees
-// it after our first data would count from 1 again (7.5).
-#include "libmx/endpoint.hpp"
-#include "libmx/proto/offer.hpp"
+// Handshakes: connect requests and replies that come, and what they change (wire specification, section 7).
+#include "libmx/endpoint/endpoint.hpp"
 #include "libmx/reliab/sequence.hpp"
 
 namespace emx {
@@ -13,7 +8,7 @@ namespace emx {
 Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t key, uint64_t match,
                                 void *context, bool hidden, int patience_ms, DeviceError &error)
 {
-    bool own = nic_id == identity_.board.nic_id && remote_ep == number() && !context_.conf().disable_self;
+    bool own = nic_id == identity_.board.nic_id && remote_ep == number() && !instance_.conf().disable_self;
     if (!own && identity_.gone) {
         error = {MX_NO_DEV, {}};
         return nullptr;
@@ -49,17 +44,6 @@ Request *Endpoint::post_connect(uint64_t nic_id, uint32_t remote_ep, uint32_t ke
     return request;
 }
 
-PendingConnect *Endpoint::add_connect(Partner *partner, uint32_t key, Request *request)
-{
-    partners_.activate(partner);
-    return partner->connector.add(key, request, now());
-}
-
-void Endpoint::start_connect(Partner *partner, uint32_t key, Request *request)
-{
-    send_connect(partner, *add_connect(partner, key, request));
-}
-
 namespace {
 
 /// The sender of that request took another session, or counts anew: all that went to the life we know is
@@ -73,50 +57,6 @@ bool tells_of_another_life(const Partner *partner, const emx_msg &request)
 }
 
 } // namespace
-
-/// The partner itself is asked for what a frame that anyone may have sent says of it, by a CONNECT, which
-/// every life answers, or its host refuses. One inquiry at a time, and each life so many a second.
-PendingConnect *Endpoint::inquire(Partner *partner, int code)
-{
-    if (PendingConnect *inquiry = partner->connector.inquiry())
-        return inquiry;
-    if (!partner->connector.may_inquire(now())) {
-        count(EMX_CNT_DROP_ANSWER);
-        return nullptr;
-    }
-    PendingConnect *inquiry = add_connect(partner, identity_.key, nullptr);
-    inquiry->inquiry = true;
-    inquiry->code = code;
-    send_connect(partner, *inquiry);
-    return inquiry;
-}
-
-void Endpoint::send_connect(Partner *partner, PendingConnect &connect)
-{
-    emx_msg msg{};
-    msg.type = EMX_CONNECT;
-    msg.remote_ep = partner->remote_ep;
-    msg.peer = partner->peer;
-    msg.session = identity_.session;
-    msg.u.connect.session = identity_.session;
-    msg.u.connect.key = connect.key;
-    msg.u.connect.start = partner->receiver.next;
-    msg.u.connect.number = connect.number;
-    msg.match = own_offer();
-    if (connect.inquiry) { // a refusal copies the number: who has not seen it cannot forge one
-        connect.nonce = static_cast<uint16_t>(context_.device().random() % 0xffff + 1);
-        msg.seq = connect.nonce;
-    }
-    connect.sent_ns = now();
-    clock_.arm(connect.sent_ns + uint64_t(context_.conf().resend_ms) * 1000000);
-    port_->send(msg, nullptr);
-}
-
-void Endpoint::connect_back(Partner *partner)
-{
-    if (!partner->sender.is_open() && !partner->connector.is_asking())
-        start_connect(partner, identity_.key, nullptr);
-}
 
 void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, bool is_reply)
 {
@@ -139,26 +79,6 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
     if (!partner->life.is_kept() && !partner->life.is_half_open())
         partners_.note_half_open(partner);
     partner->life.open();
-}
-
-uint64_t Endpoint::own_offer() const
-{
-    return make_offer(context_.conf(), identity_.board, port_->x_fragment(), port_->has_datagrams());
-}
-
-/// The session that answered our request made that offer: it has seen ours.
-void Endpoint::agree(Partner *partner, uint64_t offer)
-{
-    if (partner->way.offer || !agreed_version(own_offer(), offer))
-        return;
-    partner->way.offer = offer;
-    if (context_.conf().checksum)
-        partner->way.offer |= emx_offer(0, 0, EMX_X_SUMS, 0, 0);
-    choose_fragments(partner);
-    partner->sender.flight.bound(emx_offer_frames(offer));
-    if (partner->way.takes_reports())
-        partner->sender.patience_ns = partner->sender.round_trip.patience_ns();
-    count(EMX_CNT_EXTENSION_AGREED);
 }
 
 void Endpoint::on_connect_request(const emx_msg &msg)
@@ -274,75 +194,6 @@ void Endpoint::tell_other_bits(Partner *partner, PendingConnect &connect, uint32
     partner->receiver.count_from(seq::next_session(partner->receiver.next));
     partner->connector.renumber(&connect); // answers to what was asked before do not count
     send_connect(partner, connect);
-}
-
-/// Whoever asked for it does not wait any longer. A peer whose own request we have taken is still to be
-/// asked: what goes to it waits for the answer.
-void Endpoint::abandon_connect(Partner *partner, PendingConnect *connect)
-{
-    partner->connector.drop(connect);
-    if (partner->life.is_connected() || partner->life.is_half_open())
-        connect_back(partner);
-}
-
-void Endpoint::complete_connect(Partner *partner, PendingConnect *connect, int code)
-{
-    Request *request = connect->request;
-    partner->connector.drop(connect);
-    if (!request)
-        return;
-    if (code == MX_STATUS_SUCCESS) {
-        request->partner = partner;
-        partner->named = true;
-    }
-    completions_.complete(request, code);
-}
-
-void Endpoint::serve_connects(Partner *partner, uint64_t time)
-{
-    const uint64_t limit = uint64_t(context_.conf().resends_max) * 500000000;
-    const auto resend_ms = static_cast<uint64_t>(context_.conf().resend_ms);
-    for (PendingConnect *connect = partner->connector.first(), *next; connect; connect = next) {
-        next = connect->next;
-        const uint64_t interval = resend_interval_ns(resend_ms, connect->resends);
-        if (time - connect->first_ns > limit) {
-            // An inquiry alone ends nothing: it may be for a forged frame, and the program may compute.
-            if (!connect->inquiry || partner->sender.rndv || partner->receiver.partial)
-                return give_up(partner);
-            partner->connector.drop(connect);
-            continue;
-        }
-        if (time < connect->sent_ns + interval) {
-            clock_.arm(connect->sent_ns + interval);
-            continue;
-        }
-        ++connect->resends;
-        count(EMX_CNT_RESEND_CONNECT);
-        send_connect(partner, *connect);
-    }
-}
-
-void Endpoint::serve_probe(Partner *partner, uint64_t time)
-{
-    // An announced message has no timer of its own once acknowledged: a peer that died since would go
-    // unnoticed. A repeated connect is answered by a living peer and refused for a dead one.
-    constexpr uint64_t period_ns = 500000000;
-    if (Incoming *in = partner->receiver.partial) {
-        // A living peer repeats what it knows to be missing; one that believes it delivered never will.
-        if (in->waiting_ns == 0)
-            in->waiting_ns = time;
-        else if (time - in->waiting_ns > uint64_t(context_.conf().resends_max) * 500000000)
-            return give_up(partner);
-    }
-    if ((!partner->sender.rndv && !partner->receiver.partial) || partner->connector.is_asking())
-        return;
-    if (partner->receiver.take_heard_frame() || partner->connector.probe_ns == 0) {
-        partner->connector.probe_ns = time + period_ns;
-    } else if (time >= partner->connector.probe_ns) {
-        partner->connector.probe_ns = time + period_ns;
-        start_connect(partner, identity_.key, nullptr);
-    }
-    clock_.arm(partner->connector.probe_ns);
 }
 
 } // namespace emx

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Life of an endpoint, its addresses, and what a finished request tells.
-#include "libmx/endpoint.hpp"
+#include "libmx/endpoint/endpoint.hpp"
 
-#include <cstring>
+#include <algorithm>
 
 namespace emx {
 
-Endpoint::Endpoint(Context &context, EndpointSlot &slot, uint32_t slot_index, const BoardInfo &board,
+Endpoint::Endpoint(Instance &instance, EndpointSlot &slot, uint32_t slot_index, const BoardInfo &board,
                    uint32_t key, uint32_t session)
-    : context_(context), gate_(slot), waiter_(slot), requests_(slot_index),
+    : instance_(instance), gate_(slot), waiter_(slot), requests_(slot_index),
       completions_(requests_), identity_{board, slot_index, key, session,
-                                         std::min(static_cast<uint32_t>(context.conf().rndv_threshold),
+                                         std::min(static_cast<uint32_t>(instance.conf().rndv_threshold),
                                                   board.medium_max)},
       slot_(slot),
       // A late NOTIFY for what an older life announced must not fit the first windows of this one (10.1).
@@ -33,7 +33,7 @@ void Endpoint::attach(std::unique_ptr<Port> port)
 Endpoint::~Endpoint()
 {
     partners_.each([this](Partner *partner) {
-        context_.raise_ack_counter_floor(partner->counters.ack_tx);
+        instance_.raise_ack_counter_floor(partner->counters.ack_tx);
         early_.drop(partner->receiver.early);
         for (TxMessage *tx = partner->sender.rndv, *next; tx; tx = next) {
             next = tx->rndv_next;
@@ -62,23 +62,11 @@ Endpoint::~Endpoint()
     });
 }
 
-ErrorHandler Endpoint::handler() const { return error_handler_ ? error_handler_ : context_.error_handler(); }
-
-void Endpoint::set_session(Partner *partner, uint32_t session)
-{
-    partner->session = session;
-    // stuff[0]: nic id, endpoint number, low bits of our handle's generation; stuff[1]: session, our slot,
-    // partner index + 1. So an address leads to its partner without an endpoint (API specification, 1.9).
-    mx_endpoint_addr_t &address = partner->address;
-    address.stuff[0] = partner->nic_id << 16 | uint64_t{partner->remote_ep} << 8 | (slot_.generation & 0xff);
-    address.stuff[1] = uint64_t{session} << 32 | uint64_t{identity_.slot_index} << 22 | (partner->index + 1);
-}
-
 /// Resolves our own address: to ourselves or, when that is disabled, to the partner that the device reaches
 /// by it.
 Partner *Endpoint::resolve_self(Partner *self)
 {
-    if (!context_.conf().disable_self)
+    if (!instance_.conf().disable_self)
         return self;
     Partner *found = self;
     partners_.each([&](Partner *partner) {
@@ -135,25 +123,6 @@ bool Endpoint::cancel(Request *request, bool notify)
     return true;
 }
 
-void Endpoint::set_timeout(Request *request, uint32_t ms)
-{
-    // Never earlier than a resend period or so: programs pass 1 and mean "soon" (API specification, 3.8).
-    constexpr uint64_t least_ns = 1000000000;
-    uint64_t budget = ms ? std::max(uint64_t{ms} * 1000000, least_ns) : 0;
-    if (!request)
-        return completions_.set_default_budget(budget);
-    request->budget_ns = budget;
-    if (request->complete)
-        return;
-    completions_.clear_deadline(request);
-    bool transferring =
-        request->kind != RequestKind::receive || (request->incoming && request->incoming->pulling);
-    if (budget == 0 || !transferring)
-        return;
-    completions_.set_deadline(request, now() + budget);
-    clock_.arm(request->expires_ns);
-}
-
 void Endpoint::tell_lost(std::unique_lock<Lock> &lock)
 {
     if (gate_.inside_handler())
@@ -168,9 +137,9 @@ void Endpoint::tell_lost(std::unique_lock<Lock> &lock)
     lock.lock();
 }
 
-Context::Census Endpoint::census()
+Census Endpoint::census()
 {
-    Context::Census census;
+    Census census;
     census.endpoints = 1;
     census.requests = requests_.live();
     census.incoming = incoming_.alive();

@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Acknowledgements: owed, sent by themselves when no message carries them, and taken (wire
-// specification, 8.2).
-#include "libmx/endpoint.hpp"
+// Acknowledgements: owed, and sent by themselves when no message carries them (wire specification, 8.2).
+#include "libmx/endpoint/endpoint.hpp"
 #include "libmx/reliab/sequence.hpp"
 
 namespace emx {
-
-/// Acts upon the acks that messages carried: in a pass that finds nothing else to do, so that a message is
-/// not held up by what its predecessors leave behind, and before anyone asks what is acknowledged.
-void Endpoint::take_acks()
-{
-    acks_.take([this](Partner *partner) {
-        if (partner->life.is_connected()) [[likely]]
-            on_ack(partner, partner->sender.ack_seen);
-    });
-}
 
 void Endpoint::owe_ack(Partner *partner)
 {
@@ -22,8 +11,8 @@ void Endpoint::owe_ack(Partner *partner)
     partners_.activate(partner);
     auto owed = seq::distance(partner->receiver.done, partner->receiver.acked);
     // Half of the sender's window of frames: waiting for the delayed ack would stall long messages.
-    auto half_window = static_cast<uint32_t>(context_.conf().window_frames) / 2;
-    if (owed >= context_.conf().notacked_max || partner->receiver.frames_in >= half_window) [[unlikely]]
+    auto half_window = static_cast<uint32_t>(instance_.conf().window_frames) / 2;
+    if (owed >= instance_.conf().notacked_max || partner->receiver.frames_in >= half_window) [[unlikely]]
         hurry_ack(partner);
     else
         acks_.stamp_later(partner);
@@ -39,7 +28,7 @@ void Endpoint::hurry_ack(Partner *partner)
 void Endpoint::stamp_acks(uint64_t time)
 {
     if (acks_.stamp(time))
-        clock_.arm(time + uint64_t(context_.conf().ack_delay_ms) * 1000000);
+        clock_.arm(time + uint64_t(instance_.conf().ack_delay_ms) * 1000000);
 }
 
 void Endpoint::send_due_acks()

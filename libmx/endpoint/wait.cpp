@@ -2,7 +2,7 @@
 // Blocking calls: spin a little, then sleep. One thread at a time sleeps on the device and drives
 // progress; other threads of the endpoint sleep on a condition variable.
 #include "driver/base/system_calls.hpp"
-#include "libmx/endpoint.hpp"
+#include "libmx/endpoint/endpoint.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -30,7 +30,7 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, Conditio
         return done();
     const SlotUser user(slot_);
     const uint64_t spin_ns =
-        context_.conf().wait_spin ? forever_ns : uint64_t(context_.conf().spin_us) * 1000;
+        instance_.conf().wait_spin ? forever_ns : uint64_t(instance_.conf().spin_us) * 1000;
     patience_.begin_wait(spin_ns > 0);
     uint32_t epoch = waiter_.epoch();
     uint64_t spin_end = spin_ns > 0 ? now() + spin_ns : 0;
@@ -73,7 +73,7 @@ bool Endpoint::wait(std::unique_lock<Lock> &lock, uint64_t deadline_ns, Conditio
 void Endpoint::give_core_away(std::unique_lock<Lock> &lock)
 {
     lock.unlock();
-    context_.device().yield();
+    instance_.device().yield();
     lock.lock();
 }
 
@@ -96,7 +96,7 @@ bool Endpoint::sleep_once(std::unique_lock<Lock> &lock, uint64_t time, uint64_t 
         if (until > time)
             port_->wait(until);
     }
-    return context_.conf().wait_interruptible && port_->interrupted();
+    return instance_.conf().wait_interruptible && port_->interrupted();
 }
 
 void Endpoint::tell_sleeper()
@@ -119,7 +119,7 @@ void Endpoint::enable_progression()
 
 void Endpoint::found_nothing(std::unique_lock<Lock> &lock)
 {
-    const auto patience = static_cast<uint32_t>(context_.conf().yield_after);
+    const auto patience = static_cast<uint32_t>(instance_.conf().yield_after);
     if (patience_.found_nothing(patience, [this] { return frames_served(); }))
         give_core_away(lock);
 }
@@ -130,7 +130,7 @@ void Endpoint::linger(std::unique_lock<Lock> &lock)
         return;
     const sys::Uncancelled here;
     gate_.begin_linger();
-    uint64_t end = now() + uint64_t(context_.conf().linger_ms) * 1000000;
+    uint64_t end = now() + uint64_t(instance_.conf().linger_ms) * 1000000;
     const auto pending = [this] {
         bool any = false;
         partners_.each_active([&any](const Partner *partner) {

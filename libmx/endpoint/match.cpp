@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Match: the second stage of receiving. Gives messages to posted receives, asks the unexpected handler,
 // keeps the rest (API specification, 3.4, 3.10 and 5). Runs only inside a call of the application.
-#include "libmx/endpoint.hpp"
+#include "libmx/endpoint/endpoint.hpp"
 
 #include <cstring>
 
@@ -112,41 +112,6 @@ void Endpoint::bind(Incoming *in, Request *recv)
         return finish_receive(in, MX_STATUS_SUCCESS);
     }
     start_pull(in);
-}
-
-/// A complete eager message and its receive: the copy, when the bytes are not in place yet.
-void Endpoint::consume(Incoming *in)
-{
-    uint64_t length = std::min<uint64_t>(in->msg.msg_len, in->recv->room);
-    if (const std::byte *data = in->storage ? in->storage.get() : in->view)
-        scatter(in->recv->segments.view(), 0, data, length);
-    finish_receive(in, MX_STATUS_SUCCESS);
-}
-
-void Endpoint::finish_receive(Incoming *in, int code)
-{
-    Request *recv = in->recv;
-    uint64_t room = recv->room;
-    bool good = code == MX_STATUS_SUCCESS;
-    uint32_t length = good ? static_cast<uint32_t>(std::min<uint64_t>(in->msg.msg_len, room)) : 0;
-    if (good && room < in->msg.msg_len)
-        code = MX_STATUS_TRUNCATED;
-    Partner *partner = in->partner;
-    emx_msg msg = in->msg;
-    recv->incoming = nullptr;
-    free_incoming(in);
-    complete_receive(recv, msg, partner, length, code);
-}
-
-void Endpoint::complete_receive(Request *recv, const emx_msg &msg, Partner *partner, uint32_t xfer_length,
-                                int code)
-{
-    recv->matched = true;
-    recv->partner = partner;
-    recv->match = msg.match;
-    recv->msg_length = msg.msg_len;
-    recv->xfer_length = xfer_length;
-    completions_.complete(recv, code);
 }
 
 } // namespace emx

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Traces the stages of messages of an endpoint.
-#include "libmx/endpoint.hpp"
+#include "libmx/endpoint/endpoint.hpp"
 #include "libmx/reliab/sequence.hpp"
 
 #include <algorithm>
 
 namespace emx {
+
 namespace {
 
 uint64_t key_of(uint32_t peer, uint8_t remote_ep, uint16_t seq)

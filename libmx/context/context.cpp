@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The library instance: endpoints by handle, opening and closing.
-#include "libmx/context.hpp"
+#include "libmx/context/context.hpp"
 
 #include "driver/base/system_calls.hpp"
 #include "driver/base/thread.hpp"
-#include "libmx/endpoint.hpp"
 #include "libmx/shm/port.hpp"
 #include "libmx/trace/port.hpp"
 
@@ -23,7 +22,7 @@ mx_endpoint_t handle_of(uint32_t slot, uint32_t generation)
 } // namespace
 
 Context::Context(std::unique_ptr<Device> device, Conf conf, HandlerSource handler)
-    : device_(std::move(device)), conf_(std::move(conf)), error_handler_(handler),
+    : Instance(std::move(device), std::move(conf), handler),
       slots_storage_(std::make_unique<std::array<EndpointSlot, endpoint_slots>>()),
       slots_(slots_storage_->data())
 {
@@ -143,14 +142,7 @@ void Context::close_all()
     }
 }
 
-void Context::raise_ack_counter_floor(uint32_t used)
-{
-    uint32_t floor = ack_counter_floor_.load();
-    while (floor < used && !ack_counter_floor_.compare_exchange_weak(floor, used)) {
-    }
-}
-
-Context::Census Context::census()
+Census Context::census()
 {
     Census total;
     for (uint32_t i = 0; i < slots_used_; ++i) {

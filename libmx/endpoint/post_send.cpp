@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Posting sends; eager messages: copied at posting into ready-made frames, complete before their ack
-// (wire specification, section 9; API specification, section 6).
-#include "libmx/endpoint.hpp"
+// Posting sends: eager messages are copied at posting into ready-made frames, and complete before their ack
+// (wire specification, section 9; API specification, section 6); longer and synchronous ones are announced;
+// those to ourselves need no device (API specification, 3.3).
+#include "libmx/endpoint/endpoint.hpp"
 #include "libmx/proto/frames.hpp"
-
-#include <algorithm>
 
 namespace emx {
 
@@ -44,7 +43,7 @@ Request *Endpoint::post_send(const Segment *segments, uint32_t count, uint64_t l
     msg.match = request->match;
     msg.msg_len = msg.data_len = bytes;
     request->buffered = true;
-    const bool zombie = tx_pool_.make_zombie(tx, static_cast<uint32_t>(context_.conf().zombies_max));
+    const bool zombie = tx_pool_.make_zombie(tx, static_cast<uint32_t>(instance_.conf().zombies_max));
     if (!zombie) [[unlikely]] {
         tx->request = request;
         request->tx = tx;
@@ -91,19 +90,48 @@ void Endpoint::send_detour(Request *request, std::span<const Segment> segments, 
         send_rendezvous(request, to);
 }
 
-// ---- fragments by the extension
-
-/// Chooses how eager messages travel to a session that has just agreed; those that wait for that included.
-void Endpoint::choose_fragments(Partner *partner)
+/// The partner that a message to ourselves goes by: our own or, where that is disabled, the one that the
+/// device reaches by our address. For a program that has not connected to itself we do, and its messages wait
+/// for that.
+Partner *Endpoint::way_to_self()
 {
-    if (!(emx_offer_features(partner->way.offer) & EMX_X_FRAGMENTS) || port_->peer_is_local(partner->peer))
-        return;
-    const uint32_t fragment =
-        std::min(port_->x_fragment(), fw_x_frag_max(emx_offer_frame(partner->way.offer)));
-    const bool summed = emx_offer_features(partner->way.offer) & EMX_X_SUMS;
-    if (!partner->way.take_x_medium(fragment, summed))
-        return;
-    partner->sender.waiting.each([&](TxMessage *tx) { convert_to_extension(tx_pool_, tx, partner->way); });
+    if (!instance_.conf().disable_self || identity_.gone) [[likely]]
+        return self();
+    DeviceError error; // the board itself stands in its table
+    Partner *mirror = partner_to_ask(identity_.board.nic_id, static_cast<uint8_t>(number()), 0, error);
+    if (!mirror)
+        return self();
+    connect_back(mirror);
+    mirror->named = true;
+    if (!mirror->user_context) // set by our own address, which stands for the mirror from now on
+        mirror->user_context = self()->user_context;
+    return mirror;
+}
+
+void Endpoint::send_self(Request *request, uint64_t length, bool synchronous)
+{
+    emx_msg msg{};
+    msg.type = EMX_RNDV;
+    msg.match = request->match;
+    msg.msg_len = static_cast<uint32_t>(length);
+    Incoming *in = incoming_.make(self(), msg);
+    if (synchronous || length > identity_.eager_max) {
+        in->rendezvous = true;
+        in->self_send = request;
+    } else {
+        in->complete = true;
+        in->msg.data_len =
+            std::min(in->msg.msg_len, self()->way.medium_bytes); // as its first packet would have
+        in->storage = std::make_unique<std::byte[]>(length ? length : 1);
+        gather(in->storage.get(), request->segments.view(), 0, length);
+        request->buffered = true;
+        request->xfer_length = request->msg_length;
+        completions_.complete(request, MX_STATUS_SUCCESS);
+    }
+    stage(in);
+    // Matching now lets a program that only waits for the receive see it; not from inside the handler.
+    if (!gate_.is_closed() && !gate_.is_staging())
+        match_accepted();
 }
 
 } // namespace emx
