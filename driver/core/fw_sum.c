@@ -89,16 +89,69 @@ static int has_crc_instruction(void)
 	return way == CRC_BY_INSTRUCTION;
 }
 
+static __u64 crc_of_word(__u64 sum, const __u8 *from)
+{
+	__u64 word;
+
+	__builtin_memcpy(&word, from, sizeof(word));
+	__asm__("crc32q %1, %0" : "+r"(sum) : "rm"(word));
+	return sum;
+}
+
+/*
+ * Moves the sums of two parts behind what follows them: first * two + second * one, modulo
+ * CRC-32C's polynomial; the highest bit is that of x^0. Both products at once, as each step waits
+ * for the one before.
+ */
+static __u32 crc_move(__u32 first, __u32 two, __u32 second, __u32 one)
+{
+	__u32 sum = 0;
+	int i;
+
+	for (i = 31; i >= 0; i--) {
+		sum ^= (two & -(first >> i & 1)) ^ (one & -(second >> i & 1));
+		two = two >> 1 ^ (0x82f63b78 & -(two & 1));
+		one = one >> 1 ^ (0x82f63b78 & -(one & 1));
+	}
+	return sum;
+}
+
+/*
+ * An instruction waits three cycles for the one before it, and one can begin in each: so three
+ * parts of a block are summed side by side. The lengths make whole blocks of 8, of 4 KiB, and of
+ * what frames of 1500 bytes carry.
+ */
+static const struct {
+	__u32 bytes; /* of a part */
+	__u32 one, two; /* x to the power of its bits, and of twice as many */
+} crc_parts[] = {
+	{ 2720, 0x4672c7f2, 0xaca00c83 },
+	{ 1360, 0xd6a79573, 0x4672c7f2 },
+	{ 480, 0xc6ddcb06, 0x629069c6 },
+};
+
 static __u32 crc_by_instruction(__u32 crc, const __u8 *from, __u64 n)
 {
 	__u64 sum = ~crc;
+	__u32 i, at;
 
-	for (; n >= sizeof(__u64); n -= sizeof(__u64), from += sizeof(__u64)) {
-		__u64 word;
+	for (i = 0; i < sizeof(crc_parts) / sizeof(crc_parts[0]); i++) {
+		const __u32 bytes = crc_parts[i].bytes;
 
-		__builtin_memcpy(&word, from, sizeof(word));
-		__asm__("crc32q %1, %0" : "+r"(sum) : "rm"(word));
+		for (; n >= 3 * bytes; n -= 3 * bytes, from += 3 * bytes) {
+			__u64 second = 0, third = 0;
+
+			for (at = 0; at < bytes; at += sizeof(__u64)) {
+				sum = crc_of_word(sum, from + at);
+				second = crc_of_word(second, from + bytes + at);
+				third = crc_of_word(third, from + 2 * bytes + at);
+			}
+			sum = third ^ crc_move((__u32)sum, crc_parts[i].two, (__u32)second,
+					       crc_parts[i].one);
+		}
 	}
+	for (; n >= sizeof(__u64); n -= sizeof(__u64), from += sizeof(__u64))
+		sum = crc_of_word(sum, from);
 	for (; n; n--)
 		__asm__("crc32b %1, %0" : "+r"(sum) : "rm"(*from++));
 	return ~(__u32)sum;

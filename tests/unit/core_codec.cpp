@@ -417,11 +417,12 @@ TEST_CASE("fw_checksum__known_sums_and_any_change_shows")
 {
     REQUIRE(fw_crc32c(0, "123456789", 9) == 0xe3069283);
     REQUIRE(fw_crc32c(fw_crc32c(0, "1234", 4), "56789", 5) == 0xe3069283);
-    Bytes any(1000);
+    Bytes any(20000);
     for (std::size_t i = 0; i < any.size(); i++)
         any[i] = static_cast<uint8_t>(i * i + i / 7);
     for (std::size_t from = 0; from < 9; from++)
-        for (std::size_t bytes : {0, 1, 7, 8, 9, 63, 64, 100, 983, 991})
+        for (std::size_t bytes : {0,    1,    7,    8,    9,    63,   64,   100,  983,  991,  1439,
+                                  1440, 1441, 2881, 4080, 4097, 5521, 8159, 8160, 8192, 8968, 19991})
             REQUIRE(fw_crc32c(77, &any[from], bytes) == fw_crc32c_table(77, &any[from], bytes));
     for (auto [name, at, header, padding] :
          {std::tuple{"x_medium", 48, 56, 0}, std::tuple{"x_medium_short", 48, 56, 2},
