@@ -48,7 +48,7 @@ public:
             tail_ = recv->post_prev;
         else
             recv->post_next->post_prev = recv->post_prev;
-        if (--size_ == 0 && grouped_) [[unlikely]]
+        if (--size_ <= walk_again && grouped_) [[unlikely]]
             ungroup();
     }
     /// The receive that a message with these bits goes to, or nullptr. It stays in the queue.
@@ -63,7 +63,9 @@ public:
     }
 
 private:
-    static constexpr std::size_t walk_max = 16;
+    /// A walk to the last of so many costs no more than a look-up, one to the first a tenth.
+    static constexpr std::size_t walk_max = 32;
+    static constexpr std::size_t walk_again = walk_max / 2; ///< far enough below for few changes of the way
     struct Chain {
         Request *head = nullptr;
         Request *tail = nullptr;

@@ -13,10 +13,13 @@
 
 #include "libmx/endpoint/endpoint.hpp" // a slot destroys its endpoint
 
+#include "tests/support/rng.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <set>
 #include <thread>
 #include <vector>
@@ -72,6 +75,39 @@ TEST_CASE("matcher: a message finds the oldest receive that fits, a receive the 
     incoming.release(first);
     incoming.release(second);
     CHECK(incoming.alive() == 0);
+}
+
+TEST_CASE("posted queue: walked or looked up, the oldest that fits is found, with whatever others wait")
+{
+    constexpr uint64_t masks[] = {~uint64_t{0}, ~uint64_t{0xff}, 0xf0, 0};
+    test::Rng rng(31);
+    PostedQueue queue;
+    std::vector<std::unique_ptr<Request>> posted; // in their order
+    std::size_t longest = 0;
+    for (unsigned round = 0; round < 40; ++round) {
+        const std::size_t wanted = rng.below(round % 2 ? 100 : 20); // beyond every limit, and back
+        while (posted.size() != wanted) {
+            if (posted.size() < wanted) {
+                posted.push_back(std::make_unique<Request>());
+                Request &recv = *posted.back();
+                recv.mask = rng.pick(masks);
+                recv.match = rng.below(512) & recv.mask;
+                queue.push_back(&recv);
+            } else {
+                const auto gone = posted.begin() + static_cast<std::ptrdiff_t>(rng.below(posted.size()));
+                queue.remove(gone->get());
+                posted.erase(gone);
+            }
+            longest = std::max(longest, posted.size());
+            const uint64_t bits = rng.below(512);
+            const auto oldest = std::find_if(posted.begin(), posted.end(), [bits](const auto &recv) {
+                return (bits & recv->mask) == recv->match;
+            });
+            REQUIRE(queue.find(bits) == (oldest == posted.end() ? nullptr : oldest->get()));
+            REQUIRE(queue.size() == posted.size());
+        }
+    }
+    REQUIRE(longest > 64);
 }
 
 TEST_CASE("matcher: the bytes of unexpected messages are bounded, those of rendezvous but for their headers")
