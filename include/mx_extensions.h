@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Extensions of the MX interface: asynchronous connect, disconnect, forget, request timeouts,
- * contexts of addresses, unexpected handlers. The rules of myriexpress.h on errors, threads, time
- * and memory hold here too.
+ * contexts of addresses, unexpected handlers. The rules of myriexpress.h hold here too, and its
+ * arguments mean the same.
+ *
+ * - addr: address of the peer, from mx_connect or a status of this endpoint.
+ * - endpoint_addr: address of a peer, as one endpoint of this process sees it.
  */
 #ifndef MX_EXTENSIONS_H
 #define MX_EXTENSIONS_H
@@ -16,63 +19,109 @@
 extern "C" {
 #endif
 
-#define MX_HAS_ICONNECT_V2 1 /* mx_iconnect has the argument match_info */
+/* Tells that mx_iconnect has the argument match_info. */
+#define MX_HAS_ICONNECT_V2 1
 
 /*
- * Gives a request back in any state; *request becomes NULL. The operation goes on, and its data
- * stays in use until it ends, but nobody is told: a later failure goes to the error handler only.
- * Does not block. Errors: MX_BAD_REQUEST. Spec 3.8.
+ * Gives a request back in any state. The operation goes on, and its data stays in use until it
+ * ends, but nobody is told: a later failure goes to the error handler only. Does not block.
+ * - request: place of the request's handle; NULL is stored there.
+ * Errors: MX_BAD_REQUEST, MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
+ * Spec 3.8.
  */
 mx_return_t mx_forget(mx_endpoint_t endpoint, mx_request_t *request);
 
-/* Makes progress once, without blocking. Spec 3.2. */
+/*
+ * Makes progress once, without blocking.
+ * Errors: MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
+ * Spec 3.2.
+ */
 mx_return_t mx_progress(mx_endpoint_t endpoint);
 
 /*
- * Time limit, in milliseconds, of one send, connect or transfer under way, or, with `request`
- * NULL, of all requests posted to the endpoint later. Never ends a request earlier than after
- * half a second, nor a receive that nothing matched; 0 restores the default (500 s). Expiry:
- * MX_STATUS_TIMEOUT. Does not block. Errors: MX_BAD_REQUEST. Spec 3.8, 7.3.
+ * Sets the time limit of a request, or of all later ones. It holds for sends, connects and
+ * transfers under way. It never ends a request earlier than after half a second, nor a receive
+ * that nothing matched. A request whose limit passed completes with MX_STATUS_TIMEOUT. Does not
+ * block.
+ * - request: the request's handle; NULL: all requests that are posted to the endpoint later.
+ * - milli_seconds: the limit; 0 restores the default, which is 500 s.
+ * Errors: MX_BAD_REQUEST, MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
+ * Spec 3.8, 7.3.
  */
 mx_return_t mx_set_request_timeout(mx_endpoint_t endpoint, mx_request_t request,
 				   uint32_t milli_seconds);
 
 /*
- * mx_connect as a request: completes with the peer's address in status.source, `match_info` and
- * `context` in the status, or with MX_STATUS_BAD_KEY, _ENDPOINT_CLOSED, _BAD_ENDPOINT,
- * _ENDPOINT_UNREACHABLE, _TIMEOUT, _NO_RESOURCES. Does not block. Errors: MX_NIC_NOT_FOUND,
- * MX_NO_RESOURCES. Spec 3.9.
+ * Connects to a remote endpoint without blocking. It is mx_connect as a request, which
+ * completes with the peer's address in its status, and which mx_cancel takes back. It completes
+ * with MX_STATUS_BAD_KEY, MX_STATUS_ENDPOINT_CLOSED, MX_STATUS_BAD_ENDPOINT,
+ * MX_STATUS_ENDPOINT_UNREACHABLE, MX_STATUS_TIMEOUT or MX_STATUS_NO_RESOURCES when it fails.
+ * - nic_id: NIC id of the remote board.
+ * - endpoint_id: number of the endpoint there.
+ * - key: the key that the remote endpoint was opened with.
+ * - match_info: label of the request, any 64 bits, for mx_test_any.
+ * - request: place for the handle of the request. NULL: the operation is forgotten at once, as
+ *   by mx_forget.
+ * Errors: MX_NIC_NOT_FOUND, MX_NO_RESOURCES, MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
+ * Spec 3.9.
  */
 mx_return_t mx_iconnect(mx_endpoint_t endpoint, uint64_t nic_id, uint32_t endpoint_id, uint32_t key,
 			uint64_t match_info, void *context, mx_request_t *request);
 
 /*
- * Ends the connection with one peer: its pending sends, connects and partly received messages
- * complete with MX_STATUS_ENDPOINT_UNREACHABLE, its unexpected messages are dropped. Harmless for
- * the own address, for zeros and when done before. Does not block. Spec 3.9.
+ * Ends the connection with one peer. Its pending sends, connects and partly received messages
+ * complete with MX_STATUS_ENDPOINT_UNREACHABLE; its unexpected messages are dropped. It is
+ * harmless for the own address, for zeros and when done before. Does not block.
+ * Errors: MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
+ * Spec 3.9.
  */
 mx_return_t mx_disconnect(mx_endpoint_t endpoint, mx_endpoint_addr_t addr);
 
 /*
- * Stores NIC id, endpoint number and session of an address; pointers may be NULL. Two addresses
- * of one peer have equal sessions if and only if they are of the same life of its endpoint.
+ * Stores NIC id, endpoint number and session of an address. Two addresses of one peer have
+ * equal sessions if and only if they are of the same life of its endpoint.
+ * - endpoint_addr: any address, of zeros, too.
+ * - nic_id: place for the NIC id, or NULL.
+ * - endpoint_id: place for the number of the endpoint, or NULL.
+ * - session_id: place for the session, or NULL.
+ * Returns: MX_SUCCESS.
+ * Errors: none.
+ * Spec 3.9.
  */
 mx_return_t mx_decompose_endpoint_addr2(mx_endpoint_addr_t endpoint_addr, uint64_t *nic_id,
 					uint32_t *endpoint_id, uint32_t *session_id);
 
 /*
- * One pointer of the user for each (endpoint, peer, session), NULL at first; the library does not
- * look at it. With an address of zeros or a disconnected one: success, NULL. Does not block; may
- * be called in the unexpected handler. Spec 1.9, 3.9.
+ * Attaches a pointer of the user to a peer. There is one for each endpoint, peer and session,
+ * NULL at first; the library does not look at it. With an address of zeros, or of a closed
+ * endpoint, nothing is stored. Does not block; may be called in the unexpected handler.
+ * - context: the pointer.
+ * Returns: MX_SUCCESS.
+ * Errors: none.
+ * Spec 1.9, 3.9.
  */
 mx_return_t mx_set_endpoint_addr_context(mx_endpoint_addr_t endpoint_addr, void *context);
+
+/*
+ * Like mx_set_endpoint_addr_context, but stores the pointer of the user in `context`; NULL with
+ * an address of zeros.
+ * - context: place for the pointer.
+ * Returns: MX_SUCCESS, or what the error handler returned.
+ * Errors: MX_BAD_BAD_BAD (`context` is NULL).
+ */
 mx_return_t mx_get_endpoint_addr_context(mx_endpoint_addr_t endpoint_addr, void **context);
 
 /*
- * Calls `handler` once for each message that no posted receive matches, in order of arrival,
- * on a user's thread inside a call that makes progress, without locks. Inside it one may post,
- * test, probe, cancel, forget, disconnect; what would block behaves like its non-blocking twin,
- * and mx_close_endpoint is refused. NULL removes it; messages queued before are not replayed.
+ * Installs the unexpected handler of an endpoint. It is called once for each message that no
+ * posted receive matches, in order of arrival, without locks. Inside it one may post, test,
+ * probe, cancel, forget and disconnect. Calls that would block behave like their non-blocking
+ * twins there, and mx_close_endpoint is refused. Messages that were queued before are not
+ * replayed.
+ * - handler: the handler; NULL removes it.
+ * - context: a pointer that the handler gets.
+ * Errors: MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
+ * Threads: It may be called by any thread. The handler runs on a thread of the program, inside
+ *   a call that makes progress.
  * Spec 3.10.
  */
 mx_return_t mx_register_unexp_handler(mx_endpoint_t endpoint, mx_unexp_handler_t handler,

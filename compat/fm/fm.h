@@ -8,13 +8,21 @@
  * - Delivery is reliable, and in order for each sender: messages of one sender to one node start their
  *   handlers in the order in which their first packets left (for messages of one packet: FM_end_message).
  * - Sends run no handler. Handlers run in FM_extract alone, and may send.
- * - A call that fails leaves one of FM_E_... in FM_errno, and none is set back to 0 by success.
+ * - Errors. A call that fails leaves one of FM_E_... in FM_errno, and none is set back to 0 by success.
  * - Threads. Every call may be made by any thread after FM_initialize. FM_errno is each thread's own.
  * - Names in brackets at the end of a comment say which paper has the call: "FM 2.x, 1998" is Efficient
  *   Layering for High Speed Communication: Fast Messages 2.x (HPDC-7); "FM 1.x, 1995" is High Performance
  *   Messaging on Workstations: Illinois Fast Messages for Myrinet (Supercomputing).
  *
- * Manual page: fm(3).
+ * Arguments that have one meaning in all calls:
+ *
+ * - dest: the node that it goes to.
+ * - handler: id of the handler there.
+ * - length: bytes.
+ * - stream: a message under way.
+ * - id: an id below FM_MAX_HANDLERS, or FM_ANY_ID: the next free one from 1.
+ *
+ * Manual pages: fm(3), and one for each call, which is made of its comment.
  */
 #ifndef FM_H
 #define FM_H
@@ -28,21 +36,21 @@
 extern "C" {
 #endif
 
-typedef uint32_t ULONG;
+typedef uint32_t ULONG; /* of the papers */
 
 /* A message under way: one that is being sent, or the one that a handler receives. Opaque. */
 typedef struct FM_stream FM_stream;
 
 /* Results of handlers: go on, or end this FM_extract. */
-#define FM_CONTINUE 1
-#define FM_QUIT 0
+#define FM_CONTINUE 1 /* a handler's result: go on */
+#define FM_QUIT 0 /* a handler's result: end this FM_extract */
 
 #define FM_ANY_ID 0xffffffffU /* FM_register_handler: the next free id from 1 */
 #define FM_ALL 0xffffffffU /* FM_extract: without a limit */
 
 /* Values of FM_errno. */
 enum FM_error {
-	FM_E_NONE = 0,
+	FM_E_NONE = 0, /* no error */
 	FM_E_INIT = 1, /* FM_initialize comes first */
 	FM_E_JOB = 2, /* the job cannot be joined: the text on standard error has the remedy */
 	FM_E_NODE = 3, /* no such node */
@@ -71,115 +79,180 @@ enum FM_parameter {
 };
 
 /*
- * A handler of FM 2.x. `stream` is valid until it returns, `sender` the node that sends. It starts with the
- * first packet of its message, and gives up control only in FM_receive. Bytes that it does not receive are
- * dropped. Returns FM_CONTINUE or FM_QUIT. It may send, and calls neither FM_extract nor FM_finalize.
- * It must not leave by an exception or longjmp. [FM 2.x, 1998]
+ * A handler of FM 2.x. It starts with the first packet of its message, and gives up control only in
+ * FM_receive. Bytes that it does not receive are dropped. It may send, and calls neither FM_extract nor
+ * FM_finalize. It must not leave by an exception or longjmp.
+ * - stream: the message, valid until the handler returns.
+ * - sender: the node that sends.
+ * Returns: FM_CONTINUE, or FM_QUIT, which ends the FM_extract that runs it.
+ * [FM 2.x, 1998]
  */
 typedef int FM_handler(FM_stream *stream, unsigned sender);
 
 /*
- * A handler of FM 1.x: starts when the message is whole. `buffer` holds `size` bytes, aligned to 8, and is
- * gone when the handler returns. All else as FM_handler. [FM 1.x, 1995]
+ * A handler of FM 1.x, which starts when the message is whole. All else is as for FM_handler.
+ * - buffer: the message, aligned to 8, and gone when the handler returns.
+ * - size: its bytes.
+ * - sender: the node that sends.
+ * Returns: FM_CONTINUE, or FM_QUIT, which ends the FM_extract that runs it.
+ * [FM 1.x, 1995]
  */
 typedef int FM_handler_1(void *buffer, unsigned size, unsigned sender);
 
-/* This node, and how many there are: set by FM_initialize, read only. [FM 2.x, 1998] */
+/* This node, and how many there are. FM_initialize sets them; they are read only. [FM 2.x, 1998] */
 extern ULONG FM_nodeid;
 extern ULONG FM_numnodes;
 
-/* The last error of the thread, one of enum FM_error; each thread has its own. */
+/*
+ * Gives the place of the thread's last error, one of FM_error. Programs use the macro FM_errno, which reads
+ * and writes it.
+ * Returns: The place, never NULL. It stays valid as long as the thread.
+ * Errors: none. May be called before FM_initialize.
+ */
 int *FM_errno_location(void);
 #define FM_errno (*FM_errno_location())
 
-/* Static text of an error, with its remedy: any value, never NULL, at any time. */
+/*
+ * Words an error, with its remedy.
+ * - error: any value.
+ * Returns: A static text, never NULL. May be called before FM_initialize.
+ * Errors: none.
+ */
 const char *FM_strerror(int error);
 
 /*
- * Sets a parameter before FM_initialize; `what` is one of enum FM_parameter, then comes its value.
- * Errors: FM_E_PARAMETER. One thread. [FM 2.x, 1998]
+ * Sets a parameter before FM_initialize.
+ * - what: one of FM_parameter; its value follows, as ULONG.
+ * Returns: Nothing; FM_errno tells.
+ * Errors: FM_E_PARAMETER.
+ * Threads: One thread calls it.
+ * [FM 2.x, 1998]
  */
 void FM_set_parameter(int what, ...);
 
 /*
- * Joins the job, under mpirun or by a list of hosts (fm(3)), and returns when all nodes have. What fails is
- * told on standard error and ends the process, unless FM_ERRORS_RETURN is set: then FM_numnodes is 0, and
- * FM_errno FM_E_JOB. One thread. [FM 2.x, 1998]
+ * Joins the job and returns when all nodes have. The nodes find each other under mpirun or by a list of
+ * hosts: fm(3). A second call does nothing.
+ * Returns: Nothing. After an error FM_numnodes is 0.
+ * Errors: FM_E_JOB. It is told on standard error and ends the process, unless FM_ERRORS_RETURN is set.
+ * Threads: One thread calls it.
+ * [FM 2.x, 1998]
  */
 void FM_initialize(void);
 
 /*
- * Leaves the job: waits until all nodes that live do so, too; messages that come meanwhile are dropped, and
- * handlers that wait for more never run on. One thread, not in a handler. Errors: FM_E_INIT,
- * FM_E_IN_HANDLER.
+ * Leaves the job when all nodes that live do so, too. Messages that come meanwhile are dropped, and
+ * handlers that wait for more never run on.
+ * Returns: Nothing; FM_errno tells.
+ * Errors: FM_E_INIT, FM_E_IN_HANDLER.
+ * Threads: One thread calls it, not in a handler; no other is in a call then.
  */
 void FM_finalize(void);
 
 /*
- * Binds an id below FM_MAX_HANDLERS to a handler, anew if it was bound; FM_ANY_ID takes the next free one
- * from 1. NULL frees an id. Returns the id, or FM_ANY_ID with FM_errno FM_E_HANDLER. Before FM_initialize,
- * or before the first FM_extract that needs it; on all nodes in one order. [FM 2.x, 1998]
+ * Binds an id to a handler of streams, anew if it was bound. It is called before FM_initialize, or before
+ * the first FM_extract that needs it, on all nodes in one order. Ids are shared with handlers of whole
+ * messages; either kind takes messages of either kind of send.
+ * - handler: the handler; NULL frees the id.
+ * Returns: The id, or FM_ANY_ID on an error.
+ * Errors: FM_E_HANDLER.
+ * Threads: Before FM_initialize one thread calls it.
+ * [FM 2.x, 1998]
  */
 ULONG FM_register_handler(ULONG id, FM_handler *handler);
 
-/* The same for a handler of FM 1.x. Ids are shared; either kind takes messages of either kind of send. */
+/*
+ * Like FM_register_handler, but for a handler of FM 1.x, which takes whole messages.
+ * - handler: the handler; NULL frees the id.
+ *
+ * [FM 1.x, 1995]
+ */
 ULONG FM_register_handler_1(ULONG id, FM_handler_1 *handler);
 
 /*
- * Opens a message of up to `length` bytes to node `dest` for its handler of that id. Waits for room at the
- * receiver, and takes in packets meanwhile. NULL with FM_errno:
- *   FM_E_FULL      the receiver has no room, and a sender may wait for what is extracted here; at once
- *                  inside a handler. Outside: call FM_extract, and try again.
- *   FM_E_TOO_LONG  inside a handler: longer than a handler may send (half the receiver's memory for us)
- *   FM_E_BUSY      another thread is between begin and end, or 16 messages to that node are open
- *   FM_E_INIT, FM_E_NODE, FM_E_HANDLER, FM_E_PEER
- * The stream is the library's until FM_end_message. A message that fits half the receiver's memory for us
- * has its room from here on: neither its pieces nor its end wait. A longer one waits in them for the
- * receiver to extract. [FM 2.x, 1998]
+ * Opens a message to a node. It waits for room at the receiver, and takes in packets meanwhile. A message
+ * that fits half the receiver's memory for us has its room from here on: neither its pieces nor its end
+ * wait. A longer one waits in them for the receiver to extract.
+ * - length: bytes of the message at most.
+ * Returns: The stream, which is the library's until FM_end_message, or NULL on an error.
+ * Errors: FM_E_FULL (the receiver has no room, and a sender may wait for messages that are not extracted
+ *   here, or at once inside a handler; outside call FM_extract and try again), FM_E_TOO_LONG (inside a
+ *   handler: longer than half the receiver's memory for us), FM_E_BUSY (another thread is between begin and
+ *   end, or 16 messages to that node are open), FM_E_INIT, FM_E_NODE, FM_E_HANDLER, FM_E_PEER.
+ * [FM 2.x, 1998]
  */
 FM_stream *FM_begin_message(ULONG dest, ULONG length, ULONG handler);
 
 /*
- * Adds `length` bytes of any alignment. They are the library's, unchanged, until FM_end_message returned.
- * Errors: FM_E_STREAM, FM_E_LENGTH (the piece is left out), FM_E_PEER. [FM 2.x, 1998]
+ * Adds a piece to a message.
+ * - buffer: the piece, of any alignment. It is the library's, unchanged, until FM_end_message returned.
+ * - length: its bytes.
+ * Returns: Nothing; FM_errno tells.
+ * Errors: FM_E_STREAM, FM_E_LENGTH (the piece is left out), FM_E_PEER.
+ * [FM 2.x, 1998]
  */
 void FM_send_piece(FM_stream *stream, const void *buffer, ULONG length);
 
 /*
- * Closes the message, which may have got fewer bytes than announced; the pieces are the caller's again, the
- * stream is gone. Errors: FM_E_STREAM, FM_E_PEER. [FM 2.x, 1998]
+ * Closes a message. It may have got fewer bytes than announced. The pieces are the caller's again, and the
+ * stream is gone.
+ * Returns: Nothing; FM_errno tells.
+ * Errors: FM_E_STREAM, FM_E_PEER.
+ * [FM 2.x, 1998]
  */
 void FM_end_message(FM_stream *stream);
 
 /*
- * In the handler of that stream: the next `length` bytes into `buffer`. Waits for those that are not here yet:
- * other handlers, and the caller of FM_extract, run meanwhile. Returns the bytes received: fewer than asked
- * for with FM_errno FM_E_END at the end of the message, FM_E_PEER when its sender died, FM_E_STREAM.
+ * Receives the next bytes of a message, in its handler. It waits for those that are not here yet: other
+ * handlers, and the caller of FM_extract, run meanwhile.
+ * - buffer: place for the bytes.
+ * - length: bytes that are wanted.
+ * Returns: The bytes received, fewer than asked for on an error.
+ * Errors: FM_E_END, FM_E_PEER (its sender died), FM_E_STREAM.
+ * Threads: The handler of the stream calls it.
  * [FM 2.x, 1998]
  */
 ULONG FM_receive(void *buffer, FM_stream *stream, ULONG length);
 
 /*
- * Takes packets that are here, and runs or resumes their handlers, until none is left, `maxbytes` bytes are
- * taken, or a handler returned FM_QUIT. A packet is taken whole: the limit is exceeded by less than 4 KiB,
- * or 1 MiB of a long piece. 0 runs no handler. Returns the bytes taken. Does not wait. Errors: FM_E_INIT,
- * FM_E_IN_HANDLER; FM_E_HANDLER when a message for an unknown handler was dropped; FM_E_PEER when a node
- * was found dead. [FM 2.x, 1998; without a limit: FM 1.x, 1995]
+ * Takes packets that are here, and runs or resumes their handlers. It ends when no packet is left, the
+ * limit is reached, or a handler returned FM_QUIT. A packet is taken whole: the limit is exceeded by less
+ * than 4 KiB, or 1 MiB of a long piece. It does not wait. Programs of FM 1.x define FM_1X before the
+ * header, and call it without an argument.
+ * - maxbytes: the limit; FM_ALL is none, 0 runs no handler.
+ * Returns: The bytes taken.
+ * Errors: FM_E_INIT, FM_E_IN_HANDLER, FM_E_HANDLER (a message for an unknown handler was dropped),
+ *   FM_E_PEER (a node was found dead), FM_E_MX.
+ * [FM 2.x, 1998; without a limit: FM 1.x, 1995]
  */
 ULONG FM_extract(ULONG maxbytes);
 
 /*
- * Sends four words; the handler of FM 1.x finds them in its buffer. Waits as FM_begin_message does. Returns
- * 0, or a negative error of enum FM_error, which stands in FM_errno, too. [FM 1.x, 1995]
+ * Like FM_send, but sends four words, which the handler of FM 1.x finds in its buffer.
+ * - i0: the first word.
+ * - i1: the second word.
+ * - i2: the third word.
+ * - i3: the fourth word.
+ *
+ * [FM 1.x, 1995]
  */
 int FM_send_4(ULONG dest, ULONG handler, ULONG i0, ULONG i1, ULONG i2, ULONG i3);
 
-/* Sends `size` bytes, of any number; `buffer` is the caller's again. As FM_send_4. [FM 1.x, 1995] */
+/*
+ * Sends a whole message. It waits as FM_begin_message does.
+ * - buffer: the message, which is the caller's again when the call returns.
+ * - size: its bytes, any number.
+ * Returns: 0, or minus the error, which stands in FM_errno, too.
+ * Errors: FM_E_FULL, FM_E_TOO_LONG, FM_E_BUSY, FM_E_INIT, FM_E_NODE, FM_E_HANDLER, FM_E_PEER.
+ * [FM 1.x, 1995]
+ */
 int FM_send(ULONG dest, ULONG handler, const void *buffer, ULONG size);
 
 /*
- * For programs of the manual of FM 2.x, in which all senders run when they call it: memory is shared out
- * among all nodes from the start here, so it does nothing.
+ * Does nothing. It is for programs of the manual of FM 2.x, in which all senders run when they call it.
+ * Memory is shared out among all nodes from the start here.
+ * Returns: Nothing.
+ * Errors: none.
  */
 void FM_reallocate_credit(void);
 

@@ -4,8 +4,9 @@
  *
  * Rules that hold for every call, unless its comment says otherwise:
  *
- * - Results. Negative on error, non-negative otherwise. An error is minus one of enum gamma_error, which stands
- *   in gamma_errno, too; success does not set that back to 0.
+ * - Returns. Negative on error, 0 or more otherwise.
+ * - Errors. An error is minus one of enum gamma_error, which stands in gamma_errno, too; success does not set
+ *   that back to 0.
  * - A job is a group of up to 255 processes, its nodes, numbered from 0. Lengths are bytes.
  * - Handlers run in calls that wait, in gamma_test and in gamma_tsend, of any thread; one at a time. A program
  *   that computes for long calls one of those from time to time, or lets a thread wait.
@@ -14,8 +15,25 @@
  * - Threads. Every call may be made by any thread after gamma_init, but for gamma_exit: no other thread is in a
  *   call then. gamma_errno, gamma_active_port and gamma_msglen are each thread's own.
  *
+ * Arguments that have one meaning in all calls:
+ *
+ * - port: number of a port of this node.
+ * - dest_node: the node that messages of the port go to; GAMMA_ALL: all but this one.
+ * - dest_par_pid: number of the parallel program there, from gamma_my_par_pid.
+ * - dest_port: number of the port there.
+ * - kind: GO_BACK.
+ * - semaphore: number of a semaphore, 0 to 65534.
+ * - buf: the memory.
+ * - size: its bytes.
+ * - len: its bytes.
+ * - buf1: the first piece of the message.
+ * - len1: its bytes.
+ * - buf2: the second piece.
+ * - len2: its bytes.
+ *
  * Names and meanings: G. Chiola, G. Ciaccio, "GAMMA: a low-cost network of workstations based on active
- * messages" (1997), and the library's later editions. Manual page: gamma(3).
+ * messages" (1997), and the library's later editions. Manual pages: gamma(3), and one for each call, which is
+ * made of its comment.
  */
 #ifndef GAMMA_H
 #define GAMMA_H
@@ -34,8 +52,9 @@ extern "C" {
 #define GO_BACK 1 /* kind: each message starts at the beginning of its buffer */
 #define GAMMA_LENGTH_MAX 0x7fffffffUL /* of a message */
 
+/* Errors, as gamma_errno has them. */
 enum gamma_error {
-	GAMMA_E_NONE = 0,
+	GAMMA_E_NONE = 0, /* no error */
 	GAMMA_E_INIT = 1, /* gamma_init comes first */
 	GAMMA_E_JOB = 2, /* the job cannot be joined: the text on standard error has the remedy */
 	GAMMA_E_NODE = 3, /* no such node */
@@ -60,57 +79,105 @@ struct gamma_thread {
 	unsigned short active_port;
 	unsigned long msglen;
 };
+
+/*
+ * Gives the state of the thread, for three macros. Programs use the macros alone. In a handler
+ * gamma_active_port is the port that it runs for, and gamma_msglen the bytes that its buffer got. gamma_errno
+ * is the last error of the thread.
+ * Returns: The state, never NULL.
+ * Errors: none. May be called before gamma_init.
+ */
 struct gamma_thread *gamma_thread_state(void);
+#define gamma_errno (gamma_thread_state()->error)
+#define gamma_active_port (gamma_thread_state()->active_port)
+#define gamma_msglen (gamma_thread_state()->msglen)
 
-#define gamma_errno (gamma_thread_state()->error) /* the last error of the thread */
-#define gamma_active_port (gamma_thread_state()->active_port) /* in a handler: the port that it runs for */
-#define gamma_msglen (gamma_thread_state()->msglen) /* and the bytes that its buffer got */
-
-/* Static text of an error, with its remedy: any value, of either sign, never NULL, at any time. */
+/*
+ * Words an error, with its remedy.
+ * - error: any value, of either sign.
+ * Returns: A static text, never NULL. May be called before gamma_init.
+ * Errors: none.
+ */
 const char *gamma_strerror(int error);
 
 /*
- * Joins the job, under mpirun or by a list of hosts (gamma(3)), and returns when all nodes have. `num_nodes` is
- * how many there must be, 0 for any number; argc and argv are not looked at. Errors, told on standard error,
- * too: GAMMA_E_JOB, GAMMA_E_GROUP. One thread.
+ * Joins the job and returns when all nodes have. The nodes find each other under mpirun or by a list of hosts:
+ * gamma(3).
+ * - num_nodes: how many nodes there must be; 0 for any number.
+ * - argc: not looked at.
+ * - argv: not looked at.
+ * Errors: GAMMA_E_JOB, GAMMA_E_GROUP. They are told on standard error, too.
+ * Threads: One thread calls it.
  */
 int gamma_init(unsigned char num_nodes, int argc, char **argv);
 
 /*
- * Leaves the job: ends what flow-controlled sends are pending, then waits until all nodes that live leave, too.
- * Messages that come meanwhile are dropped. One thread. Errors: GAMMA_E_INIT, GAMMA_E_IN_HANDLER.
+ * Leaves the job when all nodes that live leave, too. Pending flow-controlled sends are ended first. Messages
+ * that come meanwhile are dropped.
+ * Errors: GAMMA_E_INIT, GAMMA_E_IN_HANDLER.
+ * Threads: One thread calls it, and no other is in a call.
  */
 int gamma_exit(void);
 
-/* Ends all processes of the job with status 1: this one at once, others in their next call that waits or tests. */
+/*
+ * Ends all processes of the job with status 1. This one ends at once, others in their next call that waits or
+ * tests.
+ * Returns: Not at all in a job; else minus the error.
+ * Errors: GAMMA_E_INIT.
+ */
 int gamma_abort(void);
 
+/*
+ * Tells the number of this node.
+ * Returns: The number, or minus the error.
+ * Errors: GAMMA_E_INIT.
+ */
 int gamma_my_node(void);
-int gamma_my_par_pid(void); /* number of this parallel program: GAMMA_PAR_PID, or 0 */
+
+/*
+ * Tells the number of this parallel program. It is the value of GAMMA_PAR_PID in the environment, or 0.
+ * Returns: The number, or minus the error.
+ * Errors: GAMMA_E_INIT.
+ */
+int gamma_my_par_pid(void);
+
+/*
+ * Tells how many nodes there are.
+ * Returns: The number, or minus the error.
+ * Errors: GAMMA_E_INIT.
+ */
 int gamma_how_many_nodes(void);
 
 /*
- * Binds a port, once: messages sent by it go to `dest_port` of `dest_node` (or of all others, GAMMA_ALL);
- * messages that come to it, from any node, go to `buf`, which holds `size` bytes and is the library's until a
- * message is complete. Then `handler` runs, and `semaphore` is signalled when it has returned. `dest_par_pid` is
- * that of gamma_my_par_pid, `kind` GO_BACK. One message takes one buffer; a NULL `buf` posts none.
- * All nodes bind their ports, then call gamma_sync, then send.
+ * Binds an active port, once. Messages sent by it go to its destination; messages that come to it, from any
+ * node, go to `buf`. When one is complete, the handler runs, and the semaphore is signalled when it has
+ * returned. One message takes one buffer. All nodes bind their ports, then call gamma_sync, then send.
+ * - handler: the handler.
+ * - semaphore: number of the semaphore, or GAMMA_NO_SEMAPHORE.
+ * - buf: place for a message, the library's until one is complete; NULL posts none.
  * Errors: GAMMA_E_BOUND, GAMMA_E_NODE, GAMMA_E_PAR_PID, GAMMA_E_ARGUMENT, GAMMA_E_INIT, GAMMA_E_MX.
  */
 int gamma_set_active_port(unsigned short port, unsigned short dest_node, unsigned char dest_par_pid,
 			  unsigned short dest_port, void (*handler)(void), unsigned short semaphore,
 			  unsigned char kind, void *buf, unsigned long size);
 
-/* The same without a handler: `semaphore` is signalled when a message is complete. */
+/*
+ * Binds a passive port, once. It is an active port without a handler: the semaphore is signalled when a message
+ * is complete.
+ * - semaphore: number of the semaphore, or GAMMA_NO_SEMAPHORE.
+ * - buf: place for a message, the library's until one is complete; NULL posts none.
+ * Errors: GAMMA_E_BOUND, GAMMA_E_NODE, GAMMA_E_PAR_PID, GAMMA_E_ARGUMENT, GAMMA_E_INIT, GAMMA_E_MX.
+ */
 int gamma_set_passive_port(unsigned short port, unsigned short dest_node, unsigned char dest_par_pid,
 			   unsigned short dest_port, unsigned short semaphore, unsigned char kind,
 			   void *buf, unsigned long size);
 
 /*
- * Posts the next buffer of a port, behind those that it has; the library's as above. A buffer of 0 bytes, which
- * may be NULL, takes an empty message. A message that is longer than its buffer is cut, and told: GAMMA_E_LENGTH
- * as by gamma_sigerr at the port's semaphore. Errors: GAMMA_E_PORT, GAMMA_E_BUSY (1024 are posted),
- * GAMMA_E_ARGUMENT, GAMMA_E_MX.
+ * Posts the next buffer of a port, behind those that it has. A message that is longer than its buffer is cut,
+ * and told: GAMMA_E_LENGTH as by gamma_sigerr at the port's semaphore.
+ * - buf: place for a message, the library's until one is complete. With 0 bytes it takes an empty message, and
+ *   may be NULL.
+ * Errors: GAMMA_E_PORT, GAMMA_E_BUSY (1024 are posted), GAMMA_E_ARGUMENT, GAMMA_E_MX, GAMMA_E_INIT.
  */
 int gamma_post_recv(unsigned short port, void *buf, unsigned long size);
 
@@ -119,85 +186,169 @@ int gamma_post_recv(unsigned short port, void *buf, unsigned long size);
  * when the receiver has no buffer for it and holds eight others of this node for that port already (none, if it
  * is longer than 32 KiB), or when this node has too much under way. A loss is told as by gamma_sigerr with
  * GAMMA_E_LOST at the semaphore of the port that knows of it: the receiver's in the first case, else the
- * sender's. Returns when the memory may be used again. Waits only with more than 32 KiB.
+ * sender's. Returns when the memory may be used again. Waits only with more than 32 KiB. That the destination
+ * has not bound its port is told later: GAMMA_E_NO_PORT at the port's semaphore.
  * Errors: GAMMA_E_PORT, GAMMA_E_LENGTH, GAMMA_E_ARGUMENT, GAMMA_E_PEER, GAMMA_E_IN_HANDLER (it would have to
- * wait). That the destination has not bound its port is told later: GAMMA_E_NO_PORT at the port's semaphore.
+ *   wait), GAMMA_E_INIT.
  */
 int gamma_send(unsigned short port, const void *buf, unsigned long len);
+
+/* Like gamma_send, but the message is in two pieces. */
 int gamma_send_2p(unsigned short port, const void *buf1, unsigned long len1, const void *buf2, unsigned long len2);
 
 /*
- * The same, reliable and flow controlled: each message finds its buffer, however late that is posted. Waits while
- * the receiver holds 64 KiB of this node for that port, in messages that count for 4 KiB at least; handlers run
- * meanwhile. On a port to GAMMA_ALL the slowest node sets the pace. Inside a handler GAMMA_E_FULL instead.
+ * Sends by a port, reliable and flow controlled. Each message finds its buffer, however late that is posted.
+ * The call waits while the receiver holds 64 KiB of this node for that port, in messages that count for 4 KiB
+ * at least; handlers run meanwhile. On a port to GAMMA_ALL the slowest node sets the pace. Returns when the
+ * memory may be used again.
+ * Errors: GAMMA_E_PORT, GAMMA_E_LENGTH, GAMMA_E_ARGUMENT, GAMMA_E_PEER, GAMMA_E_FULL (inside a handler, which
+ *   may not wait), GAMMA_E_IN_HANDLER (more than 32 KiB inside a handler), GAMMA_E_INIT.
  */
 int gamma_send_flowctl(unsigned short port, const void *buf, unsigned long len);
+
+/* Like gamma_send_flowctl, but the message is in two pieces. */
 int gamma_send_2p_flowctl(unsigned short port, const void *buf1, unsigned long len1, const void *buf2,
 			  unsigned long len2);
 
 /*
- * The same without waiting: the memory is the library's until gamma_wsend returned or gamma_tsend said 1.
- * GAMMA_E_BUSY: 256 sends of the port are pending. They go on in any call that waits or tests.
+ * Sends by a port, best effort, without waiting. The memory is the library's until gamma_wsend returned or
+ * gamma_tsend said 1. Pending sends go on in any call that waits or tests. What is lost, and how that is told,
+ * is as for gamma_send.
+ * Errors: GAMMA_E_BUSY (256 sends of the port are pending), GAMMA_E_PORT, GAMMA_E_LENGTH, GAMMA_E_ARGUMENT,
+ *   GAMMA_E_PEER, GAMMA_E_INIT.
  */
 int gamma_isend(unsigned short port, const void *buf, unsigned long len);
+
+/* Like gamma_isend, but the message is in two pieces. */
 int gamma_isend_2p(unsigned short port, const void *buf1, unsigned long len1, const void *buf2, unsigned long len2);
+
+/*
+ * Sends by a port, reliable and flow controlled, without waiting. The memory is the library's until gamma_wsend
+ * returned or gamma_tsend said 1. Pending sends go on in any call that waits or tests.
+ * Errors: GAMMA_E_BUSY (256 sends of the port are pending), GAMMA_E_PORT, GAMMA_E_LENGTH, GAMMA_E_ARGUMENT,
+ *   GAMMA_E_PEER, GAMMA_E_INIT.
+ */
 int gamma_isend_flowctl(unsigned short port, const void *buf, unsigned long len);
+
+/* Like gamma_isend_flowctl, but the message is in two pieces. */
 int gamma_isend_2p_flowctl(unsigned short port, const void *buf1, unsigned long len1, const void *buf2,
 			   unsigned long len2);
 
 /*
- * Waits for the end of all non-blocking sends of a port. Returns 0, or the first error of those that ended since
- * it was last asked: GAMMA_E_PEER. Others: GAMMA_E_PORT, GAMMA_E_IN_HANDLER.
+ * Waits for the end of all non-blocking sends of a port.
+ * Returns: 0, or minus the first error of those that ended since it was last asked.
+ * Errors: GAMMA_E_PEER, GAMMA_E_PORT, GAMMA_E_IN_HANDLER, GAMMA_E_INIT.
  */
 int gamma_wsend(unsigned short port);
-int gamma_tsend(unsigned short port); /* The same without waiting: 1: ended; 0: not yet. */
 
-/* Messages of best effort that this port knows to be lost: since it was bound, modulo 2^31. */
+/*
+ * Like gamma_wsend, but does not wait.
+ * Returns: 1 if they ended, 0 if not yet, or minus the first error.
+ */
+int gamma_tsend(unsigned short port);
+
+/*
+ * Counts messages of best effort that a port knows to be lost.
+ * Returns: Their number since the port was bound, modulo 2^31, or minus the error.
+ * Errors: GAMMA_E_PORT, GAMMA_E_INIT.
+ */
 int gamma_lost(unsigned short port);
 
 /*
- * Counting semaphores, numbered from 0 to 65534, all 0 at first. gamma_signal adds 1. gamma_wait waits for n
- * signals and takes them; 0 takes none. gamma_test takes one and returns 1, or returns 0 if there is none.
- * gamma_sigerr ends each gamma_wait of that semaphore that is under way, with minus `code`; if none is,
- * the next gamma_wait or gamma_test gets it. Several of one code that none has got yet count as one.
- * Errors: GAMMA_E_ARGUMENT, GAMMA_E_IN_HANDLER (gamma_wait), and codes of gamma_sigerr; of the library's own:
- * GAMMA_E_LOST, GAMMA_E_LENGTH, GAMMA_E_NO_PORT, and GAMMA_E_PEER when a node has died that a port with this
- * semaphore sends to.
+ * Adds 1 to a counting semaphore. All semaphores are 0 at first.
+ * Errors: GAMMA_E_ARGUMENT, GAMMA_E_INIT.
  */
 int gamma_signal(unsigned short semaphore);
+
+/*
+ * Waits for signals of a semaphore and takes them.
+ * - n: number of signals; 0 takes none.
+ * Errors: GAMMA_E_ARGUMENT, GAMMA_E_IN_HANDLER, GAMMA_E_INIT, GAMMA_E_LOST, GAMMA_E_LENGTH, GAMMA_E_NO_PORT,
+ *   GAMMA_E_PEER (a node has died that a port with this semaphore sends to). Any code of gamma_sigerr comes
+ *   here, too.
+ */
 int gamma_wait(unsigned short semaphore, unsigned long n);
+
+/*
+ * Takes one signal of a semaphore, if there is one.
+ * Returns: 1 if it took one, 0 if there is none, or minus the error.
+ * Errors: GAMMA_E_ARGUMENT, GAMMA_E_INIT, GAMMA_E_LOST, GAMMA_E_LENGTH, GAMMA_E_NO_PORT, GAMMA_E_PEER (a node
+ *   has died that a port with this semaphore sends to). Any code of gamma_sigerr comes here, too.
+ */
 int gamma_test(unsigned short semaphore);
+
+/*
+ * Signals an error at a semaphore. It ends each gamma_wait of that semaphore that is under way, with minus
+ * `code`; if none is, the next gamma_wait or gamma_test gets it. Several of one code that none has got yet
+ * count as one.
+ * - code: the error, at least 1.
+ * Errors: GAMMA_E_ARGUMENT, GAMMA_E_INIT.
+ */
 int gamma_sigerr(unsigned short semaphore, int code);
 
-/* Calls f while no handler runs, and lets none begin until it has returned. Errors: GAMMA_E_ARGUMENT. */
+/*
+ * Calls a function while no handler runs. None begins until it has returned.
+ * - f: the function.
+ * Errors: GAMMA_E_ARGUMENT, GAMMA_E_INIT.
+ */
 int gamma_atomic(void (*f)(void));
 
 /*
- * Barrier: returns when all nodes have called it as often. Any threads may be in it; each call counts.
- * Errors: GAMMA_E_PEER (a node died or left without it), GAMMA_E_GROUP, GAMMA_E_IN_HANDLER. Both stay.
+ * Returns when all nodes have called it as often: a barrier. Any threads may be in it; each call counts.
+ * Errors: GAMMA_E_PEER (a node died or left without it), GAMMA_E_GROUP, GAMMA_E_IN_HANDLER, GAMMA_E_INIT. The
+ *   first two stay.
  */
 int gamma_sync(void);
 
 /*
- * Broadcast: `len` bytes from node `root` to all others; all call it with the same root and length. Returns when
- * the memory may be used again (at the root), or is filled. Calls with different roots do not wait for each
- * other, so threads may make them at once; those with one root go by their order in each process.
- * Errors: GAMMA_E_NODE, GAMMA_E_LENGTH, GAMMA_E_IN_HANDLER; GAMMA_E_PEER (the root is gone; at the root: some
- * node is, and all others got it); GAMMA_E_GROUP: the nodes do not agree on length, root or order, as far as
- * that shows, which is where one thread alone makes such calls. That one stays.
+ * Brings bytes of one node to all others. All nodes call it with the same root and length. Returns when the
+ * memory may be used again (at the root), or is filled. Calls with different roots do not wait for each other,
+ * so threads may make them at once; those with one root go by their order in each process.
+ * - root: the node that has the bytes.
+ * - buf: the bytes, or the place for them.
+ * Errors: GAMMA_E_NODE, GAMMA_E_LENGTH, GAMMA_E_ARGUMENT, GAMMA_E_IN_HANDLER, GAMMA_E_PEER (the root is gone;
+ *   at the root: some node is, and all others got it), GAMMA_E_GROUP (the nodes do not agree on length, root or
+ *   order, as far as that shows, which is where one thread alone makes such calls), GAMMA_E_MX, GAMMA_E_INIT.
+ *   GAMMA_E_GROUP stays.
  */
 int gamma_broadcast(unsigned short root, void *buf, unsigned long len);
 
 typedef uint64_t gamma_time_t; /* nanoseconds of a clock that never goes back */
-void gamma_time(gamma_time_t *now);
-double gamma_time_diff(gamma_time_t from, gamma_time_t to); /* microseconds */
 
 /*
- * Keep memory resident: a hint. MX pins what it transfers itself, so that a refusal by the system is no error.
- * gamma_munlockall undoes all that gamma_mlock did. Errors: GAMMA_E_ARGUMENT.
+ * Reads a clock that never goes back.
+ * - now: place for the time, in nanoseconds.
+ * Returns: Nothing.
+ * Errors: none. May be called before gamma_init.
+ */
+void gamma_time(gamma_time_t *now);
+
+/*
+ * Tells the time between two readings of gamma_time.
+ * - from: the earlier reading.
+ * - to: the later one.
+ * Returns: Microseconds.
+ * Errors: none. May be called before gamma_init.
+ */
+double gamma_time_diff(gamma_time_t from, gamma_time_t to);
+
+/*
+ * Keeps memory resident: a hint. MX pins memory of its transfers itself, so that a refusal by the system is no
+ * error.
+ * Errors: GAMMA_E_ARGUMENT.
  */
 int gamma_mlock(void *buf, unsigned long size);
+
+/*
+ * Undoes gamma_mlock of the same memory.
+ * Errors: GAMMA_E_ARGUMENT.
+ */
 int gamma_munlock(void *buf, unsigned long size);
+
+/*
+ * Undoes all that gamma_mlock did.
+ * Errors: none.
+ */
 int gamma_munlockall(void);
 
 #ifdef __cplusplus

@@ -17,8 +17,13 @@ extern "C" {
 #endif
 
 /*
- * Fills *state for the board that mx_open_board gave. Does not block; any thread.
- * Errors: MX_BOARD_UNKNOWN, MX_NOT_INITIALIZED. Spec 3.12.
+ * Fills in the state of the mapper. There is no mapper: all hosts of a fabric name the same
+ * one, as clients expect. Does not block.
+ * - handle: a handle of mx_open_board; it is not looked at.
+ * - state: place for the state. The caller sets board_number, whose peers are counted, and
+ *   iport; both stay.
+ * Errors: MX_BAD_BAD_BAD (`state` is NULL), MX_NOT_INITIALIZED.
+ * Spec 3.12.
  */
 mx_return_t mx__get_mapper_state(mx_endpt_handle_t handle, mx_mapper_state_t *state);
 

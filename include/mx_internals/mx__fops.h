@@ -17,8 +17,12 @@ extern "C" {
 #endif
 
 /*
- * Stores a handle of a local board (its number; nothing is held, there is no close). `handle` may
- * be NULL. Does not block; any thread. Errors: MX_BOARD_UNKNOWN, MX_NOT_INITIALIZED. Spec 3.12.
+ * Stores a handle of a local board. The handle is its number: nothing is held, and there is no
+ * close. Does not block.
+ * - board: number of the board, from 0.
+ * - handle: place for the handle, or NULL.
+ * Errors: MX_BOARD_UNKNOWN, MX_NOT_INITIALIZED.
+ * Spec 3.12.
  */
 mx_return_t mx_open_board(int board, mx_endpt_handle_t *handle);
 
