@@ -4,7 +4,7 @@
  * mapper. The interface exists so that programs which name it build and load.
  *
  * - Returns. What the error handler returned.
- * - Errors. MX_NO_DEV (always), through the error handler. No argument is looked at.
+ * - Errors. MX_NO_DEV (always: peers need no mapper). No argument is looked at.
  * - Threads. Any thread may call at any time; nothing blocks.
  * - Memory. No pointer is read or written.
  *

@@ -118,7 +118,7 @@ enum mx_return_code {
 	MX_NIC_NOT_FOUND = 36, /* connect to a NIC id that is not in the peer table */
 	MX_BAD_KERNEL_VERSION = 37, /* service older than the library */
 	MX_BAD_LIB_VERSION = 38, /* application and library, or library and service, differ */
-	MX_NIC_DEAD = 39, /* the interface failed */
+	MX_NIC_DEAD = 39, /* own use */
 	MX_CANCEL_NOT_SUPPORTED = 40, /* sends cannot be cancelled */
 	MX_CLOSE_IN_HANDLER = 41, /* mx_close_endpoint inside the unexpected handler */
 	MX_BAD_MATCHING_FOR_CONTEXT_ID_MASK = 42, /* mask hides context id bits */
@@ -283,7 +283,7 @@ typedef struct {
 		uint32_t unexp_queue_max; /* bytes */
 		struct {
 			uint8_t bits; /* at most MX_CONTEXT_ID_BITS_MAX; 0: no context ids */
-			uint8_t shift; /* bits + shift at most 64 */
+			uint8_t shift; /* at most 64 together with bits */
 		} context_id;
 	} val;
 } mx_param_t;
@@ -297,8 +297,8 @@ extern const mx_error_handler_t MX_ERRORS_RETURN;
 /* --------------------------------------------------------------- library, spec 2.6, 3.1 ---- */
 
 /*
- * Attaches the process to the MX service. Programs call the macro mx_init(), which passes the
- * level that they were compiled for. It reads the environment, opens nothing on the network,
+ * Attaches the process to the MX service. Programs call mx_init(), which passes the level that
+ * they were compiled for. It reads the environment, opens nothing on the network,
  * and does not block. mx_finalize undoes it. After an error it may be tried again.
  * - api: MX_API; its upper byte must be that of the library.
  * Errors: MX_ALREADY_INITIALIZED, MX_BAD_LIB_VERSION, MX_BAD_KERNEL_VERSION, MX_NO_DEV,
@@ -657,8 +657,8 @@ mx_return_t mx_register_unexp_callback(mx_endpoint_t endpoint, mx_matching_callb
 				       void *context);
 
 /*
- * One-sided write and read, which no MX implementation ever provided. The names exist so that
- * programs which use them build and load. No argument is looked at.
+ * Writes to memory of another process, which no MX implementation ever provided. The name
+ * exists so that programs which use it build and load. No argument is looked at.
  * - local_addr: memory of this process.
  * - length: bytes.
  * - dest_endpoint: address of the other endpoint.
@@ -672,7 +672,7 @@ mx_return_t mx_iput(mx_endpoint_t endpoint, void *local_addr, uint32_t length,
 		    mx_endpoint_addr_t dest_endpoint, uint64_t remote_addr, void *context,
 		    mx_request_t *request);
 
-/* Like mx_iput, but a read. */
+/* Like mx_iput, but reads. */
 mx_return_t mx_iget(mx_endpoint_t endpoint, void *local_addr, uint32_t length,
 		    mx_endpoint_addr_t dest_endpoint, uint64_t remote_addr, void *context,
 		    mx_request_t *request);

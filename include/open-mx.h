@@ -175,7 +175,7 @@ typedef struct {
 		uint32_t unexp_queue_max; /* bytes */
 		struct {
 			uint8_t bits; /* at most 16; 0: no context ids */
-			uint8_t shift; /* bits + shift at most 64 */
+			uint8_t shift; /* at most 64 together with bits */
 		} context_id;
 	} val;
 } omx_endpoint_param_t;
@@ -190,7 +190,7 @@ extern const omx_error_handler_t OMX_ERRORS_RETURN;
 /* -------------------------------------------------------------------------- library ---- */
 
 /*
- * Twin of mx__init_api. Programs call omx_init().
+ * Twin of mx__init_api.
  * - api: OMX_API.
  */
 omx_return_t omx__init_api(int api);

@@ -75,9 +75,9 @@ enum gamma_error {
 
 /* State of a thread: for the three macros below, not for programs. */
 struct gamma_thread {
-	int error;
-	unsigned short active_port;
-	unsigned long msglen;
+	int error; /* gamma_errno */
+	unsigned short active_port; /* gamma_active_port */
+	unsigned long msglen; /* gamma_msglen */
 };
 
 /*
