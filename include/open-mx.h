@@ -401,6 +401,7 @@ omx_return_t omx_cancel(omx_endpoint_t ep, omx_request_t *request, uint32_t *res
 /*
  * Like omx_cancel, but with result 1 the request completes with OMX_CANCELLED and must be
  * tested. The name suggests the reverse.
+ * - request: place of the request's handle, which is left alone.
  */
 omx_return_t omx_cancel_notest(omx_endpoint_t ep, omx_request_t *request, uint32_t *result);
 

@@ -258,18 +258,19 @@ class Renderer:
         if not codes_of(rule, library):
             self.out.text(rule)
         before = set(self.referred)
-        self.out.items([(f'Dv {code}', mdoc.as_sentence(self.meaning_of_code(code, remarks)))
-                        for code, remarks in listed.items()])
+        self.out.items([(f'Dv {code}', self.meaning_of_code(code, remarks)) for code, remarks in listed.items()])
         self.referred = before  # the codes are of many calls
         for note in notes:
             self.out.macro('Pp')
             self.out.text(note)
 
     def meaning_of_code(self, code, remarks):
+        """The calls' own words, and those of the enum if one of the calls has none."""
         library = self.page.library
-        own = '; '.join(dict.fromkeys(r for r in remarks if r))
-        everywhere = library.constants.get(code) or (library.twin.constants.get(code) if library.twin else None)
-        return own if own and own != 'always' else re.sub(r'^[OM]\w+: ', '', everywhere[1])
+        value, general = library.constants.get(code) or library.twin.constants[code]
+        said = [r or re.sub(r'^[OM]\w+: ', '', general) for r in dict.fromkeys(remarks)]
+        unnamed = '' if code in library.constants else f' The code is {value}, which {self.page.header.include} does not name.'
+        return mdoc.as_sentence('; '.join(said)) + unnamed
 
     def threads(self):
         found = self.label('Threads')
