@@ -71,8 +71,8 @@ def names_of_twins(library):
     for group in library.groups:
         twins = re.search(r'\bTwins? of (\w+)(?: and (\w+))?', group.comment.text)
         if twins:
-            names.update(zip([t for t in twins.groups() if t], [d.name for d in group.declarations][-2:]
-                             if twins[2] else [group.declarations[-1].name]))
+            said = [t for t in twins.groups() if t]
+            names.update(zip(said, [d.name for d in group.declarations][-len(said):]))
     return names
 
 
@@ -167,28 +167,36 @@ def names_in(groups):
     return list(dict.fromkeys(d.name for d in sorted(found, key=lambda d: d.kind == 'function' and '__' in d.name)))
 
 
+def without_comment(group):
+    """True for a type with a word behind it, which has no page; BadHeader for all else that has no comment."""
+    if group.comment.text or all(d.kind == 'macro' for d in group.declarations):
+        return False
+    if group.of_kind('function', 'enum', 'data', 'handler') or not all(d.meaning for d in group.declarations):
+        raise BadHeader(f'{group.header.path}: {group.declarations[0].name} has no comment before it')
+    return True
+
+
+def first_twin(library, group):
+    """The first group that is a twin of the same one: omx_init and omx__init_api are of one."""
+    twin = opening(group.comment, 'Twin of') if function_of(group) else None
+    names = [d.name for d in library.twin.group_of[twin].declarations] if twin else []
+    return next((g for g in library.groups if function_of(g) and opening(g.comment, 'Twin of') in names), group)
+
+
 def pages_of(library):
     """All pages of a library, in the order of the headers. Macros without a type or call share one per header."""
-    by_root = {}
+    together = {}  # what a page is about: (its first group or None, its groups)
     for group in library.groups:
-        kinds = {d.kind for d in group.declarations}
-        if kinds == {'macro'}:
-            key = ('macros', group.header.path)
-        elif not group.comment.text:
-            if group.of_kind('function', 'enum', 'data', 'handler') or not all(d.meaning for d in group.declarations):
-                raise BadHeader(f'{group.header.path}: {group.declarations[0].name} has no comment before it')
-            continue  # a type with a word behind it
+        if without_comment(group):
+            continue
+        if all(d.kind == 'macro' for d in group.declarations):
+            root, key = None, group.header.path
         else:
-            key = id(root_of(library, group))
-            twin = opening(group.comment, 'Twin of') if function_of(group) else None
-            source = library.twin.group_of[twin] if twin else None
-            first = next((g for g in library.groups if source and opening(g.comment, 'Twin of') in
-                          [d.name for d in source.declarations] and function_of(g)), None)
-            key = id(root_of(library, first)) if first else key
-        by_root.setdefault(key, []).append(group)
-    roots = {id(g): g for g in library.groups}
+            root = root_of(library, first_twin(library, group))
+            key = id(root)
+        together.setdefault(key, (root, []))[1].append(group)
     pages = []
-    for key, groups in by_root.items():
-        ordered = sorted(groups, key=lambda g: g is not roots.get(key))
-        pages.append(Page(library, ordered, names_in(ordered)))
+    for root, groups in together.values():
+        groups.sort(key=lambda g: root is not None and g is not root)
+        pages.append(Page(library, groups, names_in(groups)))
     return pages
