@@ -47,6 +47,7 @@ class AgentView final : public BoardView {
 public:
     AgentView();
 
+    const char *device() const override { return "engine"; }
     std::string firmware() override
     {
         return "board agent: process " + std::to_string(file_->header().agent_pid);

@@ -3,6 +3,7 @@
 #include "board_view.hpp"
 
 #include "cli.hpp"
+#include "json.hpp"
 
 #include "driver/base/environment.hpp"
 #include "driver/config/board_spec.hpp"
@@ -34,6 +35,19 @@ BoardFacts BoardView::board(uint32_t number)
             return facts;
     throw cli::Failure("no board #" + std::to_string(number) + ": this host has " +
                        std::to_string(all.size()) + (all.size() == 1 ? " board, #0" : " boards, from #0"));
+}
+
+const char *link_text(const BoardFacts &board)
+{
+    return board.link == EMX_LINK_UP ? "Up" : board.link == EMX_LINK_DOWN ? "Down" : "Gone";
+}
+
+void identify_board(JsonWriter &json, const BoardFacts &board)
+{
+    json.member("number", board.number);
+    json.text_or_null("name", board.name == "?" ? "" : board.name);
+    json.member("interface", board.interface);
+    json.member("address", cli::mac_text(board.mac));
 }
 
 void check_name(const std::string &name)

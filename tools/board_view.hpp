@@ -16,6 +16,8 @@ extern "C" {
 
 namespace emx {
 
+class JsonWriter;
+
 inline constexpr uint32_t views_boards_max = 32;
 
 /// A peer. Names of strangers are as they are shown: printable().
@@ -63,6 +65,8 @@ public:
     static std::unique_ptr<BoardView> open();
     virtual ~BoardView() = default;
 
+    /// "engine" or "kernel", as EMX_DEVICE has them.
+    virtual const char *device() const = 0;
     /// "board agent: process 123" or "kernel module ethermx".
     virtual std::string firmware() = 0;
     /// True when this object had to start the agent: what it is told goes with it when it ends.
@@ -90,6 +94,11 @@ public:
 /// The two kinds; the kernel module's is null when programs here would not use it.
 std::unique_ptr<BoardView> open_agent_view();
 std::unique_ptr<BoardView> open_driver_view(const std::string &boards, bool required);
+
+/// "Up", "Down" or "Gone".
+const char *link_text(const BoardFacts &board);
+/// The members of a JSON object that tell which board it is about.
+void identify_board(JsonWriter &json, const BoardFacts &board);
 
 /// Failure unless it can be a board's name.
 void check_name(const std::string &name);

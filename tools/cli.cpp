@@ -2,9 +2,12 @@
 // Option table, usage text and number parsing of the tools.
 #include "cli.hpp"
 
+#include "json.hpp"
+
 #include "driver/base/printable.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -16,7 +19,11 @@ namespace emx::cli {
 namespace {
 
 constexpr int first_word_only = 256; // codes of options without a letter
+constexpr int asked_help = 1, asked_version = 2; // codes of what every tool has
 constexpr std::size_t help_column = 26;
+
+// run() knows no more of a tool than its body, which may fail before it knows its own options.
+bool json_wanted = false;
 
 bool read_digits(std::string_view text, uint64_t &value)
 {
@@ -45,6 +52,8 @@ int suffix_shift(char c)
 }
 
 } // namespace
+
+const char *version() { return EMX_VERSION; }
 
 uint64_t parse_number(std::string_view what, std::string_view text, uint64_t max)
 {
@@ -135,6 +144,11 @@ void Parser::text(char letter, const char *word, const char *help, std::string &
     });
 }
 
+void Parser::json(const char *help, bool &value)
+{
+    option(0, "json", nullptr, help, [&value](std::string_view) { value = json_wanted = true; });
+}
+
 std::string Parser::usage(std::string_view tool) const
 {
     std::string out = "usage: " + std::string(tool) + " " + synopsis_ + "\n" + purpose_ + "\n\noptions:\n";
@@ -144,7 +158,8 @@ std::string Parser::usage(std::string_view tool) const
         left.resize(std::max(left.size() + 1, help_column), ' ');
         out += left + o.help + "\n";
     }
-    return out + "  -h, --help              this text\n";
+    return out + "  -h, --help              this text; --help on standard output, with status 0\n"
+                 "      --version           the version of EtherMX\n";
 }
 
 std::vector<std::string> Parser::parse(int argc, char **argv) const
@@ -157,7 +172,8 @@ std::vector<std::string> Parser::parse(int argc, char **argv) const
         if (o.code < first_word_only)
             letters += std::string(1, char(o.code)) + (takes ? ":" : "");
     }
-    words.push_back({"help", no_argument, nullptr, 'h'});
+    words.push_back({"help", no_argument, nullptr, asked_help});
+    words.push_back({"version", no_argument, nullptr, asked_version});
     words.push_back({nullptr, 0, nullptr, 0});
     letters += "h";
     const std::string tool = tool_name(argv[0]);
@@ -165,6 +181,10 @@ std::vector<std::string> Parser::parse(int argc, char **argv) const
     for (int code; (code = getopt_long(argc, argv, letters.c_str(), words.data(), nullptr)) != -1;) {
         if (code == 'h')
             throw Failure(usage(tool));
+        if (code == asked_help)
+            throw Answer(usage(tool));
+        if (code == asked_version)
+            throw Answer(tool + " (EtherMX) " + version() + "\n");
         bool known = false;
         for (const Option &o : options_) {
             if (o.code == code) {
@@ -191,20 +211,49 @@ std::string tool_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+namespace {
+
+/// Output that nobody could take, as on a full disk, is no success.
+int after_output(const std::string &name, int status)
+{
+    if ((std::fflush(stdout) == 0 && !std::ferror(stdout)) || errno == EBADF) // nobody wanted it
+        return status;
+    std::fprintf(stderr, "%s: standard output: %s\n", name.c_str(), std::strerror(errno));
+    return exit_failure;
+}
+
+void tell_failure(const std::string &name, const std::string &text)
+{
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), printable(text).c_str());
+    if (!json_wanted)
+        return;
+    JsonWriter json;
+    begin_document(json, document_name(name));
+    json.member("error", text);
+    end_document(json);
+}
+
+} // namespace
+
+std::string document_name(const std::string &tool) { return tool.starts_with("mx_") ? "o" + tool : tool; }
+
 int run(int argc, char **argv, int (*body)(int, char **))
 {
     const std::string name = tool_name(argv[0]);
     try {
-        return body(argc, argv);
+        return after_output(name, body(argc, argv));
+    } catch (const Answer &answer) {
+        std::fputs(answer.what(), stdout);
+        return after_output(name, 0);
     } catch (const Failure &failure) {
         const std::string text = failure.what();
         if (text.starts_with("usage: "))
             std::fputs(text.c_str(), stderr);
         else
-            std::fprintf(stderr, "%s: %s\n", name.c_str(), printable(text).c_str());
+            tell_failure(name, text);
         return failure.status();
     } catch (const std::exception &error) {
-        std::fprintf(stderr, "%s: %s\n", name.c_str(), printable(error.what()).c_str());
+        tell_failure(name, error.what());
         return exit_failure;
     }
 }

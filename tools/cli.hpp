@@ -27,6 +27,15 @@ private:
     int status_;
 };
 
+/// The version of EtherMX, "0.1.0".
+const char *version();
+
+/// Ends the tool with what was asked for: run() prints the text on standard output, and exits with 0.
+class Answer : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
 /// Number in decimal, or hexadecimal after 0x, whole text; Failure names `what` when it is none or above max.
 uint64_t parse_number(std::string_view what, std::string_view text, uint64_t max = ~uint64_t{0});
 /// The same with an optional suffix K, M or G (powers of 1024).
@@ -55,7 +64,12 @@ public:
     void option(char letter, const char *word, const char *value_name, const char *help,
                 std::function<void(std::string_view)> set);
 
-    /// Reads the command line; the other arguments in order. -h and errors of usage end in Failure.
+    /// --json: the tool prints its document (tools/json.hpp). Once it is given, run() prints one with the
+    /// text of a Failure, so that standard output always holds a document.
+    void json(const char *help, bool &value);
+
+    /// Reads the command line; the other arguments in order. --help and --version end in Answer; -h, which
+    /// scripts of MX expect on standard error, and errors of usage end in Failure.
     std::vector<std::string> parse(int argc, char **argv) const;
     /// For tools that take nothing but options.
     void parse_options(int argc, char **argv) const;
@@ -78,5 +92,7 @@ private:
 int run(int argc, char **argv, int (*body)(int, char **));
 /// Last part of argv[0]: tools behave by the name they were called with (omx_ or mx_).
 std::string tool_name(const char *path);
+/// The tool as its documents name it: "omx_info" for mx_info.
+std::string document_name(const std::string &tool);
 
 } // namespace emx::cli

@@ -22,6 +22,7 @@ public:
     {
     }
 
+    const char *device() const override { return "kernel"; }
     std::string firmware() override { return "kernel module ethermx"; }
     std::vector<BoardFacts> boards() override;
     std::vector<PeerView> peers(uint32_t board) override;

@@ -2,6 +2,7 @@
 // omx_counters and mx_counters: what a board has sent, received and dropped, in all processes together.
 #include "board_view.hpp"
 #include "cli.hpp"
+#include "counters_export.hpp"
 #include "diagnosis.hpp"
 
 #include <cstdio>
@@ -19,12 +20,17 @@ EMX_COUNTERS(EMX_EXPLAINED)
 
 struct Options {
     uint32_t board = 0;
+    bool board_given = false;
     bool shared = false;
     bool clear = false;
     bool all = false;
     bool quiet = false;
     bool verbose = false;
     bool native = false;
+    bool json = false;
+    bool openmetrics = false;
+
+    bool exports() const { return json || openmetrics; }
 };
 
 bool is_drop(unsigned number) { return std::string_view(fw_counter_label(number)).starts_with("drop: "); }
@@ -72,20 +78,51 @@ void print_all(BoardView &view, const Options &options)
         print_diagnosis(counters, view.board(options.board));
 }
 
+/// All boards, unless one is named.
+void print_export(BoardView &view, const Options &options)
+{
+    const auto boards = options.board_given ? std::vector{view.board(options.board)} : view.boards();
+    if (options.json)
+        print_counters_json(view, boards);
+    else
+        print_openmetrics(view, boards);
+}
+
+void check_options(const Options &options)
+{
+    if (options.json && options.openmetrics)
+        throw cli::Failure("--json and --openmetrics exclude each other");
+    if (options.exports() &&
+        (options.clear || options.shared || options.all || options.quiet || options.verbose))
+        throw cli::Failure("--json and --openmetrics tell all: of the other options only -b goes with them");
+}
+
 int body(int argc, char **argv)
 {
     Options options;
     options.native = cli::tool_name(argv[0]).starts_with("mx_");
     cli::Parser parser("[options]", "Shows the counters of a board; without -a those that are not zero.");
-    parser.number('b', "board", "board (0)", options.board, views_boards_max - 1);
+    parser.option(
+        'b', "board", "N", "board (0; of --json and --openmetrics all)", [&options](std::string_view text) {
+            options.board = static_cast<uint32_t>(cli::parse_number("--board", text, views_boards_max - 1));
+            options.board_given = true;
+        });
     parser.flag('s', "shared", "counters of messages through shared memory", options.shared);
     parser.flag('c', "clear", "set them all to zero", options.clear);
     parser.flag('a', "all", "all, those at zero too", options.all);
     parser.flag('q', "quiet", "nothing but counters that are not zero: no explanation, no diagnosis",
                 options.quiet);
     parser.flag('v', "verbose", "with an explanation of each", options.verbose);
+    parser.json("all counters for programs, as JSON", options.json);
+    parser.flag(0, "openmetrics", "all counters for Prometheus, in the text form of OpenMetrics",
+                options.openmetrics);
     parser.parse_options(argc, argv);
+    check_options(options);
     const auto view = BoardView::open();
+    if (options.exports()) {
+        print_export(*view, options);
+        return 0;
+    }
     view->board(options.board);
     if (options.clear)
         view->clear_counters(options.board);

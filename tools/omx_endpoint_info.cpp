@@ -2,6 +2,7 @@
 // omx_endpoint_info and mx_endpoint_info: who has which endpoint open.
 #include "board_view.hpp"
 #include "cli.hpp"
+#include "json.hpp"
 
 #include <cstdio>
 
@@ -22,17 +23,48 @@ std::size_t print_board(BoardView &view, const BoardFacts &board, bool verbose)
     return holders.size();
 }
 
+void print_json(BoardView &view, const std::vector<BoardFacts> &boards)
+{
+    JsonWriter json;
+    begin_document(json, "omx_endpoint_info");
+    json.key("boards").begin_array(JsonLayout::lines);
+    for (const BoardFacts &board : boards) {
+        json.begin_object(JsonLayout::lines);
+        identify_board(json, board);
+        json.member("endpoints_max", board.endpoint_max);
+        json.key("endpoints").begin_array(JsonLayout::lines);
+        for (const HolderView &holder : view.holders(board.number)) {
+            json.begin_object();
+            json.member("number", holder.number);
+            json.member("pid", holder.pid);
+            json.member("uid", holder.uid);
+            json.member("session", holder.session);
+            json.member("command", holder.command);
+            json.end();
+        }
+        json.end();
+        json.end();
+    }
+    json.end();
+    end_document(json);
+}
+
 int body(int argc, char **argv)
 {
     uint32_t board = 0;
-    bool all = false, verbose = false;
+    bool all = false, verbose = false, json = false;
     cli::Parser parser("[options]", "Shows the open endpoints of a board and the processes that hold them.");
     parser.number('b', "board", "board (0)", board, views_boards_max - 1);
     parser.flag('a', "all", "all boards", all);
     parser.flag('v', "verbose", "with users and session numbers", verbose);
+    parser.json("the same for programs, with all details", json);
     parser.parse_options(argc, argv);
     const auto view = BoardView::open();
     const BoardFacts only = view->board(board);
+    if (json) {
+        print_json(*view, all ? view->boards() : std::vector{only});
+        return 0;
+    }
     if (!all) {
         print_board(*view, only, verbose);
         return 0;
@@ -41,7 +73,8 @@ int body(int argc, char **argv)
     std::size_t open = 0;
     for (const BoardFacts &each : boards)
         open += print_board(*view, each, verbose);
-    std::printf("%zu endpoints open on %zu boards\n", open, boards.size());
+    std::printf("%zu endpoint%s open on %zu board%s\n", open, open == 1 ? "" : "s", boards.size(),
+                boards.size() == 1 ? "" : "s");
     return 0;
 }
 

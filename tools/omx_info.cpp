@@ -2,6 +2,7 @@
 // omx_info and mx_info: boards of this host, their peers, and the tunables in force.
 #include "board_view.hpp"
 #include "cli.hpp"
+#include "json.hpp"
 
 #include "driver/base/environment.hpp"
 #include "driver/base/printable.hpp"
@@ -29,20 +30,21 @@ struct Options {
     bool quiet = false;
     bool verbose = false;
     bool tunables = false;
+    bool json = false;
 };
 
-const char *link_text(const BoardFacts &board)
+std::string host_name()
 {
-    return board.link == EMX_LINK_UP ? "Up" : board.link == EMX_LINK_DOWN ? "Down" : "Gone";
+    char host[256] = "?";
+    gethostname(host, sizeof host - 1);
+    return host;
 }
 
 void print_version()
 {
-    std::printf("EtherMX %s, MX interface %#x, library and firmware interface %u\n", EMX_VERSION, MX_API,
+    std::printf("EtherMX %s, MX interface %#x, library and firmware interface %u\n", cli::version(), MX_API,
                 EMX_ABI_VERSION);
-    char host[256] = "?";
-    gethostname(host, sizeof host - 1);
-    std::printf(" built with %s; host %s\n", EMX_COMPILER, printable(host).c_str());
+    std::printf(" built with %s; host %s\n", EMX_COMPILER, printable(host_name()).c_str());
 }
 
 void print_mtu_warning(const BoardFacts &board)
@@ -138,7 +140,7 @@ void print_native_board(BoardView &view, const BoardFacts &board, const Options 
 
 void print_native(BoardView &view, const std::vector<BoardFacts> &boards, const Options &options)
 {
-    std::printf("MX Version: 1.2.16 (EtherMX %s)\nMX Build: EtherMX %s, %s\n", EMX_VERSION, EMX_VERSION,
+    std::printf("MX Version: 1.2.16 (EtherMX %s)\nMX Build: EtherMX %s, %s\n", cli::version(), cli::version(),
                 EMX_COMPILER);
     std::printf("%zu Ethernet boards installed.\n", boards.size());
     std::printf("The MX driver is configured to support a maximum of:\n"
@@ -149,6 +151,91 @@ void print_native(BoardView &view, const std::vector<BoardFacts> &boards, const 
         if (wanted(board, options))
             print_native_board(view, board, options);
     }
+}
+
+// ---- JSON
+
+void json_sizes(JsonWriter &json, const BoardFacts &board)
+{
+    json.member("dialect", board.dialect());
+    json.member("mtu_needed", board.sizes.payload_min);
+    json.member("fragment_bytes", board.sizes.frag);
+    json.member("pull_reply_bytes", board.sizes.reply);
+    json.member("pull_block_frames", board.sizes.block);
+    json.member("eager_max_bytes", board.sizes.medium_max);
+}
+
+void json_peers(JsonWriter &json, BoardView &view, const BoardFacts &board)
+{
+    json.key("peers").begin_array(JsonLayout::lines);
+    for (const PeerView &peer : view.peers(board.number)) {
+        json.begin_object();
+        json.member("index", peer.index);
+        json.text_or_null("name", peer.name);
+        json.member("address", cli::mac_text(peer.mac));
+        json.text_or_null("dialect", peer.speaks ? describe_spoken(peer.speaks) : "");
+        json.end();
+    }
+    json.end();
+}
+
+void json_board(JsonWriter &json, BoardView &view, const BoardFacts &board, const Options &options)
+{
+    json.begin_object(JsonLayout::lines);
+    identify_board(json, board);
+    json.member("driver", board.driver);
+    json.member("mtu", board.mtu);
+    json.member("link", link_text(board));
+    json.member("link_changes", board.link_changes);
+    json.key("numa_node");
+    if (static_cast<int>(board.numa_node) < 0)
+        json.null();
+    else
+        json.number(uint64_t{board.numa_node});
+    json_sizes(json, board);
+    json.member("endpoints_max", board.endpoint_max);
+    json.member("peers_max", board.peers_max);
+    json.flag("peers_open", board.peers_open);
+    if (!options.quiet)
+        json_peers(json, view, board);
+    json.end();
+}
+
+void print_json(BoardView &view, const std::vector<BoardFacts> &boards, const Options &options)
+{
+    JsonWriter json;
+    begin_document(json, "omx_info");
+    json.member("host", host_name());
+    json.member("compiler", EMX_COMPILER);
+    json.member("mx_api", MX_API);
+    json.member("abi_version", EMX_ABI_VERSION);
+    json.member("device", view.device());
+    json.member("firmware", view.firmware());
+    json.member("boards_max", views_boards_max);
+    json.key("boards").begin_array(JsonLayout::lines);
+    for (const BoardFacts &board : boards)
+        if (wanted(board, options))
+            json_board(json, view, board, options);
+    json.end();
+    end_document(json);
+}
+
+void print_tunables_json()
+{
+    JsonWriter json;
+    begin_document(json, "omx_info");
+    json.key("tunables").begin_array(JsonLayout::lines);
+    for (const ConfRow &row : conf_rows(environment_variable, environment_names())) {
+        json.begin_object();
+        json.member("name", row.name);
+        json.member("value", row.value);
+        json.member("unit", row.unit);
+        json.member("source", row.source);
+        json.member("help", row.help);
+        json.end();
+    }
+    json.end();
+    end_document(json);
 }
 
 void print_tunables()
@@ -167,16 +254,19 @@ int body(int argc, char **argv)
     parser.flag('c', "conf", "the tunables: name, value, unit, where the value comes from, meaning",
                 options.tunables);
     parser.flag('v', "verbose", "tell more", options.verbose);
+    parser.json("the same for programs, with all details", options.json);
     parser.parse_options(argc, argv);
     if (options.tunables) {
-        print_tunables();
+        options.json ? print_tunables_json() : print_tunables();
         return 0;
     }
     const auto view = BoardView::open();
     const auto boards = view->boards();
     if (options.board != every_board)
         view->board(options.board);
-    if (cli::tool_name(argv[0]).starts_with("mx_"))
+    if (options.json)
+        print_json(*view, boards, options);
+    else if (cli::tool_name(argv[0]).starts_with("mx_"))
         print_native(*view, boards, options);
     else
         print_open_mx(*view, boards, options);

@@ -13,6 +13,10 @@ import sys
 import textwrap
 
 
+# Columns that are no numbers.
+TEXTS = {"throughput", "version", "date", "device", "interface", "dialect"}
+
+
 def new_data():
     return collections.defaultdict(lambda: collections.defaultdict(dict))
 
@@ -21,7 +25,7 @@ def add_series(data, what, number, rows):
     """Adds one series, dictionaries of texts, as round number of what."""
     seen = collections.Counter()
     for row in rows:
-        values = {key: float(value) for key, value in row.items() if key != "throughput"}
+        values = {key: float(value) for key, value in row.items() if key not in TEXTS and value}
         length = int(values["bytes"])
         data[what][length, seen[length]][number] = values
         seen[length] += 1

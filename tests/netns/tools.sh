@@ -43,7 +43,7 @@ with open(path, encoding="ascii") as file:
         assert sorted(whole["figures"]) == sorted(kinds), whole["figures"]
         for kind, figures in whole["figures"].items():
             of_kind = [r for r in rows if r["throughput"] == kind]
-            assert close(figures["latency_us"], of_kind[0]["median"]), figures
+            assert close(figures["latency_us"], of_kind[0]["median_us"]), figures
             assert close(figures["r_inf_MB_s"], max(r["MB_s"] for r in of_kind)), figures
             assert 0 < figures["n_half_bytes"] < 10000, figures
         for row in rows:
@@ -51,14 +51,14 @@ with open(path, encoding="ascii") as file:
             stream = row["throughput"] == "transmission"
             assert 5 <= samples <= 25 if stream else samples == row["iterations"], row
     else:
-        rows = [{k.removesuffix("_us"): v if k == "throughput" else float(v) for k, v in r.items()}
-                for r in csv.DictReader(file)]
+        texts = {"throughput", "version", "date", "device", "interface", "dialect"}
+        rows = [{k: v if k in texts else float(v) for k, v in r.items()} for r in csv.DictReader(file)]
 for kind in kinds:
     assert [r["bytes"] for r in rows if r["throughput"] == kind] == [0, 1, 16, 256, 4096], kind
 for row in rows:
-    order = [row[k] for k in ("min", "median", "p90", "p99", "max")]
-    assert order == sorted(order) and order[0] > 0 and row["min"] <= row["mean"] <= row["max"], row
-    assert close(row["MB_s"], row["bytes"] / row["median"]), row
+    order = [row[k] for k in ("min_us", "median_us", "p90_us", "p99_us", "max_us")]
+    assert order == sorted(order) and order[0] > 0 and row["min_us"] <= row["mean_us"] <= row["max_us"], row
+    assert close(row["MB_s"], row["bytes"] / row["median_us"]), row
 print(len(rows), "rows agree")
 END
 }
@@ -71,7 +71,8 @@ overlap() {
 import csv, sys
 
 with open(sys.argv[1], encoding="ascii") as file:
-    rows = [{k: float(v) for k, v in r.items()} for r in csv.DictReader(file)]
+    rows = [{k: float(v) for k, v in r.items() if k not in ("version", "date", "device", "interface", "dialect")}
+            for r in csv.DictReader(file)]
 assert [r["bytes"] for r in rows] == 5 * [4096] + 5 * [65536], rows
 for row in rows:
     assert row["elapsed_us"] > 0 and 0 <= row["there"] <= 1 and row["cpu_share"] >= 0, row

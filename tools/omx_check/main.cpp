@@ -33,7 +33,10 @@ int body(int argc, char **argv)
     parser.number('e', "endpoint", "of the partner (30)", options.endpoint, EMX_ENDPOINTS_MAX - 1);
     parser.number('N', "frames", "frames to count losses with (1000)", options.frames, 1000000);
     parser.number('p', "patience", "seconds to wait for a first answer (3)", options.patience_s, 3600);
+    parser.json("the results for programs, at the end", options.json);
     const auto arguments = parser.parse(argc, argv);
+    if (server && options.json)
+        throw cli::Failure("--json is for tests of a path: leave out -s");
     if (arguments.size() != (server ? 0 : 1))
         throw cli::Failure(server ? "-s takes no HOST" : "wanted one HOST, or -s; -h shows the options");
     if (server)

@@ -4,6 +4,7 @@
 
 #include "tools/cli.hpp"
 #include "tools/omx_check/prober.hpp"
+#include "tools/omx_check/results.hpp"
 
 #include "driver/base/printable.hpp"
 
@@ -43,12 +44,13 @@ private:
     void test_rates();
     void compare(const Settings &theirs);
     static uint32_t reply_size(Prober &prober);
+    void print_title() const;
     std::string verdict() const;
 
-    /// A line of the report.
-    [[gnu::format(printf, 2, 3)]] static void tell(const char *what, const char *format, ...);
-    void wrong(const std::string &sentence) { wrong_.push_back(printable(sentence)); }
-    void untested(const std::string &what) { untested_.push_back(what); }
+    /// A line of the report; nothing where the document is wanted.
+    [[gnu::format(printf, 3, 4)]] void tell(const char *what, const char *format, ...) const;
+    void wrong(const std::string &sentence) { results_.wrong.push_back(printable(sentence)); }
+    void untested(const std::string &what) { results_.untested.push_back(what); }
 
     const Options options_;
     const std::string host_;
@@ -56,14 +58,11 @@ private:
     Settings own_;
     Partner partner_;
     const uint64_t peer_;
-    bool served_ = false;
-    bool comparable_ = true; ///< dialect and sizes agree, as far as known
     uint32_t passes_ = 0; ///< longest frame that passes, as far as known
     const uint32_t own_longest_; ///< frame of the extension, by what this board itself speaks
     uint32_t shared_mtu_ = 0; ///< what both interfaces take, when known
     uint32_t shared_longest_ = 0; ///< frame of the extension that both send, when known
-    std::vector<std::string> wrong_;
-    std::vector<std::string> untested_;
+    Results results_;
 };
 
 std::string join(const std::vector<std::string> &parts, const char *between)
@@ -88,8 +87,10 @@ Path::Path(const Options &options, const std::string &host)
     passes_ = board_.sizes.payload_min + ethernet_header - short_of_reply;
 }
 
-void Path::tell(const char *what, const char *format, ...)
+void Path::tell(const char *what, const char *format, ...) const
 {
+    if (options_.json)
+        return;
     std::printf("  %-14s ", what);
     va_list arguments;
     va_start(arguments, format);
@@ -99,13 +100,19 @@ void Path::tell(const char *what, const char *format, ...)
     std::fflush(stdout);
 }
 
-void Path::test_here()
+void Path::print_title() const
 {
     std::printf("from %s (%s, %s, %s) to %s\n", board_.name.c_str(), board_.interface.c_str(),
                 cli::mac_text(board_.mac).c_str(), own_.text().c_str(),
                 host_ == cli::mac_text(peer_)
                     ? host_.c_str()
                     : (printable(host_) + " (" + cli::mac_text(peer_) + ")").c_str());
+}
+
+void Path::test_here()
+{
+    if (!options_.json)
+        print_title();
     if (board_.link != EMX_LINK_UP)
         wrong("the link of " + board_.interface + " is down here: plug it in, or ip link set " +
               board_.interface + " up");
@@ -118,13 +125,14 @@ void Path::test_here()
 bool Path::test_answers()
 {
     const Contact contact = partner_.connect(peer_, options_.endpoint, options_.patience_s * 1000);
-    served_ = contact == Contact::served;
-    if (contact != Contact::nothing) {
-        tell("answers", served_ ? "yes; omx_check -s serves there" : "yes");
+    results_.served = contact == Contact::served;
+    results_.answers = contact != Contact::nothing;
+    if (results_.answers) {
+        tell("answers", results_.served ? "yes; omx_check -s serves there" : "yes");
         return true;
     }
     tell("answers", "no");
-    if (wrong_.empty())
+    if (results_.wrong.empty())
         wrong(
             "nothing answers at " + cli::mac_text(peer_) +
             ". Is the host up, its cable in, and the address right? Does EtherMX serve that board (omx_info "
@@ -166,16 +174,17 @@ bool Path::test_dialect(Prober &prober)
 
 void Path::compare(const Settings &theirs)
 {
-    comparable_ = theirs.dialect == own_.dialect && (theirs.size == own_.size || theirs.size == 0);
+    results_.theirs = theirs;
+    results_.same_dialect = theirs.dialect == own_.dialect && (theirs.size == own_.size || theirs.size == 0);
     tell("dialect", "%s, %s", theirs.text().c_str(),
-         comparable_ ? "as here" : ("but " + own_.text() + " here").c_str());
-    if (!comparable_)
+         results_.same_dialect ? "as here" : ("but " + own_.text() + " here").c_str());
+    if (!results_.same_dialect)
         wrong("dialect mismatch: that host speaks " + theirs.text() + ", this one " + own_.text() +
               ". Give both the same: boards = INTERFACE:" + own_.text() + " in " + conf_file +
               ", or EMX_BOARDS, and restart EtherMX there; or have this host speak " + theirs.text() +
               " to that one alone: omx_init_peers " + cli::mac_text(peer_) + " NAME " + theirs.text() +
               (theirs.dialect == 'N' && theirs.size == 0 ? "=SIZE" : ""));
-    if (theirs.mtu == 0 || !comparable_ || theirs.mtu >= board_.sizes.payload_min)
+    if (theirs.mtu == 0 || !results_.same_dialect || theirs.mtu >= board_.sizes.payload_min)
         return;
     wrong("that host's interface has an MTU of " + std::to_string(theirs.mtu) + ", and " + theirs.text() +
           " needs " + std::to_string(board_.sizes.payload_min) +
@@ -189,6 +198,8 @@ void Path::vanish(Prober &prober, uint32_t longest, const std::string &why, cons
         const uint32_t middle = passes_ + (lost - passes_) / 2;
         (prober.round_trip(middle) ? passes_ : lost) = middle;
     }
+    results_.frame_max = passes_;
+    results_.frames_vanish = true;
     tell("largest frames", "of %u bytes vanish; at most %u bytes arrive there", longest, passes_);
     wrong((prober.too_long_here() ? "MTU mismatch: " + board_.interface + " here refuses frames above "
                                   : "MTU mismatch on the way: nothing arrives above ") +
@@ -212,11 +223,13 @@ void Path::test_longer(Prober &prober)
 {
     // The longest that are not X DATA, which receivers tell by its length, whatever the type.
     const uint32_t longest = FW_X_MEDIUM_HEADER + fw_x_frag_max(shared_longest_);
+    results_.frame_max = passes_;
     if (longest <= passes_)
-        tell("largest frames", "arrive there (MTU %u)", board_.sizes.payload_min);
-    else if (prober.round_trip(longest))
+        return tell("largest frames", "arrive there (MTU %u)", board_.sizes.payload_min);
+    if (prober.round_trip(longest)) {
+        results_.frame_max = longest;
         tell("largest frames", "arrive there (MTU %u)", shared_mtu_);
-    else
+    } else
         vanish(prober, longest, "both interfaces have an MTU of " + std::to_string(shared_mtu_),
                "lower it on both interfaces to fit frames of ");
 }
@@ -224,6 +237,9 @@ void Path::test_longer(Prober &prober)
 void Path::test_losses(Prober &prober)
 {
     const Burst burst = prober.burst(options_.frames, {EMX_FRAME_MIN, passes_});
+    results_.frames = burst.sent;
+    results_.lost = burst.lost;
+    results_.reordered = burst.late;
     tell("loss", "%u of %u frames or their answers", burst.lost, burst.sent);
     tell("reordering", "%u of %u", burst.late, burst.sent);
     if (burst.lost > 0)
@@ -255,8 +271,10 @@ void Path::test_latency(Prober &prober)
     if (times.empty())
         return;
     std::sort(times.begin(), times.end());
+    results_.round_trip_min_us = static_cast<double>(times.front()) / 1000;
+    results_.round_trip_median_us = static_cast<double>(times[times.size() / 2]) / 1000;
     tell("round trip", "%.1f us at best, %.1f us median, of frames that EtherMX refuses there",
-         static_cast<double>(times.front()) / 1000, static_cast<double>(times[times.size() / 2]) / 1000);
+         *results_.round_trip_min_us, *results_.round_trip_median_us);
 }
 
 void Path::test_frames()
@@ -274,7 +292,7 @@ void Path::test_frames()
               "speaks no MXoE, or nearly every frame is lost");
         return;
     }
-    if (!served_ && !test_dialect(*prober))
+    if (!results_.served && !test_dialect(*prober))
         untested("the dialect (that host does not tell)");
     test_sizes(*prober);
     test_losses(*prober);
@@ -284,13 +302,13 @@ void Path::test_frames()
 
 void Path::test_messages()
 {
-    if (!served_) {
+    if (!results_.served) {
         untested("bandwidth, and long frames from there to here (start omx_check -s there)");
         return;
     }
     if (const auto theirs = partner_.exchange_settings(own_)) {
         compare(*theirs);
-        if (comparable_) {
+        if (results_.same_dialect) {
             shared_mtu_ = std::min(board_.mtu, theirs->mtu);
             shared_longest_ = std::min(own_longest_, fw_x_frame_max(&board_.sizes, theirs->mtu));
         }
@@ -300,14 +318,16 @@ void Path::test_messages()
 
 void Path::test_rates()
 {
-    if (const auto ns = partner_.latency())
-        tell("latency", "%.2f us, half a round trip of empty messages", *ns / 1000);
-    const auto there = partner_.send_rate();
+    if (const auto ns = partner_.latency()) {
+        results_.latency_us = *ns / 1000;
+        tell("latency", "%.2f us, half a round trip of empty messages", *results_.latency_us);
+    }
+    const auto there = results_.there_mb_s = partner_.send_rate();
     if (!there) {
         wrong("messages of 1 MiB do not get there, within seconds");
         return;
     }
-    const auto back = partner_.receive_rate();
+    const auto back = results_.back_mb_s = partner_.receive_rate();
     tell("bandwidth", "%.0f MB/s there, %s", *there,
          back ? (std::to_string(static_cast<int>(*back)) + " MB/s back").c_str() : "nothing comes back");
     if (!back)
@@ -319,10 +339,11 @@ void Path::test_rates()
 
 std::string Path::verdict() const
 {
-    const std::string rest = untested_.empty() ? "" : "Not tested: " + join(untested_, "; ") + ".\n";
-    if (wrong_.empty())
-        return rest + "OK" + (untested_.empty() ? "" : ", as far as tested") + "\n";
-    return rest + "WRONG: " + join(wrong_, ".\nWRONG: ") + ".\n";
+    const std::string rest =
+        results_.untested.empty() ? "" : "Not tested: " + join(results_.untested, "; ") + ".\n";
+    if (results_.wrong.empty())
+        return rest + "OK" + (results_.untested.empty() ? "" : ", as far as tested") + "\n";
+    return rest + "WRONG: " + join(results_.wrong, ".\nWRONG: ") + ".\n";
 }
 
 bool Path::test()
@@ -332,11 +353,14 @@ bool Path::test()
         test_messages();
         test_frames();
         // Through what is known to be wrong long messages would only run into time limits.
-        if (served_ && wrong_.empty())
+        if (results_.served && results_.wrong.empty())
             test_rates();
     }
-    std::printf("%s", verdict().c_str());
-    return wrong_.empty();
+    if (options_.json)
+        print_json(board_, own_, host_, peer_, results_);
+    else
+        std::printf("%s", verdict().c_str());
+    return results_.wrong.empty();
 }
 
 } // namespace

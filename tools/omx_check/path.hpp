@@ -13,6 +13,7 @@ struct Options {
     uint32_t endpoint = server_endpoint;
     uint32_t frames = 1000;
     uint32_t patience_s = 3;
+    bool json = false; ///< the results as a document, at the end
 };
 
 /// Tests the path to that host, prints what it finds, and returns whether all is right.

@@ -127,43 +127,27 @@ void serve_batches(Session &session, mx_endpoint_addr_t client, const Traffic::S
     batches.run(shape.iterations, static_cast<double>(emx_get64(work.work_ns)) / 1000);
 }
 
-void BatchesReport::begin(const Report::Settings &settings) const
+void BatchesReport::begin(const Report::Settings &settings)
 {
-    print_head(format_, "of a batch of five messages each way, with work in between", settings);
-    if (format_ == Format::csv)
-        std::printf("bytes,count,work_us,loop_us,isend_us,irecv_us,wait_us\n");
+    sheet_.begin("of a batch of five messages each way, with work in between", settings);
 }
 
 void BatchesReport::row(const BatchRow &r)
 {
-    const auto length = static_cast<unsigned long long>(r.length);
-    switch (format_) {
-    case Format::table:
+    if (sheet_.format() == Format::table)
         std::printf(
             "length %8llu: work %9.1f us  batch %9.1f us  %9.2f MB/s both ways; posting sends %7.2f us, "
             "receives %7.2f us, waiting %9.2f us\n",
-            length, r.work_us, r.loop_us, r.throughput(), r.send_us, r.receive_us, r.wait_us);
-        break;
-    case Format::json:
-        std::printf("%s\n  {\"bytes\": %llu, \"count\": %u, \"work_us\": %.3f, \"loop_us\": %.3f, "
-                    "\"isend_us\": %.3f, "
-                    "\"irecv_us\": %.3f, \"wait_us\": %.3f, \"MB_s\": %.3f}",
-                    first_ ? "" : ",", length, r.loops, r.work_us, r.loop_us, r.send_us, r.receive_us,
-                    r.wait_us, r.throughput());
-        break;
-    case Format::csv:
-        std::printf("%llu,%u,%.3f,%.3f,%.3f,%.3f,%.3f\n", length, r.loops, r.work_us, r.loop_us, r.send_us,
-                    r.receive_us, r.wait_us);
-        break;
-    }
-    first_ = false;
-    std::fflush(stdout);
-}
-
-void BatchesReport::end() const
-{
-    if (format_ == Format::json)
-        std::printf("\n]}\n");
+            static_cast<unsigned long long>(r.length), r.work_us, r.loop_us, r.throughput(), r.send_us,
+            r.receive_us, r.wait_us);
+    sheet_.row({{"bytes", static_cast<double>(r.length)},
+                {"count", static_cast<double>(r.loops)},
+                {"work_us", r.work_us, 3},
+                {"loop_us", r.loop_us, 3},
+                {"isend_us", r.send_us, 3},
+                {"irecv_us", r.receive_us, 3},
+                {"wait_us", r.wait_us, 3},
+                {"MB_s", r.throughput(), 3}});
 }
 
 } // namespace emx::perf

@@ -59,14 +59,15 @@ void serve_batches(Session &session, mx_endpoint_addr_t client, const Traffic::S
 /// Prints the rows as they come.
 class BatchesReport {
 public:
-    explicit BatchesReport(Format format) : format_(format) {}
-    void begin(const Report::Settings &settings) const;
+    explicit BatchesReport(Format format, Provenance provenance = {}) : sheet_(format, std::move(provenance))
+    {
+    }
+    void begin(const Report::Settings &settings);
     void row(const BatchRow &row);
-    void end() const;
+    void end() { sheet_.end(); }
 
 private:
-    Format format_;
-    bool first_ = true;
+    Sheet sheet_;
 };
 
 } // namespace emx::perf

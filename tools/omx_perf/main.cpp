@@ -6,6 +6,7 @@
 #include "launch_report.hpp"
 #include "open_mx.hpp"
 #include "overlap_mx.hpp"
+#include "provenance.hpp"
 
 #include "driver/base/printable.hpp"
 
@@ -61,6 +62,12 @@ Report::Settings settings_of(const Options &o, const Session &session)
     return settings;
 }
 
+/// Tables are for people, and bear no such facts.
+Provenance provenance_for(const Options &o)
+{
+    return o.format == Format::table ? Provenance{} : provenance_of(o.board);
+}
+
 void measure_length(OpenMxSender &sender, const Plan &plan, uint64_t length, Report &report,
                     Progress &progress)
 {
@@ -98,7 +105,7 @@ void measure_all(Side &side, const Plan &plan, Report &report)
 uint32_t run_exchange(Session &session, mx_endpoint_addr_t server, const Options &o)
 {
     Client client(session, server, o.plan, o.aligned);
-    Report report(o.format, o.distribution, o.plan.transmission_too);
+    Report report(o.format, o.distribution, o.plan.transmission_too, provenance_for(o));
     report.begin(quantity_of(o.plan), settings_of(o, session));
     measure_all(client, o.plan, report);
     const uint32_t altered = client.finish();
@@ -109,7 +116,7 @@ uint32_t run_exchange(Session &session, mx_endpoint_addr_t server, const Options
 uint32_t run_overlap(Session &session, mx_endpoint_addr_t server, const Options &o)
 {
     OverlapClient client(session, server, o.plan, o.aligned);
-    OverlapReport report(o.format);
+    OverlapReport report(o.format, provenance_for(o));
     report.begin(settings_of(o, session));
     const Lengths &lengths = o.plan.lengths;
     for (uint64_t length = lengths.from; length < lengths.to; length = lengths.next(length)) {
@@ -125,7 +132,7 @@ uint32_t run_overlap(Session &session, mx_endpoint_addr_t server, const Options 
 uint32_t run_batches(Session &session, mx_endpoint_addr_t server, const Options &o)
 {
     BatchesClient client(session, server, o.plan, o.aligned);
-    BatchesReport report(o.format);
+    BatchesReport report(o.format, provenance_for(o));
     report.begin(settings_of(o, session));
     const Lengths &lengths = o.plan.lengths;
     for (uint64_t length = lengths.from; length < lengths.to; length = lengths.next(length)) {
@@ -145,7 +152,7 @@ void run_open_mx(const Options &o)
     session.set_patience(o.patience_s);
     const uint64_t nic_id = session.resolve(o.peer, o.patience_s);
     OpenMxSender sender(session, session.connect(nic_id, o.remote_endpoint, o.patience_s), terms);
-    Report report(o.format, o.distribution);
+    Report report(o.format, o.distribution, false, provenance_for(o));
     Report::Settings settings = settings_of(o, session);
     settings.emplace_back("dialogue", "Open-MX's");
     report.begin(terms.one_way() ? "time of a message and its empty answer" : quantity_of(terms.plan),

@@ -54,41 +54,25 @@ std::vector<OverlapRow> measure_overlap(Overlapped &side, uint64_t length, const
     return rows;
 }
 
-void OverlapReport::begin(const Report::Settings &settings) const
+void OverlapReport::begin(const Report::Settings &settings)
 {
-    print_head(format_, "from asking for a message to having it, with work in between", settings);
-    if (format_ == Format::csv)
-        std::printf("bytes,iterations,work_us,elapsed_us,MB_s,cpu_share,there\n");
+    sheet_.begin("from asking for a message to having it, with work in between", settings);
 }
 
 void OverlapReport::row(const OverlapRow &r)
 {
-    const auto length = static_cast<unsigned long long>(r.length);
-    switch (format_) {
-    case Format::table:
+    if (sheet_.format() == Format::table)
         std::printf("length %8llu: work %10.1f us  elapsed %10.1f us  %9.2f MB/s  processor left %5.1f %%  "
                     "there at the first look %5.1f %%\n",
-                    length, r.work_us, r.elapsed_us, r.throughput(), 100 * r.share, 100 * r.there);
-        break;
-    case Format::json:
-        std::printf("%s\n  {\"bytes\": %llu, \"iterations\": %u, \"work_us\": %.3f, \"elapsed_us\": %.3f, "
-                    "\"MB_s\": %.3f, \"cpu_share\": %.4f, \"there\": %.4f}",
-                    first_ ? "" : ",", length, r.iterations, r.work_us, r.elapsed_us, r.throughput(), r.share,
-                    r.there);
-        break;
-    case Format::csv:
-        std::printf("%llu,%u,%.3f,%.3f,%.3f,%.4f,%.4f\n", length, r.iterations, r.work_us, r.elapsed_us,
-                    r.throughput(), r.share, r.there);
-        break;
-    }
-    first_ = false;
-    std::fflush(stdout);
-}
-
-void OverlapReport::end() const
-{
-    if (format_ == Format::json)
-        std::printf("\n]}\n");
+                    static_cast<unsigned long long>(r.length), r.work_us, r.elapsed_us, r.throughput(),
+                    100 * r.share, 100 * r.there);
+    sheet_.row({{"bytes", static_cast<double>(r.length)},
+                {"iterations", static_cast<double>(r.iterations)},
+                {"work_us", r.work_us, 3},
+                {"elapsed_us", r.elapsed_us, 3},
+                {"MB_s", r.throughput(), 3},
+                {"cpu_share", r.share, 4},
+                {"there", r.there, 4}});
 }
 
 } // namespace emx::perf

@@ -45,14 +45,15 @@ std::vector<OverlapRow> measure_overlap(Overlapped &side, uint64_t length, const
 /// Prints the rows as they come.
 class OverlapReport {
 public:
-    explicit OverlapReport(Format format) : format_(format) {}
-    void begin(const Report::Settings &settings) const;
+    explicit OverlapReport(Format format, Provenance provenance = {}) : sheet_(format, std::move(provenance))
+    {
+    }
+    void begin(const Report::Settings &settings);
     void row(const OverlapRow &row);
-    void end() const;
+    void end() { sheet_.end(); }
 
 private:
-    Format format_;
-    bool first_ = true;
+    Sheet sheet_;
 };
 
 } // namespace emx::perf

@@ -3,10 +3,12 @@
 #include "report.hpp"
 
 #include "../cli.hpp"
+#include "../csv.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <unistd.h>
+#include <utility>
 
 namespace emx::perf {
 
@@ -15,20 +17,15 @@ namespace {
 constexpr double mib = 1048576.0 / 1e6;
 constexpr int bar_width = 50;
 
-std::string json_text(const std::string &text)
-{
-    std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\')
-            out += '\\';
-        out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-    return out + "\"";
-}
-
 const char *name_of(Throughput kind)
 {
     return kind == Throughput::end_to_end ? "end-to-end" : "transmission";
+}
+
+/// "waiting spinning", "not verified".
+std::string setting_text(const std::string &key, const std::string &value)
+{
+    return value == "yes" ? key : value == "no" ? "not " + key : key + " " + value;
 }
 
 /// The kinds that occur, in a fixed order.
@@ -83,27 +80,90 @@ Figures figures_of(const std::vector<Row> &all, Throughput kind)
     return f;
 }
 
-void print_head(Format format, const std::string &quantity, const Report::Settings &settings)
+void Sheet::begin(const std::string &quantity, const Settings &settings)
 {
-    if (format == Format::json) {
-        std::printf("{\"time\": %s, \"unit\": \"us\"", json_text(quantity).c_str());
+    if (format_ == Format::json) {
+        begin_document(json_, "omx_perf");
+        for (const auto &[key, value] : provenance_) {
+            if (key == "mtu" && !value.empty())
+                json_.member(key, cli::parse_number(key, value));
+            else if (key != "version") // the document has it
+                json_.text_or_null(key, value);
+        }
+        json_.member("quantity", quantity);
         for (const auto &[key, value] : settings)
-            std::printf(", %s: %s", json_text(key).c_str(), json_text(value).c_str());
-        std::printf(", \"rows\": [");
+            value == "yes" || value == "no" ? json_.flag(key, value == "yes") : json_.member(key, value);
+        json_.key("rows").begin_array(JsonLayout::lines);
+        json_.flush(stdout);
     }
-    if (format == Format::table) {
+    if (format_ == Format::table) {
         std::printf("# median %s", quantity.c_str());
         for (const auto &[key, value] : settings)
-            std::printf("; %s %s", key.c_str(), value.c_str());
+            std::printf("; %s", setting_text(key, value).c_str());
         std::printf("\n");
     }
 }
 
-void Report::begin(const std::string &quantity, const Settings &settings)
+void Sheet::csv_head(const std::vector<Field> &fields, const char *kind) const
 {
-    print_head(format_, quantity, settings);
+    const char *between = "";
+    const auto name = [&between](const std::string &text) {
+        std::printf("%s%s", between, text.c_str());
+        between = ",";
+    };
+    for (const Field &field : fields)
+        name(field.name);
+    if (kind)
+        name("throughput");
+    for (const auto &[key, value] : provenance_)
+        name(key);
+    std::printf("\n");
+}
+
+void Sheet::csv_row(const std::vector<Field> &fields, const char *kind) const
+{
+    const char *between = "";
+    for (const Field &field : fields) {
+        std::printf("%s%.*f", between, field.decimals, field.value);
+        between = ",";
+    }
+    if (kind)
+        std::printf("%s%s", between, kind);
+    for (const auto &[key, value] : provenance_)
+        std::printf(",%s", csv_text(value).c_str());
+    std::printf("\n");
+}
+
+void Sheet::row(const std::vector<Field> &fields, const char *kind,
+                const std::function<void(JsonWriter &)> &more)
+{
+    if (format_ == Format::csv && std::exchange(first_, false))
+        csv_head(fields, kind);
     if (format_ == Format::csv)
-        std::printf("bytes,iterations,min_us,median_us,p90_us,p99_us,max_us,mean_us,MB_s,throughput\n");
+        csv_row(fields, kind);
+    if (format_ == Format::json) {
+        json_.begin_object();
+        for (const Field &field : fields)
+            json_.key(field.name).decimal(field.value, field.decimals);
+        if (kind)
+            json_.member("throughput", kind);
+        if (more)
+            more(json_);
+        json_.end();
+        json_.flush(stdout);
+    }
+    std::fflush(stdout);
+}
+
+void Sheet::end(const std::function<void(JsonWriter &)> &more)
+{
+    if (format_ == Format::json) {
+        json_.end();
+        if (more)
+            more(json_);
+        end_document(json_);
+    }
+    std::fflush(stdout);
 }
 
 void Report::table_row(const Row &row) const
@@ -139,41 +199,43 @@ void Report::histogram(const Row &row) const
     }
 }
 
-void Report::json_row(const Row &row) const
+namespace {
+
+std::vector<Field> fields_of(const Row &r)
 {
-    std::printf("%s\n  {\"bytes\": %llu, \"iterations\": %u, \"min\": %.3f, \"median\": %.3f, \"p90\": %.3f, "
-                "\"p99\": %.3f, \"max\": %.3f, \"mean\": %.3f, \"MB_s\": %.3f, \"throughput\": \"%s\", "
-                "\"histogram\": [",
-                rows_.size() > 1 ? "," : "", static_cast<unsigned long long>(row.length), row.iterations,
-                row.times.min(), row.times.median(), row.times.quantile(0.9), row.times.quantile(0.99),
-                row.times.max(), row.times.mean(), row.throughput(), name_of(row.kind));
-    bool first = true;
-    for (const auto &b : row.times.histogram()) {
-        if (b.count)
-            std::printf("%s[%.3f, %.3f, %llu]", first ? "" : ", ", b.from_us, b.to_us,
-                        static_cast<unsigned long long>(b.count));
-        first = first && !b.count;
-    }
-    std::printf("]}");
+    constexpr int decimals = 3;
+    return {{"bytes", static_cast<double>(r.length)},    {"iterations", static_cast<double>(r.iterations)},
+            {"min_us", r.times.min(), decimals},         {"median_us", r.times.median(), decimals},
+            {"p90_us", r.times.quantile(0.9), decimals}, {"p99_us", r.times.quantile(0.99), decimals},
+            {"max_us", r.times.max(), decimals},         {"mean_us", r.times.mean(), decimals},
+            {"MB_s", r.throughput(), decimals}};
 }
 
-void Report::csv_row(const Row &r) const
+/// An array of [from_us, to_us, count].
+void json_histogram(JsonWriter &json, const Row &row)
 {
-    std::printf("%llu,%u,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%s\n", static_cast<unsigned long long>(r.length),
-                r.iterations, r.times.min(), r.times.median(), r.times.quantile(0.9), r.times.quantile(0.99),
-                r.times.max(), r.times.mean(), r.throughput(), name_of(r.kind));
+    json.key("histogram").begin_array();
+    for (const auto &b : row.times.histogram()) {
+        if (b.count == 0)
+            continue;
+        json.begin_array();
+        json.decimal(b.from_us, 3);
+        json.decimal(b.to_us, 3);
+        json.number(uint64_t{b.count});
+        json.end();
+    }
+    json.end();
 }
+
+} // namespace
 
 void Report::row(Row row)
 {
     rows_.push_back(std::move(row));
     const Row &r = rows_.back();
-    switch (format_) {
-    case Format::table: table_row(r); break;
-    case Format::csv: csv_row(r); break;
-    case Format::json: json_row(r); break;
-    }
-    std::fflush(stdout);
+    if (sheet_.format() == Format::table)
+        table_row(r);
+    sheet_.row(fields_of(r), name_of(r.kind), [&r](JsonWriter &json) { json_histogram(json, r); });
 }
 
 void Report::table_end(Throughput kind) const
@@ -187,28 +249,24 @@ void Report::table_end(Throughput kind) const
         std::printf("below the shortest length measured\n");
 }
 
-void Report::json_end() const
-{
-    std::printf("\n], \"figures\": {");
-    const char *separator = "";
-    for (const Throughput kind : kinds_of(rows_)) {
-        const Figures f = figures_of(rows_, kind);
-        std::printf("%s\"%s\": {\"latency_us\": %.3f, \"r_inf_MB_s\": %.3f, \"n_half_bytes\": %.0f}",
-                    separator, name_of(kind), f.latency_us, f.r_inf, f.n_half);
-        separator = ", ";
-    }
-    std::printf("}}\n");
-}
-
 void Report::end()
 {
-    if (format_ == Format::json)
-        json_end();
-    if (format_ == Format::table && rows_.size() > 1) {
+    if (sheet_.format() == Format::table && rows_.size() > 1) {
         for (const Throughput kind : kinds_of(rows_))
             table_end(kind);
     }
-    std::fflush(stdout);
+    sheet_.end([this](JsonWriter &json) {
+        json.key("figures").begin_object();
+        for (const Throughput kind : kinds_of(rows_)) {
+            const Figures f = figures_of(rows_, kind);
+            json.key(name_of(kind)).begin_object();
+            json.key("latency_us").decimal(f.latency_us, 3);
+            json.key("r_inf_MB_s").decimal(f.r_inf, 3);
+            json.key("n_half_bytes").decimal(f.n_half, 0);
+            json.end();
+        }
+        json.end();
+    });
 }
 
 Progress::Progress(uint32_t steps) : steps_(steps), started_(now_ns()), terminal_(isatty(STDERR_FILENO) == 1)

@@ -4,6 +4,8 @@
 
 #include "driver/base/printable.hpp"
 #include "tools/cli.hpp"
+#include "tools/csv.hpp"
+#include "tools/json.hpp"
 
 #include <emx/abi.h>
 #include <emx/wire.h>
@@ -58,25 +60,6 @@ bool has_counter(const Entry &e)
 }
 
 double us(int64_t ns) { return static_cast<double>(ns) / 1000; }
-
-/// For JSON: printable as it is, the rest escaped.
-std::string quoted(std::string_view text)
-{
-    std::string out = "\"";
-    for (const char c : text) {
-        char escaped[8];
-        if (c == '"' || c == '\\') {
-            out += '\\';
-            out += c;
-        } else if (static_cast<unsigned char>(c) < 32 || static_cast<unsigned char>(c) > 126) {
-            std::snprintf(escaped, sizeof(escaped), "\\u%04x", static_cast<unsigned char>(c));
-            out += escaped;
-        } else {
-            out += c;
-        }
-    }
-    return out + '"';
-}
 
 std::string number_text(const char *format, uint64_t value)
 {
@@ -182,7 +165,7 @@ void Output::csv_event(const Event &event) const
     const Entry &e = event.entry;
     const bool packet = e.type != 0 && e.type < EMX_EV_PULL_DONE;
     std::printf("%" PRId64 ",%s,%u,%u,%u,%s,%s,%s,%s,%s,%s,%s,%u,%u,%u,%s,%d,%s,", event.time_ns,
-                printable(h.host).c_str(), h.pid, h.board, h.endpoint, event_name(e),
+                csv_text(printable(h.host)).c_str(), h.pid, h.board, h.endpoint, event_name(e),
                 packet ? type_name(e.type) : "", packet ? cli::mac_text(e.peer).c_str() : "",
                 packet ? std::to_string(e.remote_ep).c_str() : "",
                 has_number(e) ? std::to_string(e.seq & 0x3fff).c_str() : "",
@@ -240,78 +223,111 @@ void Output::summary(const Merged &merged) const
     }
 }
 
-void Output::json_event(const Event &event) const
+void Output::json_event(JsonWriter &json, const Event &event)
 {
     const Entry &e = event.entry;
-    std::printf("{\"time_ns\": %" PRId64 ", \"trace\": %u, \"event\": %s", event.time_ns, event.trace,
-                quoted(event_name(e)).c_str());
-    if (e.type != 0 && e.type < EMX_EV_PULL_DONE)
-        std::printf(", \"type\": %s, \"peer\": %s, \"peer_endpoint\": %u, \"message_bytes\": %u, "
-                    "\"frame_bytes\": %u",
-                    quoted(type_name(e.type)).c_str(), quoted(cli::mac_text(e.peer)).c_str(), e.remote_ep,
-                    e.msg_len, e.data_len);
-    if (has_number(e))
-        std::printf(", \"seq\": %u, \"ack\": %u", e.seq & 0x3fff, e.ack & 0x3fff);
+    json.begin_object();
+    json.key("time_ns").number(event.time_ns);
+    json.member("trace", event.trace);
+    json.member("event", event_name(e));
+    if (e.type != 0 && e.type < EMX_EV_PULL_DONE) {
+        json.member("type", type_name(e.type));
+        json.member("peer", cli::mac_text(e.peer));
+        json.member("peer_endpoint", e.remote_ep);
+        json.member("message_bytes", e.msg_len);
+        json.member("frame_bytes", e.data_len);
+    }
+    if (has_number(e)) {
+        json.member("seq", uint64_t{e.seq & 0x3fffu});
+        json.member("ack", uint64_t{e.ack & 0x3fffu});
+    }
     if (has_message(e))
-        std::printf(", \"match\": %s", quoted(number_text("%#" PRIx64, e.match)).c_str());
+        json.member("match", number_text("%#" PRIx64, e.match));
     if (has_counter(e))
-        std::printf(", \"counter\": %s", quoted(counter_name(e.counter)).c_str());
-    std::printf(", \"value\": %u", e.value);
+        json.member("counter", counter_name(e.counter));
+    json.member("value", e.value);
     if (e.flags & flag_memory)
-        std::printf(", \"memory\": true");
+        json.flag("memory", true);
     if ((e.flags & flag_refused) || event.fate != Fate::unknown)
-        std::printf(", \"fate\": %s",
-                    quoted((e.flags & flag_refused) ? "refused" : fate_name(event.fate)).c_str());
+        json.member("fate", (e.flags & flag_refused) ? "refused" : fate_name(event.fate));
     if (event.fate == Fate::arrived)
-        std::printf(", \"under_way_us\": %.3f", us(event.under_way_ns));
-    std::printf("}");
+        json.key("under_way_us").decimal(us(event.under_way_ns), 3);
+    json.end();
 }
+
+namespace {
+
+void json_clock(JsonWriter &json, const HostClock &clock)
+{
+    json.begin_object();
+    json.member("host", clock.host);
+    json.key("ahead_us").decimal(us(clock.ahead_ns), 3);
+    json.key("doubt_us").decimal(us(clock.doubt_ns), 3);
+    json.flag("measured", clock.measured);
+    json.end();
+}
+
+void json_trace(JsonWriter &json, const Trace &trace)
+{
+    const Header &h = trace.header;
+    json.begin_object();
+    json.member("file", trace.path);
+    json.member("host", h.host);
+    json.member("pid", h.pid);
+    json.member("command", h.command);
+    json.member("board", h.board);
+    json.member("address", cli::mac_text(h.mac));
+    json.member("name", h.board_name);
+    json.member("endpoint", h.endpoint);
+    json.member("events", trace.entries.size());
+    json.member("lost", trace.lost);
+    json.flag("closed", trace.closed_ns != 0);
+    json.key("tai_s").number(int64_t{h.tai_ns / 1000000000});
+    json.end();
+}
+
+void json_flow(JsonWriter &json, const Flow &flow)
+{
+    json.begin_object();
+    json.member("from", cli::mac_text(flow.from));
+    json.member("from_endpoint", flow.from_ep);
+    json.member("to", cli::mac_text(flow.to));
+    json.member("to_endpoint", flow.to_ep);
+    json.member("sent", flow.sent);
+    json.member("resent", flow.resent);
+    json.member("refused", flow.refused);
+    json.member("arrived", flow.arrived);
+    json.member("never_arrived", flow.missing);
+    if (const auto &t = flow.under_way_ns; !t.empty()) {
+        json.key("under_way_min_us").decimal(us(t.front()), 3);
+        json.key("under_way_median_us").decimal(us(t[t.size() / 2]), 3);
+    }
+    json.end();
+}
+
+template <typename Each, typename Print>
+void json_list(JsonWriter &json, const char *name, const Each &all, Print print)
+{
+    json.key(name).begin_array(JsonLayout::lines);
+    for (const auto &each : all) {
+        print(json, each);
+        json.flush(stdout);
+    }
+    json.end();
+}
+
+} // namespace
 
 void Output::json(const Merged &merged, bool with_events) const
 {
-    const char *between = "";
-    const auto next = [&](const char *first) {
-        std::printf("%s\n  ", first ? first : between);
-        between = ",";
-    };
-    std::printf("{\"clocks\": [");
-    for (const HostClock &c : merged.clocks) {
-        next(&c == &merged.clocks.front() ? "" : nullptr);
-        std::printf("{\"host\": %s, \"ahead_us\": %.3f, \"doubt_us\": %.3f, \"measured\": %s}",
-                    quoted(c.host).c_str(), us(c.ahead_ns), us(c.doubt_ns), c.measured ? "true" : "false");
-    }
-    std::printf("\n],\n\"traces\": [");
-    for (const Trace &t : traces_) {
-        const Header &h = t.header;
-        next(&t == &traces_.front() ? "" : nullptr);
-        std::printf("{\"file\": %s, \"host\": %s, \"pid\": %u, \"command\": %s, \"board\": %u, \"address\": "
-                    "%s, \"name\": %s, "
-                    "\"endpoint\": %u, \"events\": %zu, \"lost\": %" PRIu64
-                    ", \"closed\": %s, \"tai_s\": %" PRId64 "}",
-                    quoted(t.path).c_str(), quoted(h.host).c_str(), h.pid, quoted(h.command).c_str(), h.board,
-                    quoted(cli::mac_text(h.mac)).c_str(), quoted(h.board_name).c_str(), h.endpoint,
-                    t.entries.size(), t.lost, t.closed_ns ? "true" : "false", h.tai_ns / 1000000000);
-    }
-    std::printf("\n],\n\"flows\": [");
-    for (const Flow &f : merged.flows) {
-        next(&f == &merged.flows.front() ? "" : nullptr);
-        std::printf(
-            "{\"from\": %s, \"from_endpoint\": %u, \"to\": %s, \"to_endpoint\": %u, \"sent\": %" PRIu64
-            ", \"resent\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"arrived\": %" PRIu64
-            ", \"never_arrived\": %" PRIu64,
-            quoted(cli::mac_text(f.from)).c_str(), f.from_ep, quoted(cli::mac_text(f.to)).c_str(), f.to_ep,
-            f.sent, f.resent, f.refused, f.arrived, f.missing);
-        if (const auto &t = f.under_way_ns; !t.empty())
-            std::printf(", \"under_way_min_us\": %.3f, \"under_way_median_us\": %.3f", us(t.front()),
-                        us(t[t.size() / 2]));
-        std::printf("}");
-    }
-    std::printf("\n],\n\"events\": [");
-    for (std::size_t i = 0; with_events && i < merged.events.size(); i++) {
-        next(i == 0 ? "" : nullptr);
-        json_event(merged.events[i]);
-    }
-    std::printf("\n]}\n");
+    static const std::vector<Event> no_events;
+    JsonWriter json;
+    begin_document(json, "omx_trace");
+    json_list(json, "clocks", merged.clocks, json_clock);
+    json_list(json, "traces", traces_, json_trace);
+    json_list(json, "flows", merged.flows, json_flow);
+    json_list(json, "events", with_events ? merged.events : no_events, json_event);
+    end_document(json);
 }
 
 } // namespace emx::trace

@@ -9,6 +9,10 @@
 #include <string_view>
 #include <vector>
 
+namespace emx {
+class JsonWriter;
+}
+
 namespace emx::trace {
 
 enum class Form { text, csv, json };
@@ -30,7 +34,7 @@ private:
     std::string details(const Event &event) const;
     void text_event(const Event &event) const;
     void csv_event(const Event &event) const;
-    void json_event(const Event &event) const;
+    static void json_event(JsonWriter &json, const Event &event);
 
     const Form form_;
     const std::vector<Trace> &traces_;

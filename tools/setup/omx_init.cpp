@@ -3,6 +3,7 @@
 #include "tools/board_view.hpp"
 #include "tools/cli.hpp"
 #include "tools/driver_boards.hpp"
+#include "tools/json.hpp"
 #include "tools/setup/module.hpp"
 #include "tools/setup/plan.hpp"
 
@@ -21,6 +22,7 @@ constexpr int not_running = 3; // what init scripts return from "status"
 struct Options {
     std::string config = default_config_path;
     uint32_t wait_s = 0;
+    bool json = false; ///< of status
 };
 
 std::string interface_of(const emx_dev_board &board)
@@ -199,30 +201,67 @@ void print_board(BoardView &view, const BoardFacts &board)
                 board.peers_open ? "others are added" : "others are refused");
 }
 
-/// True if the boards are those of the configuration; tells which are not.
-bool compare(const Plan &plan, const std::vector<emx_dev_board> &boards)
+/// Sentences on the boards that are not those of the configuration.
+std::vector<std::string> compare(const Plan &plan, const std::vector<emx_dev_board> &boards)
 {
-    bool same = true;
+    std::vector<std::string> differences;
     for (const BoardSpec &spec : plan.config.boards) {
         const emx_dev_board *const there = find(boards, spec.interface);
         if (there && spec_matches(spec, spec.interface, sizes_of(*there)))
             continue;
-        std::printf("%s: %s is %s: omx_init %s\n", printable(plan.boards_place()).c_str(),
-                    printable(spec.interface).c_str(), there ? "a board with another dialect" : "no board",
-                    there ? "restart" : "start");
-        same = false;
+        differences.push_back(
+            printable(plan.boards_place()) + ": " + printable(spec.interface) + " is " +
+            (there ? "a board with another dialect: omx_init restart" : "no board: omx_init start"));
     }
-    return same;
+    return differences;
+}
+
+void status_board(JsonWriter &json, BoardView &view, const BoardFacts &board)
+{
+    json.begin_object(JsonLayout::lines);
+    identify_board(json, board);
+    json.member("dialect", board.dialect());
+    json.member("link", link_text(board));
+    json.member("endpoints_open", view.holders(board.number).size());
+    json.member("endpoints_max", board.endpoint_max);
+    json.member("peers", view.peers(board.number).size());
+    json.flag("peers_open", board.peers_open);
+    json.end();
+}
+
+/// The document of "omx_init status"; view: of the module's boards, if there are any.
+int status_json(const Options &options, bool loaded, BoardView *view,
+                const std::vector<std::string> &differences)
+{
+    JsonWriter json;
+    begin_document(json, "omx_init");
+    json.member("configuration", options.config);
+    json.flag("module_loaded", loaded);
+    json.flag("running", loaded && differences.empty());
+    json.key("boards").begin_array(JsonLayout::lines);
+    if (view)
+        for (const BoardFacts &board : view->boards())
+            status_board(json, *view, board);
+    json.end();
+    json.texts("differences", differences);
+    end_document(json);
+    return loaded && differences.empty() ? 0 : not_running;
 }
 
 int status(const Options &options)
 {
     if (!module_loaded()) {
+        if (options.json)
+            return status_json(options, false, nullptr, {});
         std::printf("not running: the kernel module is not loaded\n");
         return not_running;
     }
     const DriverFile file = open_driver();
     const auto boards = file.boards();
+    if (options.json) {
+        const auto view = boards.empty() ? nullptr : open_driver_view("", true);
+        return status_json(options, true, view.get(), compare(read_plan(options.config), boards));
+    }
     std::printf("kernel module ethermx, %zu board%s in this network namespace\n", boards.size(),
                 plural(boards.size()));
     if (!boards.empty()) {
@@ -230,7 +269,10 @@ int status(const Options &options)
         for (const BoardFacts &board : view->boards())
             print_board(*view, board);
     }
-    return compare(read_plan(options.config), boards) ? 0 : not_running;
+    const auto differences = compare(read_plan(options.config), boards);
+    for (const std::string &difference : differences)
+        std::printf("%s\n", difference.c_str());
+    return differences.empty() ? 0 : not_running;
 }
 
 // ---- check
@@ -279,10 +321,13 @@ int body(int argc, char **argv)
     parser.text('c', "config", "configuration file (/etc/ethermx/ethermx.conf)", options.config);
     parser.number('w', "wait", "wait so many seconds for the interfaces to be there (0)", options.wait_s,
                   3600);
+    parser.json("of status: the same for programs", options.json);
     const auto arguments = parser.parse(argc, argv);
     std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); // what modprobe says comes where it belongs
     if (arguments.size() != 1)
         throw cli::Failure("give one of start, stop, restart, status, check; -h shows the options");
+    if (options.json && arguments[0] != "status")
+        throw cli::Failure("--json is for status: leave it out");
     return act(arguments[0], options);
 }
 
