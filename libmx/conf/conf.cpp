@@ -68,7 +68,7 @@ const Tunable tunables[] = {
     {"EMX_EXTENSION", nullptr, nullptr, Style::strict, &Conf::extension, nullptr, 0, 1, "bool", "0: partners are not offered the EtherMX extension of the protocol"},
     {"EMX_CHECKSUM", nullptr, nullptr, Style::strict, &Conf::checksum, nullptr, 0, 1, "bool", "1: messages from and to partners that agreed to the EtherMX extension carry checksums; not within the host"},
     {"EMX_LINGER_MS", nullptr, nullptr, Style::strict, &Conf::linger_ms, nullptr, 0, 60000, "ms", "wait of mx_close_endpoint for acks of completed sends"},
-    {"EMX_ENDPOINTS", nullptr, nullptr, Style::strict, &Conf::endpoints_max, nullptr, 1, 255, "endpoints", "endpoints per board, when this process starts the agent"},
+    {"EMX_ENDPOINTS", nullptr, nullptr, Style::strict, &Conf::endpoints_max, nullptr, 1, 256, "endpoints", "endpoints per board, when this process starts the agent"},
     {"EMX_DEVICE", nullptr, nullptr, Style::word, nullptr, &Conf::device, 0, 0, "device", "auto: the kernel module where it has boards, else the engine; kernel or engine: only that"},
     {"EMX_COMMANDS", nullptr, nullptr, Style::word, nullptr, &Conf::commands, 0, 0, "way", "to the kernel module: auto: one by an ioctl, several by one together; ioctl: each by its own; uring: sends by io_uring, where that can be used"},
     {"EMX_BULK", nullptr, nullptr, Style::word, nullptr, &Conf::bulk, 0, 0, "way", "of large messages between engines: auto: in UDP datagrams where these arrive and are faster, else in frames; udp: wherever they arrive; raw: in frames only"},

@@ -7,6 +7,8 @@
 #include "libmx/shm/port.hpp"
 #include "libmx/trace/port.hpp"
 
+#include <emx/wire.h>
+
 #include <algorithm>
 
 namespace emx {
@@ -17,6 +19,22 @@ mx_endpoint_t handle_of(uint32_t slot, uint32_t generation)
 {
     uint64_t value = uint64_t{1} << 63 | uint64_t{generation} << handle_slot_bits | slot;
     return reinterpret_cast<mx_endpoint_t>(value);
+}
+
+/// Tells how to have more endpoints than `limit` a board, all of which are open.
+std::string none_left(uint32_t board, uint32_t limit)
+{
+    const std::string all = "all " + std::to_string(limit) + " endpoints of " +
+                            (board == MX_ANY_NIC ? "each board" : "board " + std::to_string(board)) +
+                            " are open (omx_endpoint_info lists them): ";
+    if (limit >= EMX_ENDPOINTS_MAX)
+        return all + "one more board has as many more";
+    const std::string more = std::to_string(std::min<uint32_t>(2 * limit, EMX_ENDPOINTS_MAX));
+    return all + "write endpoints = " + more + " into /etc/ethermx/ethermx.conf and start EtherMX again (" +
+           std::to_string(EMX_ENDPOINTS_MAX) +
+           " at most), or have as many more by one more board; where programs start the agent, set "
+           "EMX_ENDPOINTS=" +
+           more;
 }
 
 } // namespace
@@ -65,9 +83,7 @@ mx_endpoint_t Context::open(const OpenArgs &args, DeviceError &error)
                 return handle;
         }
     if (any && error.code == MX_BUSY)
-        error.text = "all " + std::to_string(limit) + " endpoints of " +
-                     (args.board == MX_ANY_NIC ? "each board" : "board " + std::to_string(args.board)) +
-                     " are open (omx_endpoint_info lists them): one more board has as many more";
+        error.text = none_left(args.board, limit);
     return nullptr;
 }
 

@@ -198,7 +198,7 @@ bad_numbers() {
     check "endpoint out of range" ends 255 'endpoint number out of range: below 32' "${on[@]}" "$calls" open 0 32
     check "endpoint busy" ends 255 "endpoint 3 of board 0 is open in process $serving \(bad_calls\)" host 2 EMX_BOARDS=eth0:N=1500 "$calls" open 0 3
     check "connected" ends 0 '^connected$' "${on[@]}" "$calls" connect "$far" 3 0x12345 5000
-    check "no endpoint left" ends 255 'all 32 endpoints of board 0 are open .*one more board has as many more' "${on[@]}" "$calls" crowd 0
+    check "no endpoint left" ends 255 'all 32 endpoints of board 0 are open .*write endpoints = 64 into /etc/ethermx/ethermx.conf .*by one more board; .*set EMX_ENDPOINTS=64' "${on[@]}" "$calls" crowd 0
     check "no endpoint left on any board" ends 255 'all 32 endpoints of each board are open' "${on[@]}" "$calls" crowd -1
     check "wrong key" ends 255 'mx_connect: the remote endpoint has another key' "${on[@]}" "$calls" connect "$far" 3 0x54321 5000
     check "closed endpoint, at once" ends 255 'mx_connect: nobody has that endpoint open' "${on[@]}" "$calls" connect "$far" 4 0x12345 100000

@@ -47,7 +47,10 @@ mpilab_make() {
         echo "node$i slots=$slots" >>"$NETLAB_TMP/hostfile" || return
     done
     mkdir "$NETLAB_TMP/bin" "$NETLAB_TMP/jobs" && ln -s "$NETLAB_DIR/on_host" "$NETLAB_TMP/bin/on" || return
-    export PATH=$NETLAB_TMP/bin:$build/tools:$build/tools/omxd:$PATH
+    for i in info counters endpoint_info; do
+        ln -s "$build/tools/omx_$i" "$NETLAB_TMP/bin/mx_$i" || return
+    done
+    export PATH=$NETLAB_TMP/bin:$build/tools:$build/tools/omxd:$build/tools/setup:$PATH
     export LD_LIBRARY_PATH=$build/libmx${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     netlab_boards "$dialect" "$build" && mpilab_launch $((n * slots))
 }
