@@ -74,10 +74,26 @@ def curves(data, names, column="median_us"):
             for w, name in names.items() if w in data]
 
 
+def ratio_curves(data):
+    """The floor's ratio and TCP's, as the table has them."""
+    wanted = {"EtherMX / floor": [(n, ratio(data, "emx", FLOORS, n)) for n in rounds.lengths(data, ["emx"])],
+              **{f"{name} / EtherMX": [(n, inverse(ratio(data, "emx", [what], n))) for n in rounds.lengths(data, ["emx"])]
+                 for what, name in (("tcp", "TCP"), ("tcp-offloads", "TCP off."))}}
+    curves_found = [(name, [(n, value) for n, value in points if value]) for name, points in wanted.items()]
+    return [(name, points) for name, points in curves_found if points]
+
+
+def short_settings(settings):
+    """One line: when, of which commit, on which machine."""
+    lines = settings.splitlines()
+    return "; ".join(lines[:2] + [line for line in lines if line.startswith("Linux ")] + lines[-1:])
+
+
 def picture(path, title, subtitle, data):
     ends = {w: name for w, name in NAMES.items() if not w.endswith("stream")}
     streams = {w: name for w, name in NAMES.items() if w.endswith("stream")}
-    plot.draw(path, title, subtitle, curves(data, ends), curves(data, {**ends, **streams}, "MB_s"))
+    plot.draw(path, title, subtitle, curves(data, ends), curves(data, {**ends, **streams}, "MB_s"),
+              ratio_curves(data))
 
 
 def evaluate(folder, config, settings):
@@ -93,7 +109,7 @@ def evaluate(folder, config, settings):
     print()
     merits = print_merits(data)
     rounds.write_table(base + ".csv", head, rows)
-    picture(base + ".svg", f"EtherMX, {title}", settings.replace("\n", "; "), data)
+    picture(base + ".svg", f"EtherMX, {title}", short_settings(settings), data)
     configuration = f"{title}, {count} rounds"
     return history.of_table(head, rows, configuration) + \
         [history.Row(figure, "", configuration, value, unit) for figure, value, unit in merits]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-"""Draws latency and throughput over message length as one SVG, both axes logarithmic; parts of it serve other pictures."""
+"""Draws latency and throughput over message length as one SVG, both axes logarithmic, and ratios, whose axis is linear, since
+a logarithmic one hides a factor of 1.5; parts of it serve other pictures."""
 import math
 import textwrap
 from html import escape
@@ -7,7 +8,7 @@ from html import escape
 WIDTH, HEIGHT = 1320, 560
 PANEL_WIDTH, PANEL_HEIGHT = 440, 360
 PANEL_TOP, PANEL_LEFT, PANEL_GAP = 118, 64, 220
-SUBTITLE_WIDTH = 190  # characters of its font that fit
+SUBTITLE_WIDTH = 190  # characters of its font that fit into WIDTH
 # Distinct in colour and in lightness, so that they survive greyscale print.
 COLOURS = ["#0b5fa5", "#c2410c", "#4d7c0f", "#7e22ce", "#0f766e", "#9f1239", "#57534e", "#a16207"]
 DASHES = ["", "7 3", "2 3", "9 3 2 3", "", "4 2", "1 2", "12 4"]
@@ -81,6 +82,25 @@ class Panel:
         return out
 
 
+class RatioPanel(Panel):
+    """The same with a linear axis from 0, and a line at 1."""
+
+    def __init__(self, left, title, lengths, values):
+        super().__init__(left, title, "", lengths, [1, 1])
+        self.y_low, self.y_high = 0, max(1.25, math.ceil(max(values) * 4) / 4)
+
+    def y(self, value):
+        return PANEL_TOP + PANEL_HEIGHT * (1 - value / self.y_high)
+
+    def ticks(self):
+        step = 0.25 if self.y_high <= 2.5 else 0.5 if self.y_high <= 5 else math.ceil(self.y_high / 10)
+        return [i * step for i in range(int(self.y_high / step + 1e-9) + 1)]
+
+    def frame(self):
+        y, right = self.y(1), self.left + PANEL_WIDTH
+        return super().frame() + [f'<line x1="{self.left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" class="box"/>']
+
+
 def labels(panel, curves):
     """Names at the right ends of the curves, pushed apart where they would overlap."""
     wanted = sorted((panel.y(points[-1][1]), name, number)
@@ -93,15 +113,15 @@ def labels(panel, curves):
     return out
 
 
-def begin(title, subtitle):
+def begin(title, subtitle, width=WIDTH):
     """The first lines of a picture."""
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">',
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}">',
            "<style>text{font-family:sans-serif;fill:#222}.head{font-size:19px;font-weight:bold}"
            ".sub{font-size:12px;fill:#555}.panel{font-size:14px;font-weight:bold}.tick{font-size:11px;fill:#444}"
            ".name{font-size:12px;font-weight:bold}.grid{stroke:#ddd}.box{fill:none;stroke:#666}</style>",
-           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+           f'<rect width="{width}" height="{HEIGHT}" fill="white"/>',
            f'<text x="24" y="32" class="head">{escape(title)}</text>']
-    for i, line in enumerate(textwrap.wrap(subtitle, SUBTITLE_WIDTH)):
+    for i, line in enumerate(textwrap.wrap(subtitle, SUBTITLE_WIDTH * width // WIDTH)):
         out.append(f'<text x="24" y="{54 + 16 * i}" class="sub">{escape(line)}</text>')
     return out
 
@@ -120,12 +140,16 @@ def end(path, out):
         file.write("\n".join(out + ["</svg>"]) + "\n")
 
 
-def draw(path, title, subtitle, latency, throughput):
-    """latency and throughput: lists of (name, [(length, value)]), in microseconds and MB/s."""
-    out = begin(title, subtitle)
+def draw(path, title, subtitle, latency, throughput, ratios=()):
+    """latency, throughput, and ratios if there are any: lists of (name, [(length, value)]), in microseconds and MB/s."""
+    out = begin(title, subtitle, WIDTH + (PANEL_WIDTH + PANEL_GAP if ratios else 0))
     left = PANEL_LEFT
     for name, unit, curves in (("Latency: half round trip", "µs", latency), ("Throughput", "MB/s", throughput)):
         points = [p for _, curve in curves for p in curve if p[1] > 0]
         out += panel(Panel(left, name, unit, sorted({n for n, _ in points}), [v for _, v in points]), curves)
         left += PANEL_WIDTH + PANEL_GAP
+    if ratios:
+        points = [p for _, curve in ratios for p in curve]
+        diagram = RatioPanel(left, "Ratios of the times", sorted({n for n, _ in points}), [v for _, v in points])
+        out += panel(diagram, ratios)
     end(path, out)

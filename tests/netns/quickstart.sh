@@ -47,7 +47,9 @@ import xml.etree.ElementTree as tree
 picture = tree.parse(sys.argv[1]).getroot()
 curves = [e for e in picture.iter() if e.tag.endswith("polyline")]
 texts = {e.text for e in picture.iter() if e.text}
-sys.exit(not (len(curves) >= 10 and {"EtherMX", "TCP", "floor: ring"} <= texts))
+subtitles = [e for e in picture.iter() if e.get("class") == "sub"]
+sys.exit(not (len(curves) >= 13 and len(subtitles) == 1 and
+              {"EtherMX", "TCP", "floor: ring", "Ratios of the times", "TCP / EtherMX"} <= texts))
 END
 }
 
