@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# Configurations with an Open MPI of which something is missing go on without the component, and one line
-# tells why; or stop with that line where the component was asked for.
+# Configurations in which a library of others is missing, or cannot be used, go on without the part that needs it,
+# and one line tells why; or stop with that line where the part was asked for.
 # Usage: configures.sh SOURCE_ROOT. The last line is "N passed, N failed, N skipped".
 cd "$1" || exit 1
 . tests/support/check.sh
@@ -31,9 +31,9 @@ has_component() { grep -q mca_mtl_mx "$work/build/build.ninja"; }
 
 # left_out STATUS PATTERN OPTIONS...: how the configuration ends, and its one line on the component
 left_out() {
-    local status=$1 pattern="component of Open MPI .* left out: .*$2"
+    local status=$1 pattern="component of Open MPI *: (left out|cannot be built): .*$2"
     shift 2
-    configures "$status" "$pattern" "$@" && [ "$(grep -c 'left out' "$said")" = 1 ] && ! has_component
+    configures "$status" "$pattern" "$@" && [ "$(grep -c 'component of Open MPI *:' "$said")" = 1 ] && ! has_component
 }
 
 built() { configures 0 '^Build targets' && has_component; }
@@ -54,4 +54,41 @@ package ompi-c 4.1.4 "$headers" 'Libs: -lmpi'
 without 'fatal error: ompi/mca/mtl/mtl.h: No such file' "a header that is not shipped"
 package ompi-c 4.1.4 "$real" 'Libs: -lmpi -lzebra'
 without 'programs do not link' "a library that is not there"
+
+# The other parts. Where pkg-config finds nothing, and Boost is looked for in an empty folder, all are left out.
+mkdir "$work/empty"
+nowhere=(env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$work/empty" BOOST_ROOT="$work/empty")
+parts='commands to the kernel module by io_uring *: DEPENDS liburing: apt-get install liburing-dev$
+filter of system calls of the agent *: DEPENDS libseccomp: apt-get install libseccomp-dev$
+jobs of Fast Messages and GAMMA by PMIx *: DEPENDS pmix: apt-get install libpmix-dev$
+Fast Messages *: DEPENDS boost: apt-get install libboost-context-dev$
+component of Open MPI *: DEPENDS ompi-c: apt-get install libopenmpi-dev$'
+missing() { # STATUS PATTERN OPTIONS...
+    local status=$1 pattern=$2
+    shift 2
+    rm -rf "$work/build"
+    ends "$status" "$pattern" "${nowhere[@]}" meson setup "$work/build" "$@"
+}
+check "without any library of others: each part has its line" missing 0 "${parts//DEPENDS/left out: no usable}
+tests *: left out: no usable catch2: apt-get install catch2$
+^Build targets"
+for option in uring seccomp pmix fm openmpi; do
+    check "a part that was asked for stops: $option" missing 1 "cannot be built: no usable .*: apt-get install lib" \
+        -D$option=enabled -Dtests=false
+done
+check "parts that are not wanted" configures 0 "$(sed 's/: DEPENDS.*/: left out: -D.*=disabled$/' <<<"$parts")
+tests *: left out: -Dtests=false$" -D{uring,seccomp,pmix,fm,openmpi}=disabled -Dtests=false
+
+# Packages are found, and their headers or libraries are not. That of Boost has no file of pkg-config.
+rm -f "$work"/*.pc
+for name in liburing libseccomp pmix; do
+    package $name 9 "$work/empty" 'Libs: -lzebra'
+done
+check "parts whose libraries no program links with" configures 0 "by io_uring *: left out: programs do not link with liburing
+agent *: left out: programs do not link with libseccomp 9
+by PMIx *: left out: programs do not link with pmix 9" -Dtests=false
+
+# A warning of a newer compiler ends no build but the tests' own.
+no_werror() { says '"name": "werror", "value": false' meson introspect --buildoptions "$work/build"; }
+check "warnings are no errors unless that is asked for" no_werror
 finish
