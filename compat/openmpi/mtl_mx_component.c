@@ -117,10 +117,25 @@ static int query(mca_base_module_t **module, int *priority)
 	return OMPI_SUCCESS;
 }
 
+/* True if objects of Open MPI are as long as those that the component was compiled with. */
+static bool laid_out_alike(void)
+{
+	if (OBJ_CLASS(opal_mutex_t)->cls_sizeof == sizeof(opal_mutex_t) &&
+	    OBJ_CLASS(opal_convertor_t)->cls_sizeof == sizeof(opal_convertor_t) &&
+	    OBJ_CLASS(ompi_request_t)->cls_sizeof == sizeof(ompi_request_t) &&
+	    OBJ_CLASS(ompi_communicator_t)->cls_sizeof == sizeof(ompi_communicator_t))
+		return true;
+	mtl_mx_complain("Open MPI cannot use MX: mca_mtl_mx.so was built with the headers of another "
+			"Open MPI; build it with those of this one");
+	return false;
+}
+
 static struct mca_mtl_base_module_t *init(MTL_MX_INIT_PARAMETERS)
 {
 	(void)progress_threads;
 	(void)mpi_threads; /* libmx can be called by several threads at any time */
+	if (!laid_out_alike())
+		return NULL;
 	mtl_mx_refuse_accelerators();
 	return mtl_mx_open() == OMPI_SUCCESS ? &ompi_mtl_mx.base : NULL;
 }

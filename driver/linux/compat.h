@@ -85,6 +85,16 @@ static inline const void *emx_uring_payload(const struct io_uring_cmd *cmd)
 #endif
 }
 
+/* The page so many after another of the same folio; descriptors of a folio's pages adjoin since 6.18. */
+static inline struct page *emx_page_at(struct page *page, unsigned long further)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+	return nth_page(page, further);
+#else
+	return page + further;
+#endif
+}
+
 /* An entry that could not be made, or renamed, stays away: nothing depends on it. */
 static inline void emx_debugfs_change_name(struct dentry *entry, struct dentry *folder,
 					   const char *name)

@@ -157,7 +157,7 @@ static u32 emx_offload_frame_span(const struct sk_buff *skb, u32 at, struct emx_
 	for (at -= skb_headlen(skb); at >= skb_frag_size(frag); frag++)
 		at -= skb_frag_size(frag);
 	offset = skb_frag_off(frag) + at;
-	place->page = nth_page(skb_frag_page(frag), offset >> PAGE_SHIFT);
+	place->page = emx_page_at(skb_frag_page(frag), offset >> PAGE_SHIFT);
 	place->offset = offset_in_page(offset);
 	return min_t(u32, skb_frag_size(frag) - at, PAGE_SIZE - place->offset);
 }
