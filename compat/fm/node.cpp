@@ -58,18 +58,6 @@ void Node::post(Slot *slot)
         news_ = FM_E_MX;
 }
 
-/// Takes in one thing that MX has finished. Runs no handler.
-inline bool Node::pump()
-{
-    mx_status_t status;
-    uint32_t found = 0;
-    mx_test_any(endpoint_, 0, 0, &status, &found);
-    if (!found)
-        return false;
-    take(static_cast<Event *>(status.context), status);
-    return true;
-}
-
 void Node::take(Event *event, const mx_status_t &status)
 {
     const bool good = status.code == MX_STATUS_SUCCESS;

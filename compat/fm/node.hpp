@@ -260,4 +260,16 @@ private:
     std::vector<std::unique_ptr<Coroutine>> coroutines_;
 };
 
+/// Takes in one thing that MX has finished. Runs no handler.
+inline bool Node::pump()
+{
+    mx_status_t status;
+    uint32_t found = 0;
+    mx_test_any(endpoint_, 0, 0, &status, &found);
+    if (!found)
+        return false;
+    take(static_cast<Event *>(status.context), status);
+    return true;
+}
+
 } // namespace fm

@@ -207,4 +207,15 @@ private:
     std::unique_ptr<Claim> claim_;
 };
 
+/// Gives a checked frame to the core; false when it found no endpoint: see introduce().
+inline bool EnginePort::give(fw_pkt &pkt, fw_fx &fx, int &more)
+{
+    more = 0;
+    fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
+    if (!ep) [[unlikely]]
+        return false;
+    more = fw_rx(ep, &pkt, now_, &fx);
+    return true;
+}
+
 } // namespace emx

@@ -55,17 +55,6 @@ bool EnginePort::spin(unsigned looks)
     return lo_.ready();
 }
 
-/// Gives a checked frame to the core; false when it found no endpoint: see introduce().
-inline bool EnginePort::give(fw_pkt &pkt, fw_fx &fx, int &more)
-{
-    more = 0;
-    fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
-    if (!ep) [[unlikely]]
-        return false;
-    more = fw_rx(ep, &pkt, now_, &fx);
-    return true;
-}
-
 /// True if a ring's filter would have kept a frame away.
 inline bool EnginePort::is_stray(const emx_msg &msg) const
 {

@@ -17,29 +17,15 @@ shift
 [ $# -gt 0 ] || set -- smoke
 need apt-get dpkg-deb unxz
 
-# apt with lists of its own, of this suite only, from where this machine has its packages.
-mkdir -p "$dir"/apt/{lists,cache,none}
+. "$TOP/tests/support/debian_suite.sh"
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-# shellcheck disable=SC2016 # apt's own variables
-mirror=$(apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" "Codename: $release" | head -n 1)
-[ -n "$mirror" ] || skip "no sources of Debian packages for $release on this machine"
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release-backports main" >"$dir/apt/sources.list"
-apt_of() {
-	local program=$1
-	shift
-	"$program" -o Dir::Etc::SourceList="$dir/apt/sources.list" -o Dir::Etc::SourceParts="$dir/apt/none" \
-		-o Dir::State::Lists="$dir/apt/lists" -o Dir::Cache="$dir/apt/cache" -o APT::Sandbox::User=root "$@"
-}
-if ! apt_of apt-get -q update >"$dir/apt.log" 2>&1 || grep -q '^[WE]:' "$dir/apt.log"; then
-	skip "Debian's $release-backports cannot be reached: $dir/apt.log"
-fi
+suite_lists "$dir/apt" "$release-backports" || skip "no $release-backports"
 
-depends() { apt_of apt-cache depends "$1" | sed -n 's/^ *|*Depends: *//p'; }
-headers=$(depends linux-headers-amd64 | grep '^linux-headers-.*-amd64$')
+headers=$(suite_depends linux-headers-amd64 | grep '^linux-headers-.*-amd64$')
 version=${headers#linux-headers-}
 mapfile -t packages < <(
 	echo "$headers"
-	depends "$headers" | grep -E '^linux-(headers-.*-common|kbuild-|image-.*-unsigned)'
+	suite_depends "$headers" | grep -E '^linux-(headers-.*-common|kbuild-|image-.*-unsigned)'
 )
 [ ${#packages[@]} = 4 ] || fail "$headers is to need common headers, linux-kbuild and an image, but names ${packages[*]}"
 
@@ -47,12 +33,7 @@ root=$dir/$version
 tree=$root/usr/src/$headers
 if [ ! -e "$root/.complete" ]; then
 	rm -rf "$root"
-	mkdir -p "$root/packages"
-	(cd "$root/packages" && apt_of apt-get -q download "${packages[@]}") >>"$dir/apt.log" 2>&1 ||
-		fail "${packages[*]} cannot be fetched: $dir/apt.log"
-	for file in "$root"/packages/*.deb; do
-		dpkg-deb -x "$file" "$root"
-	done
+	suite_unpack "$root" "${packages[@]}" || fail "no packages"
 	# They name one another by where they would be installed.
 	sed -i "s#include /usr/src/#include $root/usr/src/#" "$tree/Makefile"
 	# Without it the module gets no type information, which pahole would make and no test needs.
@@ -66,7 +47,7 @@ if [ ! -e "$root/.complete" ]; then
 		find "$tree/$folder" -name '*.ko.xz' -exec unxz -f {} +
 	done
 	cp "$root/lib/modules/$version/modules.builtin" "$tree/"
-	rm -rf "$root/packages" "$root/lib/modules"
+	rm -rf "$root/lib/modules"
 	touch "$root/.complete"
 fi
 
