@@ -35,7 +35,7 @@ if [ ! -e "$root/.complete" ]; then
 	rm -rf "$root"
 	suite_unpack "$root" "${packages[@]}" || fail "no packages"
 	# They name one another by where they would be installed.
-	sed -i "s#include /usr/src/#include $root/usr/src/#" "$tree/Makefile"
+	sed -i -E "s#(include |KBUILD_OUTPUT=)/usr/src/#\1$root/usr/src/#" "$tree/Makefile"
 	# Without it the module gets no type information, which pahole would make and no test needs.
 	rm -f "$tree/vmlinux"
 	# As a kernel built from source has them.

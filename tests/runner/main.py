@@ -15,6 +15,7 @@ import sys
 import time
 
 import builds
+import release
 import suites as tables
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
@@ -64,7 +65,7 @@ class Running:
         self.budget = suite.budget(full)
         self.log = os.path.join(LOGS, suite.name + '.log')
         command = [sys.executable, RUN_MESON, *suite.command[1:]] if suite.build else suite.command
-        limit = max(HUNG * self.budget, HUNG_AT_LEAST)
+        limit = max(HUNG * self.budget, HUNG_AT_LEAST) if self.budget else 0 # none
         with open(self.log, 'w', encoding='utf-8') as output:
             # timeout(1) leads a process group of its own and ends all of it.
             self.process = subprocess.Popen(['timeout', '-k', '30', str(limit), *command], cwd=TOP,
@@ -94,7 +95,7 @@ class Running:
         """Prints the verdict and, of a failure, the end of the log; returns the three counts."""
         seconds = time.monotonic() - self.began
         passed, failed, skipped, note = self.verdict()
-        if not failed and seconds > self.budget:
+        if not failed and self.budget and seconds > self.budget:
             note += f' (budget {self.budget} s)'
         word = 'FAIL' if failed else 'ok'
         print(f'{word:5}{self.suite.name:14}{passed:6} passed{failed:4} failed{skipped:4} skipped{seconds:7.0f} s'
@@ -118,8 +119,9 @@ def what_failed(log):
     return lines[-40:]
 
 
-def run_all(chosen, full, processors):
-    """Runs suites in their order, each as soon as enough processors are free; returns the sums."""
+def run_all(chosen, full, processors, told):
+    """Runs suites in their order, each as soon as enough processors are free, and hands name, seconds and counts of each
+    to `told`; returns the sums."""
     waiting, running, sums = list(chosen), [], [0, 0, 0]
     try:
         while waiting or running:
@@ -138,7 +140,7 @@ def run_all(chosen, full, processors):
             running.remove(ended)
             counts, seconds = ended.tell()
             sums = [a + b for a, b in zip(sums, counts)]
-            remember('full' if full else 'ci', ended.suite.name, seconds)
+            told(ended.suite.name, seconds, counts)
     finally:
         for left in running:
             left.process.terminate()
@@ -162,6 +164,20 @@ def build(chosen):
     return True
 
 
+def run_suites(chosen, full):
+    """Builds what they need and runs them; returns the sums."""
+    tier = 'full' if full else 'ci'
+    if not chosen:
+        return 0, 0, 0
+    return run_all(chosen, full, os.cpu_count(), lambda name, seconds, _: remember(tier, name, seconds)) \
+        if build(chosen) else (0, 1, 0)
+
+
+def run_release(rows):
+    """Runs rows of tests/release/rows.conf, which build by themselves; returns the sums."""
+    return run_all([row.suite() for row in rows], False, os.cpu_count(), lambda name, _, counts: release.keep(BUILD, name, counts))
+
+
 def choose(options, suites):
     """The suites that the options ask for."""
     if options.changed is None:
@@ -179,14 +195,18 @@ def main():
     parser.add_argument('--suite', action='append', default=[])
     parser.add_argument('--list', action='store_true')
     parser.add_argument('--changed', nargs='?', const='', default=None)
+    parser.add_argument('--release', nargs='*', default=None)
     options = parser.parse_args()
+    if options.release is not None and (options.full or options.suite or options.changed is not None):
+        parser.error('--release runs its own rows (tests/release/rows.conf): leave the other options out')
     if options.changed is not None and options.suite:
         parser.error('--changed chooses the suites itself: leave --suite out')
     try:
         suites = tables.read_suites(os.path.join(TOP, 'tests', 'suites.conf'))
         if options.list:
             return show_list(suites)
-        chosen = choose(options, suites)
+        rows = None if options.release is None else release.choose(release.read_rows(), options.release)
+        chosen = choose(options, suites) if rows is None else []
     except tables.TableError as error:
         sys.exit(f'tests/run: {error}')
     if options.full:
@@ -195,8 +215,7 @@ def main():
         os.environ['EMX_NO_SKIP'] = '1'
     os.makedirs(LOGS, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what runs, as Ctrl-C does
-    passed, failed, skipped = (0, 0, 0) if not chosen else (
-        run_all(chosen, options.full, os.cpu_count()) if build(chosen) else (0, 1, 0))
+    passed, failed, skipped = run_suites(chosen, options.full) if rows is None else run_release(rows)
     print(f'{passed} passed, {failed} failed, {skipped} skipped')
     return int(failed > 0)
 

@@ -15,6 +15,7 @@ SCRATCH = tempfile.TemporaryDirectory()
 os.environ['EMX_BUILD'] = SCRATCH.name
 
 import main  # noqa: E402  it reads EMX_BUILD
+import release  # noqa: E402
 import suites as tables  # noqa: E402
 
 os.makedirs(main.LOGS)
@@ -72,7 +73,7 @@ class Order(unittest.TestCase):
     """A suite that needs the machine never runs beside another; two that leave a processor free do."""
 
     def run_all(self, *chosen):
-        return main.run_all(chosen, False, 2)
+        return main.run_all(chosen, False, 2, lambda name, seconds, _: main.remember('ci', name, seconds))
 
     def test_two_run_side_by_side(self):
         # Each waits for the other: in turn they would hang.
@@ -128,6 +129,39 @@ class Tables(unittest.TestCase):
     def test_an_unknown_suite_is_told(self):
         with self.assertRaisesRegex(tables.TableError, 'no suite "nonsense": see ./tests/run --list'):
             tables.select(self.suites, False, ['nonsense'])
+
+
+class Release(unittest.TestCase):
+    """./tests/run --release, its rows and their table in docs/install.md."""
+
+    def setUp(self):
+        self.rows = release.read_rows()
+
+    def test_table_and_rows_agree(self):
+        documented = release.documented(os.path.join(TOP, 'docs', 'install.md'))
+        self.assertEqual([cells[:-1] for cells in documented.values()], [row.cells for row in self.rows.values()])
+        for cells in documented.values():
+            self.assertRegex(cells[-1], release.RESULT)
+
+    def test_every_row_has_its_script_and_its_own_name(self):
+        for row in self.rows.values():
+            self.assertTrue(os.access(os.path.join(TOP, row.command[0]), os.X_OK), row)
+            self.assertEqual(row.command[1], row.name)
+
+    def test_a_row_has_no_limit(self):
+        running = main.Running(release.Row(tuple('abcdef'), ('sh', '-c', 'echo "1 passed, 0 failed, 0 skipped"')).suite(), False)
+        self.assertEqual(running.process.args[3], '0')
+        running.process.wait()
+        self.assertEqual(running.tell()[0], (1, 0, 0))
+
+    def test_results_are_kept(self):
+        release.keep(SCRATCH.name, 'clang', (3, 0, 1))
+        self.assertRegex(release.kept(SCRATCH.name)['clang'], release.RESULT)
+        self.assertRegex('\n'.join(release.table(self.rows, release.kept(SCRATCH.name))), r'\| clang \|.*: 3 / 0 / 1 \|')
+
+    def test_an_unknown_row_is_told(self):
+        with self.assertRaisesRegex(tables.TableError, 'no row "nonsense" in tests/release/rows.conf: .*aarch64'):
+            release.choose(self.rows, ['nonsense'])
 
 
 class Soak(unittest.TestCase):

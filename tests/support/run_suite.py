@@ -10,6 +10,7 @@ cases; exit status 77 is a skip; anything else is one test. Output of tests is p
 comes, so that what a time limit ends has said what it did; the end says again what failed, since
 whoever prints only the tail of a log must find it there.
 
+EMX_UNDER is the beginning of a command under which the build's programs run: an emulator of their processor.
 With EMX_NO_SKIP=1, which CI=true implies, a test that skips itself whole has failed.
 """
 import json
@@ -97,15 +98,22 @@ def run_passing_through(command, env, folder, limit):
     return b"".join(parts).decode(errors="replace"), status
 
 
+def command_of(test, build):
+    """Its words. A script runs as it is, and what it starts as well."""
+    under = os.environ.get("EMX_UNDER", "").split()
+    return [*under, *test["cmd"]] if under and test["cmd"][0].startswith(build + os.sep) else test["cmd"]
+
+
 def run(test, build):
     """One test, started where `meson test` starts it: its counts, and what to say of its failure."""
     # UBSan would go on after what it finds, and the test pass.
     env = {"UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1", **os.environ, **test["env"]}
     if may_not_skip():
         env["EMX_NO_SKIP"] = "1"
-    print(f"== {test['name']}: {' '.join(test['cmd'])}", flush=True)
+    command = command_of(test, build)
+    print(f"== {test['name']}: {' '.join(command)}", flush=True)
     began = time.monotonic()
-    output, status = run_passing_through(test["cmd"], env, test["workdir"] or build,
+    output, status = run_passing_through(command, env, test["workdir"] or build,
                                          test["timeout"] and max(test["timeout"], HUNG_AT_LEAST))
     print("" if output.endswith("\n") else "\n", end="")
     result = count(output, status)

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# A row: the tree for another processor, by Debian's cross compiler and without any library of others; what is built
+# passes its tests under qemu's emulation of a user's processes.
+#   cross.sh ARCHITECTURE ENDIAN     ARCHITECTURE: as qemu and GCC name it
+cd "$(dirname "$0")/../.." || exit 1
+. tests/release/common.sh
+architecture=$1 endian=$2
+row "$architecture"
+needs qemu-user-static "g++-$architecture-linux-gnu"
+UNDER="qemu-$architecture-static -L /usr/$architecture-linux-gnu"
+
+cat >"$FOLDER/cross.ini" <<END
+[binaries]
+c = ['ccache', '$architecture-linux-gnu-gcc']
+cpp = ['ccache', '$architecture-linux-gnu-g++']
+ar = '$architecture-linux-gnu-gcc-ar'
+strip = '$architecture-linux-gnu-strip'
+pkgconfig = 'pkg-config'
+exe_wrapper = ['${UNDER// /\', \'}']
+[properties]
+pkg_config_libdir = '/usr/share/pkgconfig'
+[host_machine]
+system = 'linux'
+cpu_family = '$architecture'
+cpu = '$architecture'
+endian = '$endian'
+END
+configures --cross-file "$FOLDER/cross.ini"
+builds unit seeds
+check "it is of that processor" says "$architecture|S/390" \
+    file -L "$FOLDER/build/libmx/install/libmyriexpress.so"
+suite unit seeds
+finish

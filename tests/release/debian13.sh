@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# A row: everything in Debian 13, in a folder: its compiler, its kernel headers, and its Open MPI 5, which finds the
+# component by the line of docs/open-mpi.md and runs a ring and NetPIPE over it.
+#   debian13.sh ROW VERSION     of the kernel's headers
+cd "$(dirname "$0")/../.." || exit 1
+. tests/release/common.sh
+row "$1"
+version=$2
+. tests/release/chroot.sh
+needs mmdebstrap debian-archive-keyring
+INSIDE=chroot_run
+export CC='ccache gcc' CXX='ccache g++'
+check "Debian 13 is there" kept_log root chroot_make
+[ "$failed" = 0 ] || finish
+
+check "its compiler is GCC 14" says '^gcc .* 14\.' chroot_run gcc --version
+configures --prefix=/usr
+check "every part is built" says 'component of Open MPI *: built' grep -v 'left out' "$FOLDER/setup.log"
+check "no part is left out" bash -c '! grep "left out" "$1"' _ "$FOLDER/setup.log"
+builds unit
+suite unit
+
+# As docs/open-mpi.md has it; the build is there.
+check "it is installed" kept_log install chroot_run sh -c "ninja -C '$FOLDER/build' install && ldconfig"
+check "ompi_info lists the component's parameters" says 'mtl_mx_priority' chroot_run ompi_info --param mtl mx --level 9
+line=$(grep -o '^export OMPI_MCA_mca_base_component_path=.*' "$FOLDER/install.log")
+check "the line that is told stands in docs/open-mpi.md" grep -qF "$line" docs/open-mpi.md
+check "a ring and NetPIPE over it" kept_log mpi chroot_run bash -c "$line; tests/release/mpi13.sh '$FOLDER'"
+check "the module builds for the headers of Linux $version" tests/release/kernels.sh kernel-13 "$version" trixie
+finish
