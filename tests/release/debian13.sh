@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-# A row: everything in Debian 13, in a folder: its compiler, its kernel headers, and its Open MPI 5, which finds the
+# A row: everything in Debian 13, in a folder: its compiler, and its Open MPI 5, which finds the
 # component by the line of docs/open-mpi.md and runs a ring and NetPIPE over it.
-#   debian13.sh ROW VERSION     of the kernel's headers
+#   debian13.sh ROW
 cd "$(dirname "$0")/../.." || exit 1
 . tests/release/common.sh
 row "$1"
-version=$2
 . tests/release/chroot.sh
 needs mmdebstrap debian-archive-keyring
 INSIDE=chroot_run
@@ -27,5 +26,4 @@ check "ompi_info lists the component's parameters" says 'mtl_mx_priority' chroot
 line=$(grep -o '^export OMPI_MCA_mca_base_component_path=.*' "$FOLDER/install.log")
 check "the line that is told stands in docs/open-mpi.md" grep -qF "$line" docs/open-mpi.md
 check "a ring and NetPIPE over it" kept_log mpi chroot_run bash -c "$line; tests/release/mpi13.sh '$FOLDER'"
-check "the module builds for the headers of Linux $version" tests/release/kernels.sh kernel-13 "$version" trixie
 finish

@@ -67,6 +67,12 @@ mpilab_default() {
     [ -n "${!name+set}" ] || export "$name=$2"
 }
 
+# Open MPI 5 starts ranks by PRRTE, which has parameters of its own: mpilab_prte NAME VALUE.
+mpilab_prte() {
+    local name=PRTE_MCA_$1
+    [ -n "${!name+set}" ] || export "$name=$2"
+}
+
 # mpilab_launch SLOTS-IN-ALL: where and how mpirun starts.
 mpilab_launch() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -77,6 +83,13 @@ mpilab_launch() {
     mpilab_default btl_tcp_if_include eth0
     mpilab_default rmaps_base_mapping_policy node:OVERSUBSCRIBE # all hosts take part, also with few ranks
     mpilab_default hwloc_base_binding_policy none               # or every host's first rank binds to the same core
+    mpilab_prte prte_default_hostfile "$NETLAB_TMP/hostfile"
+    mpilab_prte plm_ssh_agent "$NETLAB_DIR/on_host"
+    mpilab_prte plm_ssh_no_tree_spawn 1
+    mpilab_prte prte_if_include eth0
+    mpilab_prte rmaps_default_mapping_policy node:OVERSUBSCRIBE
+    mpilab_prte hwloc_default_binding_policy none
+    mpilab_prte prte_tmpdir_base "$NETLAB_TMP/jobs"
     # All that jobs leave in files goes with the hosts.
     mpilab_default orte_tmpdir_base "$NETLAB_TMP/jobs"
     mpilab_default btl_vader_backing_directory "$NETLAB_TMP/jobs"
@@ -95,6 +108,11 @@ mpilab_transport() {
     mx)
         mpilab_component "$2" || return
         export OMPI_MCA_mca_base_component_path=$2/compat/openmpi:SYSTEM_DEFAULT
+        # Open MPI 5 gives PMIx the same folders, unless it has its own (compat/openmpi/installed.sh).
+        if command -v prterun >/dev/null; then
+            PMIX_MCA_mca_base_component_path=$(pkg-config --variable=libdir pmix)/pmix
+            export PMIX_MCA_mca_base_component_path
+        fi
         mpilab_default pml cm
         mpilab_default mtl mx
         ;;
