@@ -5,6 +5,8 @@
 #
 #   build-module.sh DIR     objects go to DIR/module, the log to DIR/module.log, modules to DIR
 #
+# EMX_SOFTDMA=no leaves softdma.ko out, which kernels without DMA engines cannot have.
+#
 # Kbuild writes its objects beside the sources, so it is given a farm of symbolic links: nothing
 # is ever written into the source tree.
 set -euo pipefail
@@ -17,6 +19,8 @@ farm=$dir/module
 log=$dir/module.log
 
 need make gcc sparse
+modules=(driver softdma)
+[ "${EMX_SOFTDMA:-}" != no ] || modules=(driver)
 kver=$(stock_kernel /lib/modules/%V/build)
 
 # Links to files that were removed or renamed must go; objects of the others may stay.
@@ -34,7 +38,7 @@ refresh_farm() {
 # sparse only looks at what is compiled, so a warning must not hide behind an unchanged object.
 build() {
 	local module
-	for module in driver softdma; do
+	for module in "${modules[@]}"; do
 		make -C "$(kernel_build "$kver")" M="$farm/$module" W=1 C=1 KBUILD_MODPOST_WARN= \
 			-j"${EMX_JOBS:-2}" modules || return
 	done >"$log" 2>&1
@@ -46,5 +50,7 @@ if ! build || grep -Eq 'warning:|error:|WARNING' "$log"; then
 	cat "$log" >&2
 	fail "the module does not build cleanly for $kver"
 fi
-cp "$farm/driver/ethermx.ko" "$farm/softdma/softdma.ko" "$dir/"
+for module in "${modules[@]}"; do
+	cp "$farm/$module"/*.ko "$dir/"
+done
 echo "ethermx.ko for $kver: $dir/ethermx.ko"

@@ -23,7 +23,7 @@ suite unit
 # As docs/open-mpi.md has it; the build is there.
 check "it is installed" kept_log install chroot_run sh -c "ninja -C '$FOLDER/build' install && ldconfig"
 check "ompi_info lists the component's parameters" says 'mtl_mx_priority' chroot_run ompi_info --param mtl mx --level 9
-line=$(grep -o '^export OMPI_MCA_mca_base_component_path=.*' "$FOLDER/install.log")
+line=$(grep -o 'export OMPI_MCA_mca_base_component_path=.*' "$FOLDER/install.log")
 check "the line that is told stands in docs/open-mpi.md" grep -qF "$line" docs/open-mpi.md
 check "a ring and NetPIPE over it" kept_log mpi chroot_run bash -c "$line; tests/release/mpi13.sh '$FOLDER'"
 finish

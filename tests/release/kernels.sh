@@ -38,7 +38,7 @@ headers() {
 }
 
 module_builds() {
-    headers "$1" && kept_log "$1" $INSIDE env EMX_KDIR="$FOLDER/$1/usr/src/$1" tests/qemu/build-module.sh "$FOLDER/$1/module"
+    headers "$1" && kept_log "$1" $INSIDE env EMX_SOFTDMA=no EMX_KDIR="$FOLDER/$1/usr/src/$1" tests/qemu/build-module.sh "$FOLDER/$1/module"
 }
 
 for flavour in amd64 cloud-amd64 rt-amd64; do
