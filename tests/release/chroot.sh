@@ -24,6 +24,7 @@ chroot_run() {
     export CHROOT_ROOT
     unshare --mount --net --pid --fork --uts --ipc --mount-proc bash -ec '
         mkdir -p "$CHROOT_ROOT$PWD" "$CHROOT_ROOT/root/.cache/ccache" ~/.cache/ccache
+        mount --bind "$CHROOT_ROOT" "$CHROOT_ROOT" # tools/netlab wants a place where something is mounted
         mount --bind "$PWD" "$CHROOT_ROOT$PWD"
         mount --bind ~/.cache/ccache "$CHROOT_ROOT/root/.cache/ccache"
         mount -t proc proc "$CHROOT_ROOT/proc"

@@ -26,4 +26,7 @@ check "ompi_info lists the component's parameters" says 'mtl_mx_priority' chroot
 line=$(grep -o 'export OMPI_MCA_mca_base_component_path=.*' "$FOLDER/install.log")
 check "the line that is told stands in docs/open-mpi.md" grep -qF "$line" docs/open-mpi.md
 check "a ring and NetPIPE over it" kept_log mpi chroot_run bash -c "$line; tests/release/mpi13.sh '$FOLDER'"
+# shellcheck disable=SC2016 # of the shell within
+check "a ring between two hosts of tools/netlab" says '^ring of 4: good$' chroot_run bash -c \
+    'mpicc -O2 -o /tmp/ring tests/release/ring.c && tools/netlab 2 --build "$1" -- mpirun -n 4 /tmp/ring' _ "$FOLDER/build"
 finish

@@ -95,7 +95,8 @@ mpilab_launch() {
     mpilab_default btl_vader_backing_directory "$NETLAB_TMP/jobs"
     # mpirun takes each host's slots for processors, but our hosts share theirs.
     [ "$1" -le "$(nproc)" ] || mpilab_default mpi_yield_when_idle 1
-    mpilab_default osc pt2pt # Debian turns it off; nothing else makes windows across hosts
+    # Debian turns it off; with Open MPI 4 nothing else makes windows across hosts.
+    command -v prterun >/dev/null || mpilab_default osc pt2pt
 }
 
 mpilab_component() {
