@@ -9,13 +9,13 @@
 #                                   own /tmp and /run, and an own systemctl, which only starts what a unit says; they
 #                                   share /home, $NETLAB_TMP/home
 #   hosts_install                   there, what the build has, as meson install does; the component of Open MPI is found
-#   in_host I COMMAND...            as root there
+#   in_host I COMMAND...            as root there; in the network namespace HOSTS_NET, if that is set
 #   user_in_host I USER COMMAND...  as that user, with its groups, in its home
 #   page_steps PAGE RUNNER          each command of the page is a test: "RUNNER HOST $|#" runs its input, and prints what
 #                                   the page says
 #   on_hosts HOST SIGN              such a RUNNER: HOST is a name, the user is alice
 hosts_build=${EMX_BUILD:-$PWD/build}/plain
-HOSTS_PID=() hosts_hung=200
+HOSTS_PID=() hosts_hung=${HUNG:-200}
 
 hosts_root() {
     [ "$(id -u)" = 0 ] && [ -z "${NETLAB_USERNS:-}" ] && return
@@ -95,7 +95,7 @@ hosts_install() {
 in_host() {
     local pid=${HOSTS_PID[$1]}
     shift
-    nsenter -t "$pid" --mount --uts --net env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+    nsenter -t "$pid" --mount --uts "--net${HOSTS_NET:+=/run/netns/$HOSTS_NET}" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
         LANG=C.UTF-8 "$@"
 }
 
