@@ -44,13 +44,14 @@ image() {
 # A board, as docs/open-mpi.md has it, and podman, whose images are those of the machine.
 prepare() {
     in_host "$1" bash -e <<-END
-	mkdir -p /etc/ethermx /etc/containers "/home/containers/\$(hostname)"
+	mount --bind /home /srv # which both hosts have; another overlay can lie on it
+	mkdir -p /etc/ethermx /etc/containers "/srv/\$(hostname)"
 	echo 'boards = eth0:N=9000' > /etc/ethermx/ethermx.conf
 	useradd --system --user-group ethermx
 	systemctl enable --now omxd
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup
-	printf '[storage]\ndriver = "overlay"\nrunroot = "/run/containers"\ngraphroot = "/home/containers/%s"\n' "\$(hostname)" > /etc/containers/storage.conf
-	printf '[storage.options]\nadditionalimagestores = ["/home/images"]\n' >> /etc/containers/storage.conf
+	printf '[storage]\ndriver = "overlay"\nrunroot = "/run/containers"\ngraphroot = "/srv/%s"\n' "\$(hostname)" > /etc/containers/storage.conf
+	printf '[storage.options]\nadditionalimagestores = ["/srv/images"]\n' >> /etc/containers/storage.conf
 	END
     engine_settings | in_host "$1" tee /etc/containers/containers.conf
 }

@@ -64,7 +64,7 @@ def build_model(model, value, where):
 
 
 def check_pod(pod, where):
-    """What the models do not say: volumes that are mounted exist, and labels are those that are selected."""
+    """Raises Wrong for a volume that is mounted and does not exist, which the models do not see."""
     volumes = {volume.name for volume in pod.volumes or []}
     for container in pod.containers:
         for mount in container.volume_mounts or []:
