@@ -9,6 +9,7 @@
 #                                   own /tmp and /run, and an own systemctl, which only starts what a unit says; they
 #                                   share /home, $NETLAB_TMP/home
 #   hosts_install                   there, what the build has, as meson install does; the component of Open MPI is found
+#   hosts_board I BOARDS            the board, as docs/open-mpi.md has it, for the user alice
 #   in_host I COMMAND...            as root there; in the network namespace HOSTS_NET, if that is set
 #   user_in_host I USER COMMAND...  as that user, with its groups, in its home
 #   page_steps PAGE RUNNER          each command of the page is a test: "RUNNER HOST $|#" runs its input, and prints what
@@ -90,6 +91,17 @@ hosts_install() {
         in_host "$i" sh -c 'printf "\nmca_base_component_path = %s:SYSTEM_DEFAULT\n" \
             "$(dirname "$(find /usr/local -name mca_mtl_mx.so)")" >>/etc/openmpi/openmpi-mca-params.conf' || return
     done
+}
+
+hosts_board() {
+    in_host "$1" bash -e <<-END
+	useradd -M -u 12345 -s /bin/bash alice
+	mkdir -p /etc/ethermx
+	echo 'boards = $2' > /etc/ethermx/ethermx.conf
+	useradd --system --user-group ethermx
+	usermod -aG ethermx alice
+	systemctl enable --now omxd
+	END
 }
 
 in_host() {

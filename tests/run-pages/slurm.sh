@@ -14,16 +14,12 @@ page=docs/slurm.md
 hosts_root
 pages_packages slurm || exit 1
 
-# A board, and a user of it, as docs/open-mpi.md has them; what all hosts of a cluster have in common.
+# A board and a user of it, another user, and what all hosts of a cluster have in common.
 prepare() {
+    hosts_board "$1" eth0:N=9000 || return
     in_host "$1" bash -e <<-END
-	useradd -M -u 12345 -s /bin/bash alice
 	useradd -M -u 12346 bob
-	mkdir -p /etc/ethermx
-	echo 'boards = eth0:N=9000' > /etc/ethermx/ethermx.conf
-	useradd --system --user-group ethermx
-	[ "$1" != 1 ] || usermod -aG ethermx alice
-	systemctl enable --now omxd
+	[ "$1" = 1 ] || usermod -G '' alice # the page says that node1's groups are enough
 	install -d -o slurm /var/lib/slurm /var/lib/slurm/slurmctld /var/lib/slurm/slurmd
 	# There is no tree of cgroups in these hosts, for which slurmd looks all the same.
 	echo CgroupPlugin=cgroup/v1 > /etc/slurm/cgroup.conf

@@ -77,9 +77,9 @@ def show_block(page, end):
 
 
 def lines_of(path):
-    """The lines of a file that are not empty, without spaces at both ends."""
+    """The lines of a file that are not empty, with one space where there are more."""
     with open(path, encoding='utf-8', errors='replace') as file:
-        return [line.strip() for line in file if line.strip()]
+        return [' '.join(line.split()) for line in file if line.strip()]
 
 
 def compare(printed, path):
