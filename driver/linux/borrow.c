@@ -14,11 +14,12 @@
 #include "effects.h"
 #include "large.h"
 #include "region.h"
+#include "tracing.h"
 #include "tx.h"
 
 /* ---- pulls ---- */
 
-static int emx_borrow_copy_out(struct sk_buff *skb)
+static int emx_borrow_copy_out(const struct emx_endpoint *ep, struct sk_buff *skb)
 {
 	const struct emx_loose_frame *copy = emx_loose_frame(skb);
 	u64 position = copy->position;
@@ -34,6 +35,7 @@ static int emx_borrow_copy_out(struct sk_buff *skb)
 		if (skb_copy_datagram_iter(skb, from, &to, n))
 			return -EFAULT;
 	}
+	emx_tell_copied(ep, copy->handle, copy->position, copy->bytes, EMX_BY_THREAD);
 	return 0;
 }
 
@@ -74,7 +76,7 @@ static void emx_borrow_copy_frames(struct emx_endpoint *ep, bool usable)
 	while ((skb = emx_loose_next_frame(ep))) {
 		err = usable ? 0 : -EFAULT;
 		if (!err && !emx_borrow_cancelled(emx_loose_frame(skb)->region))
-			err = emx_borrow_copy_out(skb);
+			err = emx_borrow_copy_out(ep, skb);
 		emx_borrow_copied(ep, emx_loose_frame(skb), err);
 		consume_skb(skb);
 		cond_resched();

@@ -75,6 +75,13 @@ static inline void emx_timer_setup(struct hrtimer *timer,
 #endif
 }
 
+/* In a tracepoint, which gave the source of the string where it declared it. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define emx_assign_str(field, source) __assign_str(field, source)
+#else
+#define emx_assign_str(field, source) __assign_str(field)
+#endif
+
 /* The payload that a command has in its SQE, which its program may change at any time. */
 static inline const void *emx_uring_payload(const struct io_uring_cmd *cmd)
 {

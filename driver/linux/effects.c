@@ -9,6 +9,7 @@
 #include "endpoint.h"
 #include "large.h"
 #include "region.h"
+#include "tracing.h"
 
 /* The timer may end so much later: work due meanwhile costs no further interrupt. */
 #define SLACK_NS (100 * NSEC_PER_USEC)
@@ -25,7 +26,7 @@ static void emx_effects_event(struct emx_endpoint *ep, const struct emx_msg *msg
 	/* The core takes the frame for one piece of memory; only its header is. */
 	source = msg->data ? msg->data - (u64)(uintptr_t)skb->data : 0;
 	if (!emx_event_frame(ep, msg, skb, source))
-		emx_count(&ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
+		emx_drop(ep, skb, EMX_CNT_DROP_EVENT_FULL);
 }
 
 /* Counts it before it leaves: a peer that has the answer sees the count. */
@@ -39,16 +40,17 @@ static void emx_effects_transmit(struct emx_effects *now, const struct fw_fx *fx
 		__skb_queue_tail(&now->out, skb);
 }
 
-static void emx_effects_answer(struct emx_effects *now, const struct fw_fx *fx)
+static void emx_effects_answer(struct emx_effects *now, const struct fw_fx *fx,
+			       const struct sk_buff *skb)
 {
 	if (fw_may_answer(&now->ep->fw->answers, ktime_get_ns()))
 		emx_effects_transmit(now, fx);
 	else
-		emx_count(&now->ep->counters, EMX_CNT_DROP_ANSWER, 1);
+		emx_drop(now->ep, skb, EMX_CNT_DROP_ANSWER);
 }
 
 /* Builds the replies, or tells the puller that there is no such memory. */
-static void emx_effects_reply(struct emx_effects *now, struct fw_fx *fx)
+static void emx_effects_reply(struct emx_effects *now, struct fw_fx *fx, const struct sk_buff *skb)
 {
 	struct fw_fx refusal = { .kind = FW_FX_NONE };
 
@@ -56,7 +58,7 @@ static void emx_effects_reply(struct emx_effects *now, struct fw_fx *fx)
 		return;
 	fw_replies_refuse(now->ep->fw, &fx->u.replies, &refusal);
 	if (refusal.kind == FW_FX_ANSWER)
-		emx_effects_answer(now, &refusal);
+		emx_effects_answer(now, &refusal, skb);
 }
 
 /* Places the payload of a reply, by the processor, a DMA engine or the thread of loose regions. */
@@ -64,16 +66,14 @@ static noinline void emx_effects_copy(struct emx_endpoint *ep, const struct fw_f
 				      struct sk_buff *skb)
 {
 	struct emx_region *region = ep->pull[fx->u.copy.pull].region;
-	u64 position = fx->u.copy.position;
-	u32 bytes = fx->u.copy.length;
-	u32 from = fx->u.copy.source;
+	u64 end = (u64)fx->u.copy.position + fx->u.copy.length;
 
-	if (WARN_ON_ONCE(!region || position + bytes > region->length))
+	if (WARN_ON_ONCE(!region || end > region->length))
 		return;
 	if (region->loose)
 		emx_loose_copy(ep, fx, skb);
-	else if (!emx_offload_copy(ep, region, position, skb, from, bytes))
-		emx_pull_copy_now(region, position, skb, from, bytes);
+	else if (!emx_offload_copy(ep, fx, skb))
+		emx_pull_copy_here(ep, fx, skb);
 	emx_count(&ep->counters, EMX_CNT_PULL_PLACED, 1);
 }
 
@@ -81,7 +81,7 @@ static void emx_effects_execute(struct emx_effects *now, struct fw_fx *fx, struc
 {
 	switch (fx->kind) {
 	case FW_FX_DROP:
-		emx_count(&now->ep->counters, fx->counter, 1);
+		emx_drop(now->ep, skb, fx->counter);
 		break;
 	case FW_FX_EVENT:
 		emx_effects_event(now->ep, &fx->u.msg, skb);
@@ -90,10 +90,10 @@ static void emx_effects_execute(struct emx_effects *now, struct fw_fx *fx, struc
 		emx_effects_transmit(now, fx);
 		break;
 	case FW_FX_ANSWER:
-		emx_effects_answer(now, fx);
+		emx_effects_answer(now, fx, skb);
 		break;
 	case FW_FX_REPLIES:
-		emx_effects_reply(now, fx);
+		emx_effects_reply(now, fx, skb);
 		break;
 	case FW_FX_COPY:
 		emx_effects_copy(now->ep, fx, skb);

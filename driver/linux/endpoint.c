@@ -18,6 +18,7 @@
 #include "large.h"
 #include "names.h"
 #include "region.h"
+#include "tracing.h"
 
 /* Events that wait, at most; fewer when a payload is so large that slots would take too much. */
 #define RING_ENTRIES 512
@@ -280,6 +281,7 @@ static int emx_endpoint_publish(struct emx_endpoint *ep, const struct emx_dev_cl
 	board->fw.ep[number] = ep->fw;
 	board->fw.ep_state[number] = FW_EP_OPEN;
 	rcu_assign_pointer(board->endpoint[number], ep);
+	emx_tell_opened(ep);
 	return number;
 }
 
@@ -333,6 +335,7 @@ static bool emx_endpoint_withdraw(struct emx_endpoint *ep)
 		emx_counters_inherit(board, ep);
 		emx_peers_release(ep);
 		spin_unlock(&board->lock);
+		emx_tell_closed(ep);
 	}
 	spin_unlock_bh(&ep->lock);
 	return was_open;

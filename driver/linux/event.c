@@ -8,6 +8,7 @@
 #include <linux/poll.h>
 
 #include "endpoint.h"
+#include "tracing.h"
 
 /* Entries kept free for changes of the link; what finds no room is told later. */
 #define LINK_ENTRIES 2
@@ -28,7 +29,7 @@ bool emx_event_room(const struct emx_endpoint *ep)
 static void emx_event_put(struct emx_endpoint *ep, const struct emx_msg *event)
 {
 	if (fw_ring_put(ep->ring, ep->ring_mask, &ep->head, event))
-		emx_count(&ep->counters, EMX_CNT_DROP_EVENT_FULL, 1);
+		emx_drop(ep, NULL, EMX_CNT_DROP_EVENT_FULL);
 	else if (wq_has_sleeper(&ep->wait))
 		wake_up_interruptible_poll(&ep->wait, EPOLLIN | EPOLLRDNORM);
 }

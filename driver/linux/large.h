@@ -41,6 +41,8 @@ void emx_pull_end_all(struct emx_endpoint *ep);
 void emx_pull_done(struct emx_endpoint *ep, const struct emx_msg *msg);
 /* A frame less is being copied into the region, which may be gone now. */
 void emx_pull_copied(struct emx_endpoint *ep, struct emx_region *region);
+/* Carries a copy out: from a frame into the pinned region of its pull, by the processor. */
+void emx_pull_copy_here(struct emx_endpoint *ep, const struct fw_fx *fx, const struct sk_buff *skb);
 /* Copies bytes of a frame into a region, by the processor. Any context. */
 void emx_pull_copy_now(const struct emx_region *region, u64 position, const struct sk_buff *skb,
 		       u32 from, u32 bytes);
@@ -58,11 +60,10 @@ void emx_offload_init(void);
 /* Without endpoints. Sleeps. */
 void emx_offload_exit(void);
 /*
- * Starts the copy of bytes of a frame into the region of a pull; emx_pull_copied() follows. false
- * when the processor is to do it. Caller: endpoint->lock.
+ * Starts the copy that the effect tells of, from a frame into the pinned region of its pull;
+ * emx_pull_copied() follows. false when the processor is to do it. Caller: endpoint->lock.
  */
-bool emx_offload_copy(struct emx_endpoint *ep, struct emx_region *region, u64 position,
-		      struct sk_buff *skb, u32 from, u32 bytes);
+bool emx_offload_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff *skb);
 /* Bytes of pulls copied by a DMA engine; frames that one failed to copy. */
 extern atomic64_t emx_copied_dma;
 extern atomic64_t emx_dma_failed;
@@ -73,6 +74,7 @@ extern atomic64_t emx_dma_failed;
 struct emx_loose_frame {
 	struct emx_region *region; /* which stays: it counts its copies */
 	u32 slot; /* of the pull, which may be another one's by now */
+	u32 handle; /* of the pull */
 	u32 position;
 	u32 source;
 	u32 bytes;

@@ -7,6 +7,7 @@
 
 #include "large.h"
 #include "region.h"
+#include "tracing.h"
 
 /* Frames of pulls that wait to be copied, at most: more are dropped, and asked for again. */
 #define FRAMES_MAX 256
@@ -28,6 +29,7 @@ void emx_loose_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_b
 
 	copy->region = ep->pull[fx->u.copy.pull].region;
 	copy->slot = fx->u.copy.pull;
+	copy->handle = ep->fw->pull[fx->u.copy.pull].handle;
 	copy->position = fx->u.copy.position;
 	copy->source = fx->u.copy.source;
 	copy->bytes = fx->u.copy.length;
@@ -43,7 +45,7 @@ void emx_loose_reply(struct emx_endpoint *ep, const struct fw_replies *replies)
 	if (ep->loose_run_count < RUNS_MAX)
 		run = kmalloc(sizeof(*run), GFP_ATOMIC);
 	if (!run) {
-		emx_count(&ep->counters, EMX_CNT_DROP_PULL_BUSY, 1);
+		emx_drop(ep, NULL, EMX_CNT_DROP_PULL_BUSY);
 		return;
 	}
 	run->replies = *replies;

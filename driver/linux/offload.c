@@ -15,6 +15,7 @@
 #include "compat.h"
 #include "large.h"
 #include "region.h"
+#include "tracing.h"
 
 static bool emx_offload_dma = true;
 module_param_named(dma, emx_offload_dma, bool, 0444);
@@ -39,6 +40,7 @@ struct emx_copy {
 	u64 position;
 	u32 from;
 	u32 bytes;
+	u32 handle; /* of the pull */
 	atomic_t pieces; /* under way, and one while they are being submitted */
 	bool failed;
 };
@@ -60,12 +62,16 @@ void emx_offload_exit(void)
 /* Caller: endpoint->lock. The region may be gone after this. */
 static void emx_offload_end(struct emx_copy *copy)
 {
-	if (READ_ONCE(copy->failed)) {
+	const bool failed = READ_ONCE(copy->failed);
+
+	if (failed) {
 		atomic64_inc(&emx_dma_failed);
 		emx_pull_copy_now(copy->region, copy->position, copy->skb, copy->from, copy->bytes);
 	} else {
 		atomic64_add(copy->bytes, &emx_copied_dma);
 	}
+	emx_tell_copied(copy->ep, copy->handle, copy->position, copy->bytes,
+			failed ? EMX_BY_PROCESSOR : EMX_BY_DMA);
 	emx_pull_copied(copy->ep, copy->region);
 	consume_skb(copy->skb);
 	kfree(copy);
@@ -197,9 +203,10 @@ static struct emx_copy *emx_offload_new(struct emx_endpoint *ep, struct emx_regi
 	return copy;
 }
 
-bool emx_offload_copy(struct emx_endpoint *ep, struct emx_region *region, u64 position,
-		      struct sk_buff *skb, u32 from, u32 bytes)
+bool emx_offload_copy(struct emx_endpoint *ep, const struct fw_fx *fx, struct sk_buff *skb)
 {
+	struct emx_region *region = ep->pull[fx->u.copy.pull].region;
+	const u32 bytes = fx->u.copy.length;
 	struct dma_chan *channel;
 	struct emx_copy *copy;
 
@@ -210,9 +217,10 @@ bool emx_offload_copy(struct emx_endpoint *ep, struct emx_region *region, u64 po
 	copy = channel ? emx_offload_new(ep, region, skb) : NULL;
 	if (!copy)
 		return false;
-	copy->position = position;
-	copy->from = from;
+	copy->position = fx->u.copy.position;
+	copy->from = fx->u.copy.source;
 	copy->bytes = bytes;
+	copy->handle = ep->fw->pull[fx->u.copy.pull].handle;
 	if (!emx_offload_submit_all(copy, channel))
 		WRITE_ONCE(copy->failed, true);
 	dma_async_issue_pending(channel);

@@ -9,6 +9,7 @@
 #include "endpoint.h"
 #include "large.h"
 #include "region.h"
+#include "tracing.h"
 
 atomic64_t emx_copied_cpu;
 
@@ -21,6 +22,7 @@ void emx_pull_add(struct emx_endpoint *ep, int slot, struct emx_region *region, 
 	pull->cookie = cookie;
 	pull->serial = ep->pull_serial;
 	ep->reserved++;
+	emx_tell_pull_started(ep, slot);
 }
 
 /* ---- ends; caller: endpoint->lock ---- */
@@ -38,6 +40,8 @@ void emx_pull_forget(struct emx_endpoint *ep, struct emx_pull *pull)
 {
 	struct emx_region *region = pull->region;
 
+	emx_tell_pull_ended(ep, pull - ep->pull,
+			    region->owed ? region->event.u.pull.status : EMX_TRACE_CANCELLED);
 	pull->region = NULL;
 	region->over = true;
 	if (region->copying) {
@@ -119,6 +123,16 @@ void emx_pull_copy_now(const struct emx_region *region, u64 position, const stru
 		if (WARN_ON_ONCE(emx_pull_copy_span(skb, from, page, offset, n)))
 			return;
 	}
+}
+
+void emx_pull_copy_here(struct emx_endpoint *ep, const struct fw_fx *fx, const struct sk_buff *skb)
+{
+	const u16 slot = fx->u.copy.pull;
+
+	emx_pull_copy_now(ep->pull[slot].region, fx->u.copy.position, skb, fx->u.copy.source,
+			  fx->u.copy.length);
+	emx_tell_copied(ep, ep->fw->pull[slot].handle, fx->u.copy.position, fx->u.copy.length,
+			EMX_BY_PROCESSOR);
 }
 
 /* ---- memory that is gone ---- */

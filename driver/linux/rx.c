@@ -11,12 +11,22 @@
 #include "endpoint.h"
 #include "large.h"
 #include "names.h"
+#include "tracing.h"
 #include "tx.h"
 
 /* The core reads headers and a board name, never payload: only so much must be contiguous. */
 #define LOOK_MAX (EMX_HEADER_MAX + EMX_NAME_MAX)
 /* Frames between boards of this host taken in one go. */
 #define LOOP_BATCH 64
+
+/* A request of the other dialect, whose refusal waits in *fx, was counted by the core as dropped. */
+static void emx_rx_tell_foreign(const struct emx_board *board, int endpoint,
+				const struct sk_buff *skb, const struct fw_pkt *pkt,
+				const struct fw_fx *fx)
+{
+	if (pkt->foreign && fx->kind == FW_FX_ANSWER)
+		emx_tell_dropped(board, endpoint, skb, EMX_CNT_DROP_DIALECT_PULL);
+}
 
 /* ---- frames of endpoints ---- */
 
@@ -35,13 +45,15 @@ static void emx_rx_input(struct emx_effects *now, struct sk_buff *skb, struct fw
 		if (emx_peer_add(ep->board, fx.u.host.mac) >= 0)
 			to = fw_demux(fw, pkt, &fx);
 		else
-			emx_count(&ep->counters, EMX_CNT_DROP_TABLE_FULL, 1);
+			emx_drop(ep, skb, EMX_CNT_DROP_TABLE_FULL);
 	}
 	if (to)
 		more = fw_rx(to, pkt, fw_needs_time(pkt) ? ktime_get_ns() : 0, &fx);
 	emx_effects_run(now, &fx, more, skb);
-	if (pkt->msg.type >= EMX_PULL)
-		emx_counters_show(ep);
+	if (pkt->msg.type < EMX_PULL)
+		return;
+	emx_counters_show(ep);
+	emx_rx_tell_foreign(ep->board, ep->fw->number, skb, pkt, &fx);
 }
 
 static bool emx_rx_is_pulled(const struct fw_pkt *pkt)
@@ -82,7 +94,7 @@ static bool emx_rx_to_endpoint(struct emx_board *board, struct sk_buff *skb, str
 	if (open && pkt->msg.type >= EMX_PULL)
 		drop = emx_rx_judge(ep, skb, pkt);
 	if (drop)
-		emx_count(&ep->counters, drop, 1);
+		emx_drop(ep, skb, drop);
 	else if (open)
 		emx_rx_input(&now, skb, pkt);
 	emx_effects_end(&now, EMX_IN_SOFTIRQ);
@@ -91,17 +103,26 @@ static bool emx_rx_to_endpoint(struct emx_board *board, struct sk_buff *skb, str
 
 /* ---- frames of the board ---- */
 
+/* Caller: board->lock. */
+static void emx_rx_board_drop(struct emx_board *board, const struct sk_buff *skb,
+			      unsigned int reason)
+{
+	emx_count(&board->counters, reason, 1);
+	emx_tell_dropped(board, EMX_NO_ENDPOINT, skb, reason);
+}
+
 /*
  * Executes the effects that touch the board itself; true to give the frame again. Caller:
  * board->lock.
  */
-static bool emx_rx_board_effect(struct emx_board *board, struct fw_fx *fx)
+static bool emx_rx_board_effect(struct emx_board *board, struct fw_fx *fx,
+				const struct sk_buff *skb)
 {
 	switch (fx->kind) {
 	case FW_FX_PEER:
 		if (emx_peer_add_locked(board, fx->u.host.mac) >= 0)
 			return true;
-		emx_count(&board->counters, EMX_CNT_DROP_TABLE_FULL, 1);
+		emx_rx_board_drop(board, skb, EMX_CNT_DROP_TABLE_FULL);
 		return false;
 	case FW_FX_NAME:
 		board->questions.answered++;
@@ -117,36 +138,44 @@ static bool emx_rx_board_effect(struct emx_board *board, struct fw_fx *fx)
 		}
 		fallthrough;
 	case FW_FX_DROP:
-		emx_count(&board->counters, fx->counter, 1);
+		emx_rx_board_drop(board, skb, fx->counter);
 		return false;
 	default:
 		return false;
 	}
 }
 
-static void emx_rx_to_board(struct emx_board *board, struct fw_pkt *pkt)
+static void emx_rx_to_board(struct emx_board *board, const struct sk_buff *skb, struct fw_pkt *pkt)
 {
 	struct fw_endpoint *to = NULL;
-	struct sk_buff *skb;
+	struct sk_buff *answer;
 	struct fw_fx fx;
 
 	spin_lock(&board->lock);
 	to = fw_demux(&board->fw, pkt, &fx);
-	if (!to && emx_rx_board_effect(board, &fx)) {
+	emx_rx_tell_foreign(board, EMX_NO_ENDPOINT, skb, pkt, &fx);
+	if (!to && emx_rx_board_effect(board, &fx, skb)) {
 		to = fw_demux(&board->fw, pkt, &fx);
 		if (!to)
-			emx_rx_board_effect(board, &fx);
+			emx_rx_board_effect(board, &fx, skb);
 	}
 	spin_unlock(&board->lock);
 	/* An endpoint that opened this moment: its peer repeats. */
 	if (to || fx.kind != FW_FX_ANSWER)
 		return;
-	skb = emx_tx_header(board, fx.u.tx.header, fx.u.tx.length);
-	if (skb)
-		emx_tx(board, skb);
+	answer = emx_tx_header(board, fx.u.tx.header, fx.u.tx.length);
+	if (answer)
+		emx_tx(board, answer);
 }
 
 /* ---- frames ---- */
+
+/* Before anybody knows whose it is. */
+static void emx_rx_drop(struct emx_board *board, const struct sk_buff *skb, unsigned int reason)
+{
+	emx_board_count(board, reason);
+	emx_tell_dropped(board, EMX_NO_ENDPOINT, skb, reason);
+}
 
 /* skb->data is the first byte of the frame. self: as in fw_check. Caller: RCU. */
 static void emx_rx_handle(struct emx_board *board, struct sk_buff *skb, u64 self)
@@ -158,10 +187,13 @@ static void emx_rx_handle(struct emx_board *board, struct sk_buff *skb, u64 self
 		drop = EMX_CNT_DROP_SHORT;
 	else
 		drop = fw_check_for(&board->fw, self, skb->data, skb->len, &pkt);
-	if (drop)
-		emx_board_count(board, drop);
-	else if (!emx_rx_to_endpoint(board, skb, &pkt))
-		emx_rx_to_board(board, &pkt);
+	if (drop) {
+		emx_rx_drop(board, skb, drop);
+		return;
+	}
+	emx_tell_received(board, skb, &pkt);
+	if (!emx_rx_to_endpoint(board, skb, &pkt))
+		emx_rx_to_board(board, skb, &pkt);
 }
 
 /*
@@ -187,7 +219,7 @@ int emx_rx(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
 	if (skb_mac_header_was_set(skb)) {
 		skb_push(skb, skb->data - skb_mac_header(skb));
 		if (emx_rx_for_another_host(board, skb))
-			emx_board_count(board, EMX_CNT_DROP_OTHER_HOST);
+			emx_rx_drop(board, skb, EMX_CNT_DROP_OTHER_HOST);
 		else
 			emx_rx_handle(board, skb, READ_ONCE(board->fw.mac));
 	}
