@@ -4,6 +4,7 @@
 
 #include "driver/base/packet_socket.hpp"
 #include "driver/base/system_calls.hpp"
+#include "driver/drops.hpp"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -210,7 +211,7 @@ std::optional<fw_address> Datagrams::heard(const fw_address &other, uint64_t now
         return std::nullopt;
     }
     if (!fw_bucket_take(&probes_, now, probes_per_second)) {
-        emx_count(&counters_, EMX_CNT_DROP_ANSWER, 1);
+        count_drop(counters_, EMX_CNT_DROP_ANSWER);
         return std::nullopt;
     }
     return own_address(*way, true);
@@ -223,7 +224,7 @@ void Datagrams::probed(DatagramWay &way, DatagramSource source, uint32_t bytes)
         return;
     }
     if (source != DatagramSource{way.target.address, way.target.port}) {
-        emx_count(&counters_, EMX_CNT_DROP_DATAGRAM_SOURCE, 1);
+        count_drop(counters_, EMX_CNT_DROP_DATAGRAM_SOURCE);
         return;
     }
     if (way.up || way.pause_ns == 0 || bytes < std::min(bytes_, way.target.bytes))

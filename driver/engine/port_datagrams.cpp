@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // An endpoint of the engine: large messages in datagrams.
 #include "driver/base/clock.hpp"
+#include "driver/drops.hpp"
 #include "driver/engine/port.hpp"
 
 #include <cerrno>
@@ -122,7 +123,7 @@ bool EnginePort::is_from_way(DatagramWay &way, const DatagramReceiver::Datagram 
         return false;
     }
     if (source != DatagramSource{way.target.address, way.target.port}) {
-        emx_count(&counters_, EMX_CNT_DROP_DATAGRAM_SOURCE, 1);
+        count_drop(counters_, EMX_CNT_DROP_DATAGRAM_SOURCE);
         return false;
     }
     way.silent = 0;
@@ -135,20 +136,20 @@ void EnginePort::take_datagram(uint32_t i, const PieceList *target)
     const uint64_t secret = datagram.bytes > EMX_OUTER_LEN ? fw_datagram_secret(datagram.header) : 0;
     DatagramWay *way = secret != 0 ? datagrams_.way_of(secret) : nullptr;
     if (!way)
-        return emx_count(&counters_, EMX_CNT_DROP_DATAGRAM_SECRET, 1);
+        return count_drop(counters_, EMX_CNT_DROP_DATAGRAM_SECRET);
     emx_count(&counters_, EMX_CNT_RX_DATAGRAM, 1);
     if (!is_from_way(*way, datagram))
         return;
     fw_datagram_unseal(datagram.header, peer_nic_id(way->peer), board_.mac, static_cast<uint16_t>(way->peer));
     const int reason = fw_check_for(&board_, board_.mac, datagram.header, datagram.bytes, &pkt_);
     if (reason != 0)
-        return emx_count(&counters_, reason, 1);
+        return count_drop(counters_, reason);
     if (pkt_.msg.local_ep != endpoint_.number)
-        return emx_count(&counters_, EMX_CNT_DROP_ENDPOINT, 1);
+        return count_drop(counters_, EMX_CNT_DROP_ENDPOINT);
     const auto *header = reinterpret_cast<const uint8_t *>(datagram.header);
     if (pkt_.x.checksum != 0 &&
         !fw_checksum_fits(&pkt_, header, datagram_receiver_.payload_sum(i, pkt_.msg.data_len, target)))
-        return emx_count(&counters_, EMX_CNT_DROP_CHECKSUM, 1);
+        return count_drop(counters_, EMX_CNT_DROP_CHECKSUM);
     fw_fx fx;
     if (!give(pkt_, fx, more_))
         return;

@@ -7,6 +7,7 @@
 
 #include "driver/base/clock.hpp"
 #include "driver/base/relax.hpp"
+#include "driver/drops.hpp"
 
 #include <cerrno>
 
@@ -109,7 +110,7 @@ bool EnginePort::is_stray(const PacketRing &ring, const std::byte *frame, uint32
 const emx_msg *EnginePort::drop(PacketRing &ring, int reason)
 {
     if (reason != 0)
-        emx_count(&counters_, reason, 1);
+        count_drop(counters_, reason);
     ring.release();
     return nullptr;
 }
@@ -134,9 +135,9 @@ bool EnginePort::introduce(fw_pkt &pkt, fw_fx &fx, int &more)
             return true;
     }
     if (fx.kind == FW_FX_DROP)
-        emx_count(&counters_, fx.counter, 1);
+        count_drop(counters_, fx.counter);
     else if (fx.kind == FW_FX_PEER)
-        emx_count(&counters_, EMX_CNT_DROP_UNKNOWN_PEER, 1);
+        count_drop(counters_, EMX_CNT_DROP_UNKNOWN_PEER);
     return false;
 }
 
@@ -167,7 +168,7 @@ void EnginePort::drain(const Arrival &arrival)
 void EnginePort::execute(const fw_fx &fx, const Arrival &arrival)
 {
     switch (fx.kind) {
-    case FW_FX_DROP: emx_count(&counters_, fx.counter, 1); break;
+    case FW_FX_DROP: count_drop(counters_, fx.counter); break;
     case FW_FX_EVENT:
         post(fx.u.msg);
         publish();
@@ -177,11 +178,11 @@ void EnginePort::execute(const fw_fx &fx, const Arrival &arrival)
         if (fw_may_answer(&endpoint_.answers, monotonic_ns()))
             transmit_effect(fx);
         else
-            emx_count(&counters_, EMX_CNT_DROP_ANSWER, 1);
+            count_drop(counters_, EMX_CNT_DROP_ANSWER);
         break;
     case FW_FX_REPLIES:
         if (!add_replies(fx.u.replies))
-            emx_count(&counters_, EMX_CNT_DROP_PULL_BUSY, 1);
+            count_drop(counters_, EMX_CNT_DROP_PULL_BUSY);
         publish();
         break;
     case FW_FX_COPY: copy(fx, arrival); break;
@@ -303,14 +304,14 @@ void EnginePort::take_bulk(uint32_t i, const PieceList *target)
     const auto *header = reinterpret_cast<const uint8_t *>(frame.header);
     if (reason != 0) {
         if (!steering_.by_port() || passes_reply_filter(header, frame.bytes, board_.mac, endpoint_.number))
-            emx_count(&counters_, reason, 1);
+            count_drop(counters_, reason);
         return;
     }
     if (steering_.by_port() && pkt_.msg.local_ep != endpoint_.number)
         return;
     if (pkt_.msg.type == EMX_X_DATA && pkt_.x.checksum != 0 &&
         !fw_checksum_fits(&pkt_, header, bulk_.payload_sum(i, pkt_.msg.data_len, target)))
-        return emx_count(&counters_, EMX_CNT_DROP_CHECKSUM, 1);
+        return count_drop(counters_, EMX_CNT_DROP_CHECKSUM);
     fw_fx fx;
     if (!give(pkt_, fx, more_) && !introduce(pkt_, fx, more_))
         return;

@@ -19,7 +19,7 @@
 /* Frames between boards of this host taken in one go. */
 #define LOOP_BATCH 64
 
-/* A request of the other dialect, whose refusal waits in *fx, was counted by the core as dropped. */
+/* A request of the other dialect, whose refusal waits in *fx, was counted by the core. */
 static void emx_rx_tell_foreign(const struct emx_board *board, int endpoint,
 				const struct sk_buff *skb, const struct fw_pkt *pkt,
 				const struct fw_fx *fx)
@@ -132,10 +132,12 @@ static bool emx_rx_board_effect(struct emx_board *board, struct fw_fx *fx,
 		emx_beacons_heard(board, fx);
 		return false;
 	case FW_FX_ANSWER:
-		if (!fw_may_answer(&board->fw.answers, ktime_get_ns())) {
-			fx->kind = FW_FX_DROP;
-			fx->counter = EMX_CNT_DROP_ANSWER;
+		if (fw_may_answer(&board->fw.answers, ktime_get_ns())) {
+			emx_count(&board->counters, fx->counter, 1);
+			return false;
 		}
+		fx->kind = FW_FX_DROP;
+		fx->counter = EMX_CNT_DROP_ANSWER;
 		fallthrough;
 	case FW_FX_DROP:
 		emx_rx_board_drop(board, skb, fx->counter);

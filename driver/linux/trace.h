@@ -27,7 +27,8 @@
 EMX_TRACE_TYPES(EMX_TRACE_ENUM)
 
 #define EMX_TRACE_TYPE(name) { EMX_##name, #name },
-#define emx_trace_type_name(type) __print_symbolic(type, EMX_TRACE_TYPES(EMX_TRACE_TYPE) { 0, "-" })
+#define emx_trace_type_name(type) \
+	__print_symbolic(type, EMX_TRACE_TYPES(EMX_TRACE_TYPE) { 0, "-" })
 
 #define EMX_TRACE_PULLS(X) \
 	X(OK) X(BAD_ENDPOINT) X(CLOSED) X(BAD_SESSION) X(BAD_WINDOW) X(TIMEOUT) X(ABORTED)
@@ -38,7 +39,8 @@ TRACE_DEFINE_ENUM(EMX_TRACE_CANCELLED);
 
 #define EMX_TRACE_PULL(name) { EMX_PULL_##name, #name },
 #define emx_trace_pull_name(status) \
-	__print_symbolic(status, EMX_TRACE_PULLS(EMX_TRACE_PULL) { EMX_TRACE_CANCELLED, "CANCELLED" })
+	__print_symbolic(status, \
+			 EMX_TRACE_PULLS(EMX_TRACE_PULL) { EMX_TRACE_CANCELLED, "CANCELLED" })
 
 TRACE_DEFINE_ENUM(EMX_BY_PROCESSOR);
 TRACE_DEFINE_ENUM(EMX_BY_DMA);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Accept: the first stage of receiving. Takes packets in the order of their numbers, reassembles MEDIUM
 // messages, keeps what came early, and hands messages to the match stage (wire specification, 8.3, 9).
+#include "driver/base/probe.hpp"
 #include "libmx/endpoint/endpoint.hpp"
 #include "libmx/reliab/sequence.hpp"
 
@@ -46,6 +47,7 @@ inline bool Endpoint::fast_receive(Partner *partner, const emx_msg &msg)
     Request *recv = matcher_.take(msg.match);
     if (!recv) [[unlikely]]
         return false;
+    EMX_PROBE(4, matched, recv, msg.match, msg.msg_len, partner->address.stuff[0]);
     uint64_t length = std::min<uint64_t>(msg.data_len, recv->room);
     scatter(recv->segments.view(), 0, reinterpret_cast<const std::byte *>(msg.data), length);
     complete_receive(recv, msg, partner, static_cast<uint32_t>(length),
@@ -73,10 +75,10 @@ void Endpoint::on_sequenced(const emx_msg &msg)
 {
     Partner *partner = partners_.find(msg.peer, msg.remote_ep);
     if (!partner || (!partner->life.is_connected() && !opens(partner, msg))) [[unlikely]]
-        return count(EMX_CNT_DROP_PARTNER);
+        return drop(EMX_CNT_DROP_PARTNER);
     if (!seq::same_session(msg.seq, partner->receiver.done) ||
         !seq::same_session(msg.ack, partner->sender.next)) [[unlikely]]
-        return count(EMX_CNT_DROP_SEQUENCE);
+        return drop(EMX_CNT_DROP_SEQUENCE);
     partner->receiver.heard =
         Receiver::heard_frame | Receiver::heard_message; // a store, as it must be anyway
     acks_.note(partner, msg.ack);
@@ -105,7 +107,7 @@ void Endpoint::out_of_turn(Partner *partner, const emx_msg &msg, unsigned ahead)
     if (ahead <= early_window)
         return store_early(partner, msg);
     --partner->receiver.frames_in;
-    count(EMX_CNT_DROP_SEQUENCE);
+    drop(EMX_CNT_DROP_SEQUENCE);
     const uint16_t distance = seq::distance(msg.seq, partner->receiver.done);
     if (distance > seq::number_mask / 2) // our ack was lost
         owe_ack(partner);
@@ -167,7 +169,7 @@ void Endpoint::fragment_for(Partner *partner, const emx_msg &msg)
     if (!in || in->seq != msg.seq || !is_medium(msg.type))
         return; // a repeat of something complete
     if (msg.match != in->msg.match)
-        return count(EMX_CNT_DROP_CONTENT);
+        return drop(EMX_CNT_DROP_CONTENT);
     add_fragment(in, msg);
 }
 
@@ -175,7 +177,7 @@ void Endpoint::add_fragment(Incoming *in, const emx_msg &msg)
 {
     int fresh = fw_reasm_add(&in->reasm, msg.msg_len, msg.u.medium.frag, msg.u.medium.position, msg.data_len);
     if (fresh < 0)
-        return count(EMX_CNT_DROP_CONTENT);
+        return drop(EMX_CNT_DROP_CONTENT);
     if (fresh == 0)
         return;
     in->waiting_ns = 0;
@@ -196,7 +198,7 @@ void Endpoint::add_fragment(Incoming *in, const emx_msg &msg)
 void Endpoint::store_early(Partner *partner, const emx_msg &msg)
 {
     switch (early_.store(partner->receiver.early, msg)) {
-    case EarlyStore::Stored::no_room: return count(EMX_CNT_DROP_SEQUENCE);
+    case EarlyStore::Stored::no_room: return drop(EMX_CNT_DROP_SEQUENCE);
     case EarlyStore::Stored::known: return;
     case EarlyStore::Stored::kept: break;
     }

@@ -55,9 +55,9 @@ void Endpoint::on_truc(const emx_msg &msg)
 {
     Partner *partner = partners_.find(msg.peer, msg.remote_ep);
     if (!partner || !partner->life.is_connected())
-        return count(EMX_CNT_DROP_PARTNER);
+        return drop(EMX_CNT_DROP_PARTNER);
     if (!seq::same_session(msg.ack, partner->sender.next) || msg.u.truc.counter <= partner->counters.ack_rx)
-        return count(EMX_CNT_DROP_SEQUENCE);
+        return drop(EMX_CNT_DROP_SEQUENCE);
     partner->counters.ack_rx = msg.u.truc.counter;
     partner->receiver.heard_a_frame();
     acks_.note(partner, msg.ack);

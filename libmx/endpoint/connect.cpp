@@ -27,7 +27,7 @@ PendingConnect *Endpoint::inquire(Partner *partner, int code)
     if (PendingConnect *inquiry = partner->connector.inquiry())
         return inquiry;
     if (!partner->connector.may_inquire(now())) {
-        count(EMX_CNT_DROP_ANSWER);
+        drop(EMX_CNT_DROP_ANSWER);
         return nullptr;
     }
     PendingConnect *inquiry = add_connect(partner, identity_.key, nullptr);

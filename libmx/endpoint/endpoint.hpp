@@ -12,6 +12,7 @@
 // only inside a call of the application. All members need the slot's lock unless said otherwise.
 #pragma once
 
+#include "driver/drops.hpp"
 #include "libmx/endpoint/instance.hpp"
 #include "libmx/match/completions.hpp"
 #include "libmx/match/incoming.hpp"
@@ -152,6 +153,7 @@ public:
 private:
     uint64_t now() { return instance_.device().now_ns(); }
     void count(emx_counter counter) { emx_count(&port_->counters(), counter, 1); }
+    void drop(emx_counter reason) { count_drop(port_->counters(), reason); }
 
     // partners (proto/connect.cpp, reliab/failure.cpp)
     Partner *resolve_self(Partner *self);

@@ -131,7 +131,7 @@ void Endpoint::on_nack(const emx_msg &msg)
     uint8_t reason = msg.u.nack.reason;
     if (!partner || partner->life.is_dead() || reason < EMX_NACK_BAD_ENDPOINT ||
         reason > EMX_NACK_BAD_SESSION)
-        return count(EMX_CNT_DROP_NACK);
+        return drop(EMX_CNT_DROP_NACK);
     int code = codes[reason];
     take_acks();
     // A refusal has no session: anyone may have sent it. That of an inquiry alone is proof.
@@ -139,7 +139,7 @@ void Endpoint::on_nack(const emx_msg &msg)
         if (connect->nonce != 0 && connect->nonce == msg.seq && code != MX_STATUS_BAD_SESSION)
             // No stray, even when it is not believed: the refusals of later copies would go on for ever.
             return partner->connector.believes_refusals(now()) ? fail_partner(partner, code, false)
-                                                               : count(EMX_CNT_DROP_NACK);
+                                                               : drop(EMX_CNT_DROP_NACK);
     for (TxMessage *tx = partner->sender.unacked.head; tx; tx = tx->next)
         if (tx->header.seq == msg.seq)
             return static_cast<void>(inquire(partner, code));
@@ -159,7 +159,7 @@ void Endpoint::on_nack(const emx_msg &msg)
 void Endpoint::stray_nack(Partner *partner)
 {
     partner->connector.note_stray_refusal(now());
-    count(EMX_CNT_DROP_NACK);
+    drop(EMX_CNT_DROP_NACK);
 }
 
 void Endpoint::on_link(const emx_msg &msg)

@@ -84,7 +84,7 @@ void Endpoint::take_session(Partner *partner, uint32_t session, uint16_t start, 
 void Endpoint::on_connect_request(const emx_msg &msg)
 {
     if (msg.u.connect.session == EMX_SESSION_NONE)
-        return count(EMX_CNT_DROP_CONNECT);
+        return drop(EMX_CNT_DROP_CONNECT);
     sweep_partners();
     const uint64_t nic_id = port_->peer_nic_id(msg.peer);
     Partner *partner = partner_of(msg.peer, nic_id, msg.remote_ep);
@@ -98,7 +98,7 @@ void Endpoint::on_connect_request(const emx_msg &msg)
     // Nothing but its frame says yet that it is there at all.
     const bool is_stranger = !is_alive || !partner->sender.is_open() || !key_fits;
     if (is_stranger && !fw_may_answer(&answers_[key_fits], now()))
-        return count(EMX_CNT_DROP_ANSWER);
+        return drop(EMX_CNT_DROP_ANSWER);
     if (!is_alive) {
         partner = key_fits ? living_partner(msg.peer, nic_id, msg.remote_ep) : nullptr;
         if (key_fits && !partner)
@@ -142,7 +142,7 @@ void Endpoint::answer_asked(Partner *partner, const emx_msg &asked, const emx_ms
         seq::same_session(asked.u.connect.start, reply.u.connect.start))
         answer_request(partner, asked);
     else if (asked.type == EMX_CONNECT)
-        count(EMX_CNT_DROP_CONNECT);
+        drop(EMX_CNT_DROP_CONNECT);
 }
 
 void Endpoint::on_connect_reply(const emx_msg &msg)
@@ -152,15 +152,15 @@ void Endpoint::on_connect_reply(const emx_msg &msg)
     PendingConnect *connect = partner ? partner->connector.find(msg.u.connect.number) : nullptr;
     uint8_t status = msg.u.connect.status;
     if (partner && !connect && partner->connector.asked_before(msg.u.connect.number))
-        return count(EMX_CNT_DROP_SEQUENCE);
+        return drop(EMX_CNT_DROP_SEQUENCE);
     if (!connect || (status != EMX_CONNECT_OK && status != EMX_CONNECT_BAD_KEY) ||
         msg.u.connect.session == EMX_SESSION_NONE || !keep_peer(partner))
-        return count(EMX_CNT_DROP_CONNECT);
+        return drop(EMX_CNT_DROP_CONNECT);
     partner->receiver.heard_a_frame();
     // A refusal tells the session, too.
     const bool other_life = partner->session != EMX_SESSION_NONE && partner->session != msg.u.connect.session;
     if (other_life && !partners_.has_index())
-        return count(EMX_CNT_DROP_CONNECT_ROOM);
+        return drop(EMX_CNT_DROP_CONNECT_ROOM);
     if (other_life)
         partner = replace_partner(partner, partner->connector.code_of_end());
     const emx_msg asked = connect->asked;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Match: the second stage of receiving. Gives messages to posted receives, asks the unexpected handler,
 // keeps the rest (API specification, 3.4, 3.10 and 5). Runs only inside a call of the application.
+#include "driver/base/probe.hpp"
 #include "libmx/endpoint/endpoint.hpp"
 
 #include <cstring>
@@ -18,6 +19,7 @@ Request *Endpoint::post_receive(const Segment *segments, uint32_t count, uint64_
     recv->context = context;
     recv->room = room;
     recv->budget_ns = completions_.default_budget_ns();
+    EMX_PROBE(5, posted, recv, static_cast<uint8_t>(RequestKind::receive), room, uint64_t{0}, match);
     recv->segments.assign(segments, count);
     if (Incoming *in = matcher_.post(recv)) [[unlikely]]
         bind(in, recv);
@@ -48,6 +50,7 @@ void Endpoint::match(Incoming *in)
     }
     if (recv)
         return bind(in, recv);
+    EMX_PROBE(3, unexpected, in->match, in->msg.msg_len, in->partner->address.stuff[0]);
     in->own_data();
     matcher_.keep(in);
 }
@@ -96,6 +99,7 @@ void Endpoint::bind(Incoming *in, Request *recv)
     recv->incoming = in;
     recv->matched = true;
     recv->partner = in->partner;
+    EMX_PROBE(4, matched, recv, in->match, in->msg.msg_len, in->partner->address.stuff[0]);
     if (in->held) [[unlikely]]
         matcher_.discharge(in);
     if (in->self_send) [[unlikely]] {

@@ -21,7 +21,7 @@ void Endpoint::on_answer(const emx_msg &msg)
         partner->way.learn_dialect(is_n ? 'N' : 'W', dialect_to(partner));
         return partner->way.is_of_other_dialect() ? take_other_dialect(partner, !was_other) : void();
     }
-    count(EMX_CNT_DROP_NACK);
+    drop(EMX_CNT_DROP_NACK);
 }
 
 void Endpoint::take_other_dialect(Partner *partner, bool is_news)

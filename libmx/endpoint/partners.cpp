@@ -75,7 +75,7 @@ Partner *Endpoint::living_partner(uint32_t peer, uint64_t nic_id, uint8_t remote
         return partner;
     const auto most = static_cast<std::size_t>(instance_.conf().partners_max);
     if (!partners_.has_index() || (!partner && partners_.size() >= most && !drop_half_open())) {
-        count(EMX_CNT_DROP_CONNECT_ROOM);
+        drop(EMX_CNT_DROP_CONNECT_ROOM);
         return nullptr;
     }
     if (partner)

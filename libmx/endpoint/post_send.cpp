@@ -2,6 +2,7 @@
 // Posting sends: eager messages are copied at posting into ready-made frames, and complete before their ack
 // (wire specification, section 9; API specification, section 6); longer and synchronous ones are announced;
 // those to ourselves need no device (API specification, 3.3).
+#include "driver/base/probe.hpp"
 #include "libmx/endpoint/endpoint.hpp"
 #include "libmx/proto/frames.hpp"
 
@@ -17,6 +18,7 @@ Request *Endpoint::post_send(const Segment *segments, uint32_t count, uint64_t l
     request->context = context;
     request->partner = to;
     request->msg_length = static_cast<uint32_t>(length);
+    EMX_PROBE(5, posted, request, static_cast<uint8_t>(request->kind), length, to->address.stuff[0], match);
     if (const uint64_t budget_ns = completions_.default_budget_ns()) [[unlikely]]
         set_timeout(request, static_cast<uint32_t>(budget_ns / 1000000));
     if (to->life.is_dead()) [[unlikely]] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Rendezvous: large and synchronous messages. The sender announces (RNDV) and exposes a window, the
 // receiver pulls, and its NOTIFY ends it (wire specification, section 10).
+#include "driver/base/probe.hpp"
 #include "driver/base/system_calls.hpp"
 #include "libmx/endpoint/endpoint.hpp"
 
@@ -52,6 +53,8 @@ void Endpoint::free_window(TxMessage *tx)
 
 void Endpoint::end_rendezvous(TxMessage *tx, int code, uint32_t xfer_length)
 {
+    if (tx->has_window)
+        EMX_PROBE(3, rendezvous_ended, tx->request, code, xfer_length);
     tx->partner->sender.unannounce(tx);
     tx->notified = true;
     free_window(tx); // before the request, whose segments the window reads
@@ -109,6 +112,7 @@ void Endpoint::start_pull(Incoming *in)
     if (!turn || !port_->start_pull(in->msg, total, recv->segments.view(), pulls_.next_cookie()))
         return pulls_.wait(in);
     pulls_.begin(in);
+    EMX_PROBE(3, pull_started, recv, total, in->partner->address.stuff[0]);
     if (recv->budget_ns)
         set_timeout(recv, static_cast<uint32_t>(recv->budget_ns / 1000000));
 }
@@ -116,6 +120,7 @@ void Endpoint::start_pull(Incoming *in)
 void Endpoint::cancel_pull(Incoming *in)
 {
     port_->cancel_pull(in->pull);
+    EMX_PROBE(3, pull_ended, in->recv, static_cast<int>(EMX_PULL_ABORTED), 0);
     pulls_.end(in);
 }
 
@@ -138,6 +143,7 @@ void Endpoint::on_pull_done(const emx_msg &msg)
     if (!in)
         return; // cancelled when its end was in the event queue already
     pulls_.end(in);
+    EMX_PROBE(3, pull_ended, in->recv, static_cast<int>(msg.u.pull.status), msg.u.pull.length);
     bool good = msg.u.pull.status == EMX_PULL_OK;
     in->partner->receiver.heard_a_frame();
     send_notify(in->partner, in->msg, good ? msg.u.pull.length : 0);

@@ -19,13 +19,13 @@ constexpr int overtaking = 3; // what so many numbers have passed is lost, not l
 void Endpoint::on_report(const emx_msg &msg)
 {
     if (!instance_.conf().extension)
-        return count(EMX_CNT_DROP_EXTENSION);
+        return drop(EMX_CNT_DROP_EXTENSION);
     Partner *partner = partners_.find(msg.peer, msg.remote_ep);
     if (!partner || !partner->life.is_connected())
-        return count(EMX_CNT_DROP_PARTNER);
+        return drop(EMX_CNT_DROP_PARTNER);
     if (!seq::same_session(msg.ack, partner->sender.next) ||
         msg.u.report.counter <= partner->counters.report_rx)
-        return count(EMX_CNT_DROP_SEQUENCE);
+        return drop(EMX_CNT_DROP_SEQUENCE);
     partner->counters.report_rx = msg.u.report.counter;
     partner->receiver.heard_a_frame();
     emx_w_x_state state{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Sequenced sending: numbers, the window, acknowledgement, repeats (wire specification, 8.1 to 8.5).
+#include "driver/base/probe.hpp"
 #include "libmx/endpoint/endpoint.hpp"
 #include "libmx/proto/frames.hpp"
 #include "libmx/reliab/sequence.hpp"
@@ -7,6 +8,16 @@
 #include <algorithm>
 
 namespace emx {
+
+namespace {
+
+void tell_resent([[maybe_unused]] const TxMessage *tx)
+{
+    EMX_PROBE(5, resent, tx->header.type, tx->header.seq, tx->header.msg_len, tx->partner->address.stuff[0],
+              tx->resends + tx->hurried);
+}
+
+} // namespace
 
 inline void Endpoint::transmit(TxMessage *tx)
 {
@@ -70,6 +81,7 @@ bool Endpoint::take_window(TxMessage *tx)
         return false;
     windows_.take(tx);
     const Request *request = tx->request;
+    EMX_PROBE(3, rendezvous_started, request, request->msg_length, tx->partner->address.stuff[0]);
     port_->open_window(tx->header.u.window.id, tx->header.u.window.tag, tx->partner->peer,
                        tx->partner->remote_ep, request->segments.view(), request->msg_length);
     return true;
@@ -114,6 +126,7 @@ void Endpoint::repeat(TxMessage *tx)
 {
     ++tx->resends;
     count(EMX_CNT_RESEND_MESSAGE);
+    tell_resent(tx);
     transmit(tx);
 }
 
@@ -123,6 +136,7 @@ void Endpoint::repeat_lost(TxMessage *tx, uint32_t here)
     tx->hurried = static_cast<uint8_t>(std::min(tx->hurried + 1, 255));
     tx->partner->sender.question.since_ns = now();
     count(EMX_CNT_RESEND_MESSAGE);
+    tell_resent(tx);
     if (!is_medium(tx->header.type))
         return transmit(tx);
     tx->header.session = tx->partner->session;

@@ -2,6 +2,8 @@
 // Requests that end: see completions.hpp.
 #include "libmx/match/completions.hpp"
 
+#include "driver/base/probe.hpp"
+
 namespace emx {
 
 void Completions::complete(Request *request, int code)
@@ -9,6 +11,8 @@ void Completions::complete(Request *request, int code)
     request->complete = true;
     request->code = code;
     ++count_;
+    EMX_PROBE(5, completed, request, static_cast<uint8_t>(request->kind), code, request->xfer_length,
+              request->match);
     if (request->expires_ns) [[unlikely]]
         clear_deadline(request);
     if (request->forgotten) [[unlikely]]

@@ -4,6 +4,7 @@
 
 #include "driver/base/clock.hpp"
 #include "driver/base/system_calls.hpp"
+#include "driver/drops.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -174,7 +175,7 @@ const emx_msg *ShmPort::take(Incoming &in)
         in.reader.release();
     }
     if (in.reader.broken() && !in.ended) [[unlikely]] {
-        emx_count(&inner_->counters(), EMX_CNT_DROP_LENGTH, 1);
+        count_drop(inner_->counters(), EMX_CNT_DROP_LENGTH);
         end(in);
     }
     return nullptr;
@@ -202,7 +203,7 @@ bool ShmPort::judge(Incoming &in, const emx_msg &msg)
     else
         why = fw_check_fields(&sizes_, &pkt_);
     if (why != 0)
-        emx_count(&inner_->counters(), why, 1);
+        count_drop(inner_->counters(), why);
     return why == 0;
 }
 

@@ -2,6 +2,8 @@
 // Packets and windows out, and the channels they go by.
 #include "libmx/shm/port.hpp"
 
+#include "driver/base/probe.hpp"
+
 #include <cerrno>
 
 namespace emx::shm {
@@ -34,8 +36,10 @@ bool ShmPort::send_local(const emx_msg &msg, std::byte *payload)
     if (!carried(msg.type))
         return inner_->send(msg, payload);
     Outgoing *to = channel_to(msg.peer, msg.remote_ep, msg.session);
-    if (!to || !to->writer.write(msg, payload))
+    if (!to || !to->writer.write(msg, payload)) [[unlikely]] {
+        EMX_PROBE(5, ring_left, msg.type, msg.msg_len, msg.peer, msg.remote_ep, to);
         return inner_->send(msg, payload);
+    }
     if (begins_message(msg))
         emx_count(&inner_->counters(), EMX_CNT_SHM_MESSAGE, 1);
     if (to->writer.must_wake())

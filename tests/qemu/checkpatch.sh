@@ -44,9 +44,22 @@ if [ -z "${EMX_FULL:-}" ]; then
 	mapfile -t files < <(cd "$TOP" && python3 tests/tidy/tidy.py --changed "${files[@]#"$TOP"/}" | sed -n "s,^.,$TOP/&,p")
 	[ ${#files[@]} -gt 0 ] || exit 0
 fi
+# What TRACE_EVENT of the kernel itself looks like. It gives out lists and declarations, which no parentheses may enclose.
+#  COMPLEX_MACRO, TRAILING_SEMICOLON, MACRO_ARG_REUSE  an entry of a list, and a list over which such an entry is made
+#  OPEN_ENDED_LINE, PARENTHESIS_ALIGNMENT              TP_STRUCT__entry( and the fields below it
+tracepoints=COMPLEX_MACRO,TRAILING_SEMICOLON,MACRO_ARG_REUSE,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT
+
 # Where it runs it leaves a file of its own, if that is the top of a git tree.
 cd "$dir"
-perl "$checkpatch" --no-tree --terse --strict --show-types --max-line-length=100 \
-	--ignore SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,LINUX_VERSION_CODE,CONSTANT_COMPARISON \
-	--file "${files[@]}" ||
-	fail "checkpatch.pl is not satisfied"
+check_files() { # IGNORED FILE...
+	local ignored=SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES,PREFER_DEFINED_ATTRIBUTE_MACRO,LINUX_VERSION_CODE,CONSTANT_COMPARISON$1
+	shift
+	[ $# = 0 ] || perl "$checkpatch" --no-tree --terse --strict --show-types --max-line-length=100 --ignore "$ignored" --file "$@" ||
+		fail "checkpatch.pl is not satisfied"
+}
+others=() headers=()
+for file in "${files[@]}"; do
+	case $file in */trace.h) headers+=("$file") ;; *) others+=("$file") ;; esac
+done
+check_files '' "${others[@]}"
+check_files ",$tracepoints" "${headers[@]}"
