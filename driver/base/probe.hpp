@@ -13,8 +13,8 @@
 /// compiler takes the lines of the note for instructions, and no longer inlines the function around it.
 #define EMX_PROBE(n, name, ...)                                                                              \
     do {                                                                                                     \
-        asm inline volatile(_SDT_ASM_BODY(ethermx, name, _SDT_ASM_ARGS, (n))::_SDT_ASM_OPERANDS_##n(         \
-            __VA_ARGS__));                                                                                   \
+        asm inline volatile(                                                                                 \
+            _SDT_ASM_BODY(ethermx, name, _SDT_ASM_ARGS, (n))::_SDT_ASM_OPERANDS_##n(__VA_ARGS__));           \
         asm inline volatile(_SDT_ASM_BASE);                                                                  \
     } while (false)
 #else

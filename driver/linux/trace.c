@@ -18,17 +18,16 @@ void emx_trace_received(const struct emx_board *board, const struct sk_buff *skb
 	trace_emx_frame_received(board, skb, pkt);
 }
 
-/* Of the frame only so much is told as lies in one piece, whether it is right or not. */
+/* Tells only so much of the frame as lies in one piece, whether it is right or not. */
 void emx_trace_dropped(const struct emx_board *board, int endpoint, const struct sk_buff *skb,
 		       unsigned int reason)
 {
 	const u8 *frame = skb ? skb->data : NULL;
 	u32 there = skb ? skb_headlen(skb) : 0;
 
-	trace_emx_frame_dropped(board, endpoint,
-				there >= ETH_HLEN ? ether_addr_to_u64(frame + ETH_ALEN) : 0,
-				there > EMX_OUTER_LEN ? frame[EMX_OUTER_LEN] : 0,
-				skb ? skb->len : 0, reason);
+	trace_emx_frame_dropped(
+		board, endpoint, there >= ETH_HLEN ? ether_addr_to_u64(frame + ETH_ALEN) : 0,
+		there > EMX_OUTER_LEN ? frame[EMX_OUTER_LEN] : 0, skb ? skb->len : 0, reason);
 }
 
 void emx_trace_pull_started(const struct emx_endpoint *ep, int slot)

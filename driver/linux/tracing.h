@@ -23,7 +23,7 @@ DECLARE_TRACEPOINT(emx_endpoint_closed);
 /* Instead of an emx_pull_status: the program wants no more of it, or its endpoint has ended. */
 enum { EMX_TRACE_CANCELLED = 255 };
 
-/* Which of them copied a frame. */
+/* Those that copy frames to their place. */
 enum emx_copier { EMX_BY_PROCESSOR = 0, EMX_BY_DMA = 1, EMX_BY_THREAD = 2 };
 
 #define EMX_NO_ENDPOINT (-1) /* the frame was the board's, or nobody knows whose */

@@ -44,7 +44,7 @@ if [ -z "${EMX_FULL:-}" ]; then
 	mapfile -t files < <(cd "$TOP" && python3 tests/tidy/tidy.py --changed "${files[@]#"$TOP"/}" | sed -n "s,^.,$TOP/&,p")
 	[ ${#files[@]} -gt 0 ] || exit 0
 fi
-# What TRACE_EVENT of the kernel itself looks like. It gives out lists and declarations, which no parentheses may enclose.
+# TRACE_EVENT is written so in the kernel itself. It gives out lists and declarations, which no parentheses may enclose.
 #  COMPLEX_MACRO, TRAILING_SEMICOLON, MACRO_ARG_REUSE  an entry of a list, and a list over which such an entry is made
 #  OPEN_ENDED_LINE, PARENTHESIS_ALIGNMENT              TP_STRUCT__entry( and the fields below it
 tracepoints=COMPLEX_MACRO,TRAILING_SEMICOLON,MACRO_ARG_REUSE,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT

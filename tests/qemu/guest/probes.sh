@@ -18,11 +18,11 @@ all_events_exist() {
 	[ "$(cat /tmp/events)" = "emx_endpoint_closed emx_endpoint_opened emx_frame_copied emx_frame_dropped emx_frame_received emx_pull_ended emx_pull_started" ]
 }
 events_on() { echo >$tracing/trace && echo 1 >$tracing/events/ethermx/enable; }
-# From now on they are in /tmp/trace: all of them, since none was overwritten.
+# Leaves them in /tmp/trace: every one, since none was overwritten.
 events_off() {
 	echo 0 >$tracing/events/ethermx/enable && grep ': emx_' $tracing/trace >/tmp/trace || return
 	wc -l </tmp/trace
-	! grep -hE '^(overrun|dropped events): [^0]' $tracing/per_cpu/cpu*/stats
+	! grep -E -h '^(overrun|dropped events): [^0]' $tracing/per_cpu/cpu*/stats
 }
 nothing_is_recorded() { # COMMAND...
 	"$@" && ! grep ': emx_' $tracing/trace
@@ -62,7 +62,7 @@ received() {
 		/wrong checksum$/ || (/event queue full$/ && type ~ /^(X_DATA|PULL_REPLY)$/) { frames[host " " type]-- }
 		END { for (key in frames) print key, frames[key] }' /tmp/trace | sort
 }
-# Of those types as the counters have them.
+# The same lines as the counters have them.
 counted_types() { # HOST...
 	for host; do
 		sed -n 's/^\([1-9][0-9]*\) \(.*\) received$/\2:\1/p' "/sys/kernel/debug/ethermx/$(directory_of "$host")/counters" |
