@@ -25,8 +25,7 @@ static void emx_effects_event(struct emx_endpoint *ep, const struct emx_msg *msg
 	}
 	/* The core takes the frame for one piece of memory; only its header is. */
 	source = msg->data ? msg->data - (u64)(uintptr_t)skb->data : 0;
-	if (!emx_event_frame(ep, msg, skb, source))
-		emx_drop(ep, skb, EMX_CNT_DROP_EVENT_FULL);
+	emx_event_frame(ep, msg, skb, source);
 }
 
 /* Counts it before it leaves: a peer that has the answer sees the count. */
@@ -77,11 +76,18 @@ static noinline void emx_effects_copy(struct emx_endpoint *ep, const struct fw_f
 	emx_count(&ep->counters, EMX_CNT_PULL_PLACED, 1);
 }
 
+/* Apart, so that a short message needs no stack for it. */
+static noinline void emx_effects_drop(struct emx_endpoint *ep, const struct sk_buff *skb,
+				      unsigned int reason)
+{
+	emx_drop(ep, skb, reason);
+}
+
 static void emx_effects_execute(struct emx_effects *now, struct fw_fx *fx, struct sk_buff *skb)
 {
 	switch (fx->kind) {
 	case FW_FX_DROP:
-		emx_drop(now->ep, skb, fx->counter);
+		emx_effects_drop(now->ep, skb, fx->counter);
 		break;
 	case FW_FX_EVENT:
 		emx_effects_event(now->ep, &fx->u.msg, skb);

@@ -29,10 +29,10 @@ int emx_endpoint_map(struct emx_endpoint *ep, struct vm_area_struct *vma);
 /* event.c; caller: endpoint->lock */
 
 /*
- * Appends the event of a frame with its payload, data_len bytes at offset `source` of the skb;
- * false when there is no room.
+ * Appends the event of a frame with its payload, data_len bytes at offset `source` of the skb; drops
+ * the frame when there is no room.
  */
-bool emx_event_frame(struct emx_endpoint *ep, const struct emx_msg *msg, const struct sk_buff *skb,
+void emx_event_frame(struct emx_endpoint *ep, const struct emx_msg *msg, const struct sk_buff *skb,
 		     u32 source);
 /* Appends the event that a running pull has kept room for. */
 void emx_event_pull(struct emx_endpoint *ep, const struct emx_msg *msg);

@@ -57,25 +57,35 @@ static noinline bool emx_event_place_long(struct emx_endpoint *ep, u32 bytes, si
 	return true;
 }
 
-bool emx_event_frame(struct emx_endpoint *ep, const struct emx_msg *msg, const struct sk_buff *skb,
+/* Puts the payload into its slot or a longer place, as *slot tells; false when there is no room. */
+static bool emx_event_place(struct emx_endpoint *ep, const struct emx_msg *msg,
+			    const struct sk_buff *skb, u32 source, size_t *slot)
+{
+	if (unlikely(msg->data_len > ep->slot_bytes) &&
+	    !emx_event_place_long(ep, msg->data_len, slot))
+		return false;
+	return !skb_copy_bits(skb, source, ep->slots + *slot, msg->data_len);
+}
+
+void emx_event_frame(struct emx_endpoint *ep, const struct emx_msg *msg, const struct sk_buff *skb,
 		     u32 source)
 {
 	size_t slot = (size_t)(ep->head & ep->ring_mask) * ep->slot_bytes;
 	struct emx_msg event = *msg;
 
 	if (!emx_event_room_for(ep, ep->reserved + LINK_ENTRIES))
-		return false;
+		goto no_room;
 	event.data = 0;
 	if (msg->data_len && msg->data) {
-		if (unlikely(msg->data_len > ep->slot_bytes) &&
-		    !emx_event_place_long(ep, msg->data_len, &slot))
-			return false;
-		if (skb_copy_bits(skb, source, ep->slots + slot, msg->data_len))
-			return false;
+		if (!emx_event_place(ep, msg, skb, source, &slot))
+			goto no_room;
 		event.data = slot;
 	}
 	emx_event_put(ep, &event);
-	return true;
+	return;
+
+no_room:
+	emx_drop(ep, skb, EMX_CNT_DROP_EVENT_FULL);
 }
 
 void emx_event_pull(struct emx_endpoint *ep, const struct emx_msg *msg)

@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# The scripts of docs/examples/tracing that look at the library, with bpftrace: what they count is what was sent, repeated
+# and dropped. Those that look at the kernel module: tests/qemu/guest/bpftrace.sh.
+#
+#   tests/netns/tracing.sh
+cd "$(dirname "$0")/../.." || exit 1
+. tests/support/netlab.sh
+netlab_begin "$PWD/tests/netns/tracing.sh" "$@"
+. tests/support/traffic.sh
+. tests/support/packages.sh
+scripts=docs/examples/tracing
+library=$plain/libmx/install/libmyriexpress.so
+
+# In epoll_wait(2) it waits for events: all is attached.
+is_attached() { grep -qsE '^(232|281|22) ' "/proc/$1/syscall"; }
+attached_or_ended() { is_attached "$1" || lab_ended "$1"; }
+
+# trace SCRIPT COMMAND...: meanwhile; its maps are in $traced, a line of JSON each
+trace() {
+    local script=$1 status=0 tracer
+    shift
+    traced=$NETLAB_TMP/traced
+    # Where nobody has mounted tracefs, it cannot take its probes away again.
+    unshare -m sh -c "mount -t tracefs tracefs /sys/kernel/tracing; exec bpftrace -f json $scripts/$script $library" >"$traced" 2>"$traced.err" &
+    tracer=$!
+    until_ok $hung attached_or_ended $tracer && is_attached $tracer || { cat "$traced.err"; return 1; }
+    "$@" || status=$?
+    kill -INT $tracer
+    until_ok $hung lab_ended $tracer && wait $tracer || status=1
+    [ $status = 0 ] || cat "$traced" "$traced.err"
+    return $status
+}
+
+# sum_of MAP [PATTERN]: of a map's counts, or those of a histogram; with a pattern, of the keys like that
+sum_of() {
+    python3 - "$traced" "$@" <<-'END'
+		import json, re, sys
+		def total(value):
+		    if isinstance(value, list):
+		        return sum(one['count'] for one in value)
+		    return sum(map(total, value.values())) if isinstance(value, dict) else value
+		sum_ = 0
+		for line in open(sys.argv[1]):
+		    data = json.loads(line).get('data') if line.startswith('{') else None
+		    value = data.get(sys.argv[2]) if isinstance(data, dict) else None
+		    if isinstance(value, dict) and len(sys.argv) > 3:
+		        value = {key: one for key, one in value.items() if re.search(sys.argv[3], key)}
+		    sum_ += total(value) if value is not None else 0
+		print(sum_)
+	END
+}
+
+equal() { # WHAT SEEN WANTED
+    echo "$1: $2 seen, $3 wanted"
+    [ "$2" = "$3" ]
+}
+
+pingpong() { # BYTES
+    local server status=0
+    netlab_bg 1 "$NETLAB_TMP/server" timeout $hung "$plain/docs/examples/mx_pingpong"
+    server=$NETLAB_PID
+    netlab_in 2 timeout $hung "$plain/docs/examples/mx_pingpong" "${NETLAB_NAME[1]}:0" "$1" || status=1
+    wait "$server" || status=1
+    return $status
+}
+
+# 1000 rounds, and the first message, which tells the length; both programs are seen.
+latency() { # BYTES RENDEZVOUS
+    trace latency.bt pingpong "$1" || return
+    equal sends "$(sum_of @send_us)" 2001 && equal receives "$(sum_of @receive_us)" 2001 &&
+        equal rendezvous "$(sum_of @rendezvous_us)" "$2" && equal failures "$(sum_of @failed)" 0
+}
+
+counted() { # LABEL: of both hosts
+    { tool 1 omx_counters -q && tool 2 omx_counters -q; } | sed -n "s/^ *[0-9]*: *\([0-9]*\) $1\$/\1/p" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+lossy() { messages 1 2 -x -S 1000 -E 300000 -T 0 -N 30 -M 7 -W 1; }
+
+# The agents count, too, what they drop; with no strangers about they drop nothing.
+drops() {
+    local label seen
+    tool 1 omx_counters -c >/dev/null && tool 2 omx_counters -c >/dev/null && trace drops.bt lossy || return
+    equal repeats "$(sum_of @repeated)" "$(counted 'messages repeated')" && [ "$(sum_of @repeated)" -gt 0 ] || return
+    for label in 'pull reply repeated' 'pull reply of no pull' 'outside the window'; do
+        equal "$label" "$(sum_of @dropped ",drop: $label$")" "$(counted "drop: $label")" || return
+    done
+    seen=$(sum_of @dropped)
+    equal "all drops" "$seen" "$(counted 'drop: .*')" && [ "$seen" -gt 0 ]
+}
+
+if ! need_packages tests/netns/tracing.packages; then
+    skip 'no bpftrace' 4
+    finish
+fi
+netlab_make 2 9000 N=9000 || exit 1
+agents eth0:N=9000 eth0:N=9000 || exit 1
+check 'all short messages are seen, and none twice' latency 100 0
+check 'all long messages are seen as such' latency 100000 2000
+netlab_loss 1 30 && netlab_loss 2 30 || exit 1
+check 'what is repeated and dropped is seen as it is counted' drops
+finish
