@@ -29,8 +29,8 @@ int emx_endpoint_map(struct emx_endpoint *ep, struct vm_area_struct *vma);
 /* event.c; caller: endpoint->lock */
 
 /*
- * Appends the event of a frame with its payload, data_len bytes at offset `source` of the skb; drops
- * the frame when there is no room.
+ * Appends the event of a frame with its payload, data_len bytes at offset `source` of the skb;
+ * drops the frame when there is no room.
  */
 void emx_event_frame(struct emx_endpoint *ep, const struct emx_msg *msg, const struct sk_buff *skb,
 		     u32 source);

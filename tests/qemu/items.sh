@@ -9,6 +9,7 @@ item_of() {
 	programs) programs_item "$2" ;;
 	mpi) mpi_item ;;
 	conform) conform_item ;;
+	bpftrace) bpftrace_item ;;
 	*) echo "$1" ;;
 	esac
 }
@@ -44,4 +45,9 @@ mpi_item() {
 	"$TOP/tests/mpi/mpich" -b "$EMX_USER_BUILD" -a -- --selection tests/mpi/mpich.guest >&2 ||
 		skip "MPICH's tests cannot be fetched or compiled"
 	echo "mpi,-g,2x1,-g,2x2,modes,wildcards,mishaps.killed_in_traffic,mishaps.outlived_in_traffic,truncation,types,spawn,threads,finalize,mishaps.abort_in_traffic"
+}
+
+bpftrace_item() {
+	need_packages "$TOP/tests/netns/tracing.packages" || skip "bpftrace cannot be installed"
+	echo bpftrace
 }

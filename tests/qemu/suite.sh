@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The suite qemu: tests of guest/ in two boots of a stock kernel, side by side, since a guest keeps little more than one
-# processor busy, and two guests that virtio-net joins. With EMX_FULL=1 also programs, captures and
+# processor busy, and two guests that virtio-net joins. With EMX_FULL=1 also programs, captures, tracepoints and
 # MPI, every case and column of the conformance suite, and one of them with commands by io_uring.
 #
 #   suite.sh DIR     as for run.sh, which says what the environment must hold
@@ -49,7 +49,8 @@ run_pair() {
 first_items=(smoke tools admin links offload copies trespass)
 rm -f "$dir"/{boot-a,boot-b,pair}.log
 if [ "${EMX_FULL:-0}" = 1 ]; then
-	items_of faults conform programs mpi replay
+	items_of faults conform programs mpi replay bpftrace
+	first_items+=(probes)
 	for column in N1500/2hosts W/2hosts N9000/1host W/1host 2boards; do
 		first_items+=("conform,--config,$column")
 	done

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # shellcheck shell=sh
+# shellcheck disable=SC2154 # root.sh sets $root
 # The scripts of docs/examples/tracing that look at the kernel module, with the bpftrace of this machine, against the
 # module's counters. Those that look at the library: tests/netns/tracing.sh.
 failed=0
@@ -8,7 +9,7 @@ failed=0
 . /root.sh
 
 traced=/tmp/traced
-is_attached() { grep -qE '^232 ' "/proc/$(pidof bpftrace)/syscall"; } # in epoll_wait(2): all is attached
+is_attached() { grep -qsE '^232 ' "/proc/$(pidof bpftrace)/syscall"; } # in epoll_wait(2): all is attached
 is_over() { ! pidof bpftrace >/dev/null; }
 attached_or_over() { is_attached || is_over; }
 tracer_begun() { ! is_over || grep -q ERROR $traced; }

@@ -21,6 +21,9 @@ events_on() { echo >$tracing/trace && echo 1 >$tracing/events/ethermx/enable; }
 # Leaves them in /tmp/trace: every one, since none was overwritten.
 events_off() {
 	echo 0 >$tracing/events/ethermx/enable && grep ': emx_' $tracing/trace >/tmp/trace || return
+	for event in endpoint_opened frame_received frame_dropped pull_started frame_copied pull_ended endpoint_closed; do
+		grep -m 1 ": emx_$event: " /tmp/trace
+	done
 	wc -l </tmp/trace
 	! grep -E -h '^(overrun|dropped events): [^0]' $tracing/per_cpu/cpu*/stats
 }
