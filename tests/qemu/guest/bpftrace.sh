@@ -11,6 +11,7 @@ failed=0
 traced=/tmp/traced
 is_attached() { grep -qsE '^232 ' "/proc/$(pidof bpftrace)/syscall"; } # in epoll_wait(2): all is attached
 is_over() { ! pidof bpftrace >/dev/null; }
+ends_when_told() { is_over || { kill -INT "$(pidof bpftrace)"; false; }; } # told once, it has been seen to go on
 attached_or_over() { is_attached || is_over; }
 tracer_begun() { ! is_over || grep -q ERROR $traced; }
 
@@ -22,7 +23,7 @@ trace() {
 	until_ok tracer_begun && until_ok attached_or_over && is_attached || { cat $traced; return 1; }
 	"$@"
 	status=$?
-	kill -INT "$(pidof bpftrace)"
+	until_ok ends_when_told
 	wait $tracer || status=1
 	cat $traced
 	return $status
