@@ -7,6 +7,9 @@
 #pragma once
 
 #ifdef EMX_HAVE_USDT
+#ifdef __clang__
+#define STAP_SDT_ARG_CONSTRAINT nr // given the choice, it stores each argument in memory first
+#endif
 #include <sys/sdt.h>
 
 /// EMX_PROBE(n, name, n arguments): numbers and pointers. As STAP_PROBE of sys/sdt.h, but `inline`: else the
