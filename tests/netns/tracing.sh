@@ -95,18 +95,28 @@ drops() {
         equal 'all drops' "$(sum_of @dropped)" "$(counted 'drop: .*')"
 }
 
+# The first packets of a channel go as frames, until its receiver has taken it.
+leaves_memory() {
+    local seen
+    trace drops.bt messages 1 1 -S 100 -E 101 -T 0 -N 100 -W 1 || return
+    seen=$(sum_of @frames_instead_of_memory ',no channel yet$')
+    echo "$seen packets as frames, $(tool 1 omx_counters -q | grep 'through shared memory')"
+    [ "$seen" -gt 0 ]
+}
+
 if [ -n "${NETLAB_USERNS:-}" ]; then
-    skip 'an ordinary user may load no eBPF program: run as root' 3
+    skip 'an ordinary user may load no eBPF program: run as root' 4
     finish
 fi
 if ! need_packages tests/netns/tracing.packages; then
-    skip 'no bpftrace: apt-get install bpftrace' 3
+    skip 'no bpftrace: apt-get install bpftrace' 4
     finish
 fi
 netlab_make 2 9000 N=9000 || exit 1
 agents eth0:N=9000 eth0:N=9000 || exit 1
 check 'all short messages are seen, and none twice' latency 100 0
 check 'all long messages are seen as such' latency 100000 2000
+check 'packets that leave shared memory are seen' leaves_memory
 netlab_loss 1 30 && netlab_loss 2 30 || exit 1
 check 'what is repeated and dropped is seen as it is counted' drops
 finish
