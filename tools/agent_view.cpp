@@ -45,7 +45,7 @@ std::string shown(const char *text, std::size_t size) { return printable({text, 
 
 class AgentView final : public BoardView {
 public:
-    AgentView();
+    explicit AgentView(std::unique_ptr<AgentConnection> running);
 
     const char *device() const override { return "engine"; }
     std::string firmware() override
@@ -53,6 +53,7 @@ public:
         return "board agent: process " + std::to_string(file_->header().agent_pid);
     }
     bool started_agent() const override { return started_; }
+    int agent_socket() const override { return connection_->fd(); }
     std::vector<BoardFacts> boards() override;
     std::vector<PeerView> peers(uint32_t board) override;
     std::vector<HolderView> holders(uint32_t board) override;
@@ -86,10 +87,9 @@ private:
     bool started_ = false;
 };
 
-AgentView::AgentView()
+AgentView::AgentView(std::unique_ptr<AgentConnection> running) : connection_(std::move(running))
 {
     const AgentStart start = agent_start();
-    connection_ = try_connect();
     if (!connection_) {
         DeviceError error;
         if (start_agent(start, error) != AgentStarted::serves)
@@ -196,6 +196,12 @@ std::vector<HolderView> AgentView::holders(uint32_t board)
 
 } // namespace
 
-std::unique_ptr<BoardView> open_agent_view() { return std::make_unique<AgentView>(); }
+std::unique_ptr<BoardView> open_agent_view() { return std::make_unique<AgentView>(try_connect()); }
+
+std::unique_ptr<BoardView> open_running_agent_view()
+{
+    auto running = try_connect();
+    return running ? std::make_unique<AgentView>(std::move(running)) : nullptr;
+}
 
 } // namespace emx

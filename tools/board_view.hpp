@@ -71,6 +71,8 @@ public:
     virtual std::string firmware() = 0;
     /// True when this object had to start the agent: what it is told goes with it when it ends.
     virtual bool started_agent() const { return false; }
+    /// The connection to the board agent, which stays the view's; -1 without one.
+    virtual int agent_socket() const { return -1; }
 
     virtual std::vector<BoardFacts> boards() = 0;
     virtual std::vector<PeerView> peers(uint32_t board) = 0;
@@ -93,6 +95,8 @@ public:
 
 /// The two kinds; the kernel module's is null when programs here would not use it.
 std::unique_ptr<BoardView> open_agent_view();
+/// The agent's, unless none runs; then null.
+std::unique_ptr<BoardView> open_running_agent_view();
 std::unique_ptr<BoardView> open_driver_view(const std::string &boards, bool required);
 
 /// "Up", "Down" or "Gone".

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # The configuration of a host, without the module: omx_init understands what is right, names line and remedy
-# of what is wrong, and omxd takes the same file. What the system reads (udev rule, unit, modprobe) is well-formed.
+# of what is wrong, and starts the agent; omxd takes the same file. What the system reads (udev rule, unit, modprobe) is well-formed.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/netlab.sh
 netlab_begin "$PWD/tests/netns/setup.sh" "$@"
@@ -118,14 +118,58 @@ commands() {
     checks "another command" 255 '"go": give start, stop, restart, status or check' "$init" go
     checks "-w" 255 '"soon" is not a number from 0 to 3600' "$init" -w soon check
     if [ -e /sys/module/ethermx ]; then
-        skip "the module is loaded here" 3
+        skip "the module is loaded here" 14
         return
     fi
-    checks "status without the module" 3 '^not running: the kernel module is not loaded' "$init" status
+    checks "status without the module" 3 '^not running: the kernel module is not loaded, and no board agent serves$' "$init" status
+    checks "stop without the module" 0 '^not running: the kernel module is not loaded, and no board agent serves$' "$init" stop
+    instead_of_module
+}
+
+# Where there is no module the agent serves, and each command says so.
+instead_of_module() {
+    local start=("$init" -c "$conf") serves='the board agent omxd serves' agent=0
+    printf 'boards = eth0:N=1500\n' >"$conf" && chmod 755 "$NETLAB_TMP"
+    ! setpriv --reuid 12345 true 2>/dev/null || checks "start without root" 255 '^omx_init: only root can start the agent' \
+        setpriv --reuid 12345 --clear-groups "${start[@]}" start
+    checks "start without module and agent" 255 'neither the kernel module nor the board agent omxd .EMX_OMXD names /no/omxd.: install one of them; dkms install ethermx/' \
+        env EMX_OMXD=/no/omxd "${start[@]}" start
+    checks "start takes the agent" 0 "^no kernel module .dkms install ethermx/.* builds the module for this kernel, $(uname -r).\$
+^$serves\$
+^eth0:N=1500 is board #0\$" "${start[@]}" start
+    checks "start once more keeps the agent" 0 "^$serves already\$
+^eth0:N=1500 is board #0 already\$" "${start[@]}" start
+    checks "status names the agent" 0 '^board agent: process [0-9]+, 1 board in this network namespace$
+^board #0: eth0:N=1500, address .*, link Up, 0 of 32 endpoints open, .*, others are added$' "${start[@]}" status
+    printf 'boards = eth0:N=1400\n' >"$conf"
+    checks "start with another dialect" 255 "^omx_init: $conf, line 1: the board agent serves other boards: omx_init restart\$" "${start[@]}" start
+    checks "status with another dialect" 3 "line 1: eth0 is a board with another dialect: omx_init restart\$" "${start[@]}" status
+    agent=$(agent_process)
+    checks "restart takes the configuration" 0 "^the board agent omxd has ended\$
+^eth0:N=1400 is board #0\$" "${start[@]}" restart
+    check "restart ends the agent before" [ "$agent" != "$(agent_process)" ]
+    server 1
+    checks "stop while an endpoint is open" 255 "eth0: endpoint [0-9]+ is open by process $SERVER .omx_perf.: end it first" "${start[@]}" stop
+    netlab_stop "$SERVER"
+    checks "stop ends the agent" 0 '^the board agent omxd has ended$' "${start[@]}" stop
+    check "stop leaves no agent" no_agent
     printf 'boards = eth0:N=1500\n' >"$conf"
-    checks "start without the module" 255 'modprobe ethermx failed.*: systemctl enable --now omxd, or omxd$' \
-        setpriv --bounding-set -sys_module "$init" -c "$conf" start
-    checks "stop without the module" 0 '^not running: the kernel module is not loaded' "$init" stop
+    check "an agent tells a manager of services that it serves" tells_manager
+    stop_agents 1
+}
+agent_process() { ip netns pids "${NETLAB_NS[1]}" | xargs -r ps -o pid=,comm= -p | sed -n 's/ *\([0-9]*\) omxd$/\1/p'; }
+
+# As the unit starts it: systemd goes on once it has heard so.
+tells_manager() {
+    says '^READY=1$' netlab_in 1 timeout $hung python3 -c '
+import os, socket, subprocess, sys
+heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+heard.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o777)
+agent = subprocess.Popen(sys.argv[2:], env={**os.environ, "NOTIFY_SOCKET": sys.argv[1]}, stderr=subprocess.DEVNULL)
+print(heard.recv(100).decode())
+agent.terminate()
+sys.exit(agent.wait())' "$NETLAB_TMP/notify" "$EMX_OMXD" --foreground --config "$conf"
 }
 
 # omxd as a daemon returns once programs can use its boards, or says why it does not, and then leaves nothing behind.

@@ -2,6 +2,8 @@
 // Becoming a daemon: a fork, and a pipe from the child to its waiting parent.
 #include "tools/omxd/daemon.hpp"
 
+#include "driver/base/control_socket.hpp"
+#include "driver/base/environment.hpp"
 #include "driver/base/printable.hpp"
 
 #include <fcntl.h>
@@ -9,6 +11,7 @@
 
 #include <array>
 #include <cstdio>
+#include <string_view>
 
 namespace emx {
 namespace {
@@ -74,6 +77,21 @@ void tell_outcome(Fd outcome, int code, const std::string &reason)
 {
     const std::string line = (code == 0 ? "ok" : std::to_string(code) + " " + reason) + "\n";
     [[maybe_unused]] const ssize_t written = sys::write(outcome.get(), line.data(), line.size());
+}
+
+void tell_manager()
+{
+    const char *const place = environment_variable("NOTIFY_SOCKET");
+    if (!place || (place[0] != '/' && place[0] != '@'))
+        return;
+    const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    const socklen_t size =
+        place[0] == '@' ? abstract_address(place + 1, address) : path_address(place, address);
+    if (socket && ::connect(socket.get(), reinterpret_cast<sockaddr *>(&address), size) == 0) {
+        constexpr std::string_view ready = "READY=1";
+        send_datagram(socket.get(), ready.data(), ready.size(), {});
+    }
 }
 
 } // namespace emx

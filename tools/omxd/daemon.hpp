@@ -18,4 +18,8 @@ Fd become_daemon();
 /// why it does not. `outcome` is closed.
 void tell_outcome(Fd outcome, int code = 0, const std::string &reason = {});
 
+/// Tells a manager of services, as sd_notify(3) does, that this process serves; nothing without
+/// NOTIFY_SOCKET.
+void tell_manager();
+
 } // namespace emx

@@ -165,6 +165,8 @@ int serve(const AgentOptions &options)
     }
     if (starter)
         tell_outcome(std::move(starter));
+    if (options.foreground)
+        tell_manager();
     return agent.run();
 }
 

@@ -3,11 +3,16 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 namespace emx {
 
 bool module_loaded();
-/// A cli::Failure tells how to build it when it is not there.
+/// True if it is loaded, or modprobe finds it for this kernel.
+bool module_installed();
+/// Half a sentence: how it comes there.
+std::string module_remedy();
+/// A cli::Failure names the remedy.
 void load_module();
 /// False when it stays, because it is in use or this process may not.
 bool unload_module();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// omx_init: gives this host's interfaces to the kernel module as the configuration says, and takes them back.
+// omx_init: gives this host's interfaces to the kernel module, or to the board agent where there is none, as
+// the configuration says, and takes them back.
 #include "tools/board_view.hpp"
 #include "tools/cli.hpp"
 #include "tools/driver_boards.hpp"
 #include "tools/json.hpp"
+#include "tools/setup/agent.hpp"
 #include "tools/setup/module.hpp"
 #include "tools/setup/plan.hpp"
 
@@ -18,6 +20,8 @@ namespace emx {
 namespace {
 
 constexpr int not_running = 3; // what init scripts return from "status"
+constexpr char not_running_text[] =
+    "not running: the kernel module is not loaded, and no board agent serves\n";
 
 struct Options {
     std::string config = default_config_path;
@@ -131,9 +135,8 @@ void set_peers(const Plan &plan)
                 plan.peers_path.c_str());
 }
 
-void start(const Plan &plan, const Options &options)
+void start_module(const Plan &plan)
 {
-    check_interfaces(plan, options.wait_s);
     const bool load = !module_loaded();
     if (load) {
         load_module();
@@ -143,6 +146,21 @@ void start(const Plan &plan, const Options &options)
     attach_all(plan, undo);
     set_peers(plan);
     undo.keep();
+}
+
+/// With the module where it is there, else with the agent. One that serves already stays, unless the module
+/// is loaded.
+void start(const Plan &plan, const Options &options)
+{
+    check_interfaces(plan, options.wait_s);
+    if (module_loaded())
+        start_module(plan);
+    else if (const auto view = open_running_agent_view())
+        keep_agent(*view, plan);
+    else if (module_installed())
+        start_module(plan);
+    else
+        start_agent_for(plan);
 }
 
 // ---- stop
@@ -170,14 +188,8 @@ void detach_all()
     forget_vanished(file);
 }
 
-void stop()
+void stop_module()
 {
-    if (::geteuid() != 0)
-        throw cli::Failure("only root can take boards from the kernel module: run as root");
-    if (!module_loaded()) {
-        std::printf("not running: the kernel module is not loaded\n");
-        return;
-    }
     detach_all();
     const auto left = boards_everywhere();
     if (!left || *left > 0)
@@ -187,6 +199,22 @@ void stop()
         std::printf("kernel module ethermx unloaded\n");
     else
         std::printf("the kernel module stays: some program has " EMX_DEV_PATH " open\n");
+}
+
+void stop()
+{
+    if (::geteuid() != 0)
+        throw cli::Failure("only root can stop the kernel module or root's agent: run as root");
+    const auto view = open_running_agent_view();
+    if (view)
+        refuse_while_open(*view);
+    const bool loaded = module_loaded();
+    if (loaded)
+        stop_module();
+    if (view)
+        end_agent(*view);
+    else if (!loaded)
+        std::printf(not_running_text);
 }
 
 // ---- status
@@ -202,16 +230,17 @@ void print_board(BoardView &view, const BoardFacts &board)
 }
 
 /// Sentences on the boards that are not those of the configuration.
-std::vector<std::string> compare(const Plan &plan, const std::vector<emx_dev_board> &boards)
+std::vector<std::string> compare(const Plan &plan, const ServedBoards &boards)
 {
     std::vector<std::string> differences;
     for (const BoardSpec &spec : plan.config.boards) {
-        const emx_dev_board *const there = find(boards, spec.interface);
-        if (there && spec_matches(spec, spec.interface, sizes_of(*there)))
+        const auto there = boards.find(spec.interface);
+        const bool known = there != boards.end();
+        if (known && spec_matches(spec, spec.interface, there->second))
             continue;
-        differences.push_back(
-            printable(plan.boards_place()) + ": " + printable(spec.interface) + " is " +
-            (there ? "a board with another dialect: omx_init restart" : "no board: omx_init start"));
+        differences.push_back(printable(plan.boards_place()) + ": " + printable(spec.interface) + " is " +
+                              (known ? "a board with another dialect" : "no board") + ": omx_init " +
+                              (known || !module_loaded() ? "restart" : "start"));
     }
     return differences;
 }
@@ -229,49 +258,71 @@ void status_board(JsonWriter &json, BoardView &view, const BoardFacts &board)
     json.end();
 }
 
-/// The document of "omx_init status"; view: of the module's boards, if there are any.
-int status_json(const Options &options, bool loaded, BoardView *view,
-                const std::vector<std::string> &differences)
+/// What serves the boards of this network namespace.
+struct Serving {
+    std::string firmware; ///< empty: nothing does
+    std::unique_ptr<BoardView> view; ///< null: it has no boards
+    ServedBoards served;
+};
+
+Serving look_who_serves()
+{
+    Serving found;
+    const auto boards = module_loaded() ? open_driver().boards() : std::vector<emx_dev_board>();
+    if (boards.empty() && (found.view = open_running_agent_view())) {
+        found.firmware = found.view->firmware();
+        found.served = served_by(*found.view);
+        return found;
+    }
+    if (!module_loaded())
+        return found;
+    found.firmware = "kernel module ethermx";
+    if (!boards.empty())
+        found.view = open_driver_view("", true);
+    for (const emx_dev_board &board : boards)
+        found.served[interface_of(board)] = sizes_of(board);
+    return found;
+}
+
+void status_json(const Options &options, const Serving &found, const std::vector<std::string> &differences)
 {
     JsonWriter json;
     begin_document(json, "omx_init");
     json.member("configuration", options.config);
-    json.flag("module_loaded", loaded);
-    json.flag("running", loaded && differences.empty());
+    json.flag("module_loaded", module_loaded());
+    json.member("served_by", found.firmware);
+    json.flag("running", !found.firmware.empty() && differences.empty());
     json.key("boards").begin_array(JsonLayout::lines);
-    if (view)
-        for (const BoardFacts &board : view->boards())
-            status_board(json, *view, board);
+    if (found.view)
+        for (const BoardFacts &board : found.view->boards())
+            status_board(json, *found.view, board);
     json.end();
     json.texts("differences", differences);
     end_document(json);
-    return loaded && differences.empty() ? 0 : not_running;
 }
 
 int status(const Options &options)
 {
-    if (!module_loaded()) {
+    const Serving found = look_who_serves();
+    if (found.firmware.empty()) {
         if (options.json)
-            return status_json(options, false, nullptr, {});
-        std::printf("not running: the kernel module is not loaded\n");
+            status_json(options, found, {});
+        else
+            std::printf(not_running_text);
         return not_running;
     }
-    const DriverFile file = open_driver();
-    const auto boards = file.boards();
+    const auto differences = compare(read_plan(options.config), found.served);
     if (options.json) {
-        const auto view = boards.empty() ? nullptr : open_driver_view("", true);
-        return status_json(options, true, view.get(), compare(read_plan(options.config), boards));
+        status_json(options, found, differences);
+    } else {
+        const auto boards = found.view ? found.view->boards() : std::vector<BoardFacts>();
+        std::printf("%s, %zu board%s in this network namespace\n", found.firmware.c_str(), boards.size(),
+                    plural(boards.size()));
+        for (const BoardFacts &board : boards)
+            print_board(*found.view, board);
+        for (const std::string &difference : differences)
+            std::printf("%s\n", difference.c_str());
     }
-    std::printf("kernel module ethermx, %zu board%s in this network namespace\n", boards.size(),
-                plural(boards.size()));
-    if (!boards.empty()) {
-        const auto view = open_driver_view("", true);
-        for (const BoardFacts &board : view->boards())
-            print_board(*view, board);
-    }
-    const auto differences = compare(read_plan(options.config), boards);
-    for (const std::string &difference : differences)
-        std::printf("%s\n", difference.c_str());
     return differences.empty() ? 0 : not_running;
 }
 
@@ -316,8 +367,10 @@ int act(const std::string &command, const Options &options)
 int body(int argc, char **argv)
 {
     Options options;
-    cli::Parser parser("[options] start|stop|restart|status|check",
-                       "Gives this host's interfaces to the kernel module as the configuration file says.");
+    cli::Parser parser(
+        "[options] start|stop|restart|status|check",
+        "Gives this host's interfaces to the kernel module, or to the board agent omxd where there "
+        "is none, as the configuration file says.");
     parser.text('c', "config", "configuration file (/etc/ethermx/ethermx.conf)", options.config);
     parser.number('w', "wait", "wait so many seconds for the interfaces to be there (0)", options.wait_s,
                   3600);

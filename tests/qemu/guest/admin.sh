@@ -142,7 +142,7 @@ check "veth loads" load veth
 check "hosts" make_hosts
 check "all frames sent are watched" watch --dialect N=9000 --dialect N=1500 /run/netns/node1 /run/netns/node2
 configure 'boards = eth1:N=9000'
-check "no module" ends 255 'modprobe ethermx failed: dkms install ethermx/.* builds the module for this kernel, ' on node1 omx_init start
+check "no module" ends 255 'neither the kernel module nor the board agent omxd .*: install one of them; dkms install ethermx/.* builds the module for this kernel, ' on node1 omx_init start
 check "module is installed" install_module
 [ $failed = 0 ] || exit 1
 
