@@ -106,6 +106,8 @@ system_files() {
         fi
     done
     checks "the rule for udev" 0 '^SUBSYSTEM=="misc", KERNEL=="ethermx", MODE="0666"$' cat tools/setup/60-ethermx.rules
+    checks "the rule for sysusers" 0 '^u ethermx - "EtherMX board agent"$' cat tools/setup/ethermx-sysusers.conf
+    checks "packages have the version and the files of the tree" 0 '^packages agree with the tree$' python3 tests/packaging/packages.py "$plain"
     # A line for modprobe is a command with words, as "options".
     checks "the file for modprobe" 0 '^options ethermx endpoints=32 peers=1024$' sed 's/^#\(options\)/\1/' tools/setup/ethermx-modprobe.conf
 }

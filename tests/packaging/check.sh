@@ -143,22 +143,22 @@ stand_ins() { # ROOT
 # A system of a user YOU, with ssh between hosts of it, which is nothing of ours.
 system() { # CODENAME ROOT
     base_of "$1" && unpack "$base" "$2" && stand_ins "$2" || return
-    echo "$user:x:12345:12345::/home/$user:/bin/bash" >>"$2/etc/passwd"
+    echo "$user:x:12345:12345::/srv/$user:/bin/bash" >>"$2/etc/passwd"
     echo "$user:*:20000:0:99999:7:::" >>"$2/etc/shadow"
     echo "$user:x:12345:" >>"$2/etc/group"
     printf '10.78.0.%s node%s\n' 1 1 2 2 >>"$2/etc/hosts"
     enter "$2" bash -ec '
         apt-get update
         apt-get install openssh-server openssh-client procps
-        install -d -o 12345 -g 12345 -m 700 /home/YOU /home/YOU/.ssh
-        cd /home/YOU/.ssh
+        install -d -o 12345 -g 12345 -m 700 /srv/YOU /srv/YOU/.ssh
+        cd /srv/YOU/.ssh
         ssh-keygen -q -t ed25519 -N "" -f id_ed25519
         cp id_ed25519.pub authorized_keys
         for host in node1 node2; do echo "$host $(cat /etc/ssh/ssh_host_ed25519_key.pub)"; done >known_hosts
         chown 12345:12345 ./*'
 }
 
-# What our packages need, so that the system before them is comparable with the one after them.
+# Packages of others that ours need, so that the system before them is comparable with the one after them.
 needs_of_ours() { # ROOT
     enter "$1" bash -ec 'cd /guide
         apt-get install tshark linux-headers-amd64 gcc libc6-dev pkg-config iproute2
@@ -218,7 +218,7 @@ hosts_ready() { # ROOT
 }
 
 ring_into() { # ROOT
-    cp tests/packaging/ring.c "$builder/src/" && enter "$builder" sh -ec 'cd /src; mpicc -o /ring ring.c' && install -o 12345 -m 755 "$builder/ring" "$1/home/$user/program"
+    cp tests/packaging/ring.c "$builder/src/" && enter "$builder" sh -ec 'cd /src; mpicc -o /ring ring.c' && install -o 12345 -m 755 "$builder/ring" "$1/srv/$user/program"
 }
 
 # ---- One release

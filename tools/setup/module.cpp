@@ -32,7 +32,7 @@ bool module_loaded() { return ::access("/sys/module/ethermx", F_OK) == 0; }
 
 bool module_installed()
 {
-    // What would be done; busybox knows no --dry-run.
+    // The option shows the commands of loading; busybox knows no --dry-run.
     return module_loaded() || run_program("modprobe", {"-D", "-q", "ethermx"}, Output::dropped) == 0;
 }
 
