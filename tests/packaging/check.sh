@@ -64,7 +64,7 @@ older() {
     for package in "$packages"/*.deb; do
         case $package in *-dbgsym_*) continue ;; esac
         rm -rf "$file" && dpkg-deb -R "$package" "$file" &&
-            sed -i "s/^Version: .*/Version: $old/; s/(= $version)/(= $old)/g" "$file/DEBIAN/control" &&
+            sed -i "s/^Version: .*/Version: $old/; s/(= $version)/(= $old)/g; s/(>= ${version%-*})/(>= 0)/g" "$file/DEBIAN/control" &&
             dpkg-deb -b "$file" "$packages/old" >/dev/null || return
     done
 }
@@ -243,7 +243,7 @@ by_packages() { # CODENAME
     check "autopkgtest: ping-pong" says 'latency' enter "$root" /guide/ping-pong
     check "autopkgtest: compile" enter "$root" env AUTOPKGTEST_TMP=/guide /guide/compile
     check "packages are removed" enter "$root" sh -ec "apt-get remove $ours"
-    check "packages are purged" enter "$root" sh -ec "apt-get purge $ours"
+    check "packages are purged" enter "$root" sh -ec "dpkg --purge $ours"
     check "nothing is left" same_as_before "$root"
 }
 

@@ -19,7 +19,7 @@ root_environment=(env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=non
 base_of() {
     base=$roots/base-$1.tar
     [ ! -e "$base" ] || return 0
-    mmdebstrap --variant=minbase --components=main --include=ca-certificates "$1" "$base.new" "$mirror" && mv "$base.new" "$base"
+    mmdebstrap --variant=minbase --components=main --include=ca-certificates "$1" "$roots/new-$1.tar" "$mirror" && mv "$roots/new-$1.tar" "$base"
 }
 
 unpack() { rm -rf --one-file-system "$2" && mkdir -p "$2" && tar -x --numeric-owner -f "$1" -C "$2"; }
@@ -33,6 +33,7 @@ enter() {
     unshare -m --propagation private sh -ec '
         root=$1 ccache=$2
         shift 2
+        mount --bind "$root" "$root" # ip netns wants a mount
         mount -t proc proc "$root/proc"
         mount --rbind /sys "$root/sys"
         mount -t devpts devpts "$root/dev/pts"
@@ -48,7 +49,8 @@ hosts_make() {
     for i in 1 2; do
         ip netns add "emxpkg$$n$i" && ip -n "emxpkg$$n$i" link set lo up || return
     done
-    ip -n "emxpkg$$n1" link add eth1 type veth peer name eth1 netns "emxpkg$$n2" || return
+    ip -n "emxpkg$$n1" link add eth1 address 02:00:00:00:00:0a type veth \
+        peer name eth1 netns "emxpkg$$n2" address 02:00:00:00:00:0b || return
     for i in 1 2; do
         ip -n "emxpkg$$n$i" addr add "10.78.0.$i/24" dev eth1 && ip -n "emxpkg$$n$i" link set eth1 up && host_start "$root" $i || return
     done
@@ -75,7 +77,7 @@ host_start() {
 hosts_end() {
     local i
     for i in "${!HOSTS[@]}"; do
-        kill "${HOSTS[i]}" && wait "${HOSTS[i]}"
+        kill -KILL "${HOSTS[i]}" && wait "${HOSTS[i]}" # unshare ignores others
         ip netns del "emxpkg$$n$i"
     done 2>/dev/null
     HOSTS=()
@@ -90,6 +92,6 @@ as_user() { on_host "$1" su -l YOU -c "$2"; }
 
 files_of() {
     (cd "$1" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./run -o -path ./ccache -o -path ./var/lib/dpkg \
-        -o -path ./var/lib/apt -o -path ./var/cache -o -path ./var/log -o -path ./root \) -prune -o \
+        -o -path ./var/lib/apt -o -path ./var/cache -o -path ./var/log -o -path ./root -o -path ./guide -o -path ./srv \) -prune -o \
         ! -name '*-' ! -path ./etc/ld.so.cache ! -path ./etc/resolv.conf \( -type f -exec sha256sum {} + -o -printf '%y %p %l\n' \)) | sort -k 2
 }
