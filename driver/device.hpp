@@ -126,6 +126,22 @@ public:
     /// True if it takes X ADDRESS, and sends X DATA in datagrams to who asks for them.
     virtual bool has_datagrams() const { return false; }
 
+    /// Bytes of data in an X MEDIUM that also fits a datagram to a host whose longest frame has that many
+    /// bytes. 0: fragments never travel in datagrams.
+    virtual uint32_t datagram_fragment(uint32_t /*frame*/) const { return 0; }
+    /// The fragments of one message follow, for the first time, up to flush(): those behind the first may
+    /// leave in datagrams, together, if that endpoint takes them so.
+    virtual void begin_fragments(uint32_t /*peer*/, uint8_t /*remote_ep*/) {}
+    /// A message of such fragments is repeated: they may be lost because they went in datagrams.
+    virtual void repeat_fragments(uint32_t /*peer*/, uint8_t /*remote_ep*/) {}
+    /// A message of several fragments has begun, of an endpoint, in that session of it, which may send them
+    /// in datagrams. True: until fragments_ended(), peek() looks for them there, too.
+    virtual bool expect_fragments(uint32_t /*peer*/, uint8_t /*remote_ep*/, uint32_t /*session*/)
+    {
+        return false;
+    }
+    virtual void fragments_ended() {}
+
     /// Time of the firmware's next own timer (pull repeats), ~0 when none. peek() serves it.
     virtual uint64_t deadline_ns() const = 0;
     /// Sleeps until a frame arrives, wake() is called, or the absolute time comes; earlier, perhaps. True:

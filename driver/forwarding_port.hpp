@@ -44,6 +44,20 @@ public:
     emx_counters &counters() override { return inner_->counters(); }
     uint32_t x_fragment() const override { return inner_->x_fragment(); }
     bool has_datagrams() const override { return inner_->has_datagrams(); }
+    uint32_t datagram_fragment(uint32_t frame) const override { return inner_->datagram_fragment(frame); }
+    void begin_fragments(uint32_t peer, uint8_t remote_ep) override
+    {
+        inner_->begin_fragments(peer, remote_ep);
+    }
+    void repeat_fragments(uint32_t peer, uint8_t remote_ep) override
+    {
+        inner_->repeat_fragments(peer, remote_ep);
+    }
+    bool expect_fragments(uint32_t peer, uint8_t remote_ep, uint32_t session) override
+    {
+        return inner_->expect_fragments(peer, remote_ep, session);
+    }
+    void fragments_ended() override { inner_->fragments_ended(); }
     uint64_t deadline_ns() const override { return inner_->deadline_ns(); }
     bool wait(uint64_t deadline_ns) override { return inner_->wait(deadline_ns); }
     bool interrupted() override { return inner_->interrupted(); }

@@ -95,6 +95,7 @@ struct fw_pkt {
 		__u16 port;
 		__u16 bytes;
 		__u8 is_answer;
+		__u8 takes_fragments;
 		__u8 datagrams; /* X PULL: data may come in datagrams; in a run of X DATA: it may */
 		__u8 sum; /* X PULL: data with checksums; in a run of X DATA: the request's */
 		__u8 want[EMX_X_WANT_LEN]; /* X PULL: bit i: frame `frame` + i */
@@ -488,6 +489,7 @@ struct fw_address {
 	__u16 bytes; /* longest datagram that it takes */
 	__u8 remote_ep;
 	__u8 is_answer;
+	__u8 takes_fragments; /* of X MEDIUM in datagrams, from now on */
 };
 
 struct fw_fx {

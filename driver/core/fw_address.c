@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where endpoints take datagrams, and the header that X DATA has in one (docs/protocol.md,
+ * Where endpoints take datagrams, and the header that a packet has in one (docs/protocol.md,
  * Datagrams). The sockets, and which ways serve, are the platform's.
  */
 #include "fw_internal.h"
@@ -21,6 +21,7 @@ void fw_address_heard(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, str
 	fx->u.address.bytes = pkt->x.bytes;
 	fx->u.address.remote_ep = pkt->msg.remote_ep;
 	fx->u.address.is_answer = pkt->x.is_answer;
+	fx->u.address.takes_fragments = pkt->x.takes_fragments;
 }
 
 void fw_address_tell(const struct fw_endpoint *ep, const struct fw_address *to, struct fw_fx *fx)
@@ -34,6 +35,7 @@ void fw_address_tell(const struct fw_endpoint *ep, const struct fw_address *to, 
 	pkt.msg.remote_ep = ep->number;
 	pkt.msg.session = to->session;
 	pkt.x.is_answer = to->is_answer;
+	pkt.x.takes_fragments = to->takes_fragments;
 	pkt.x.session = ep->session;
 	pkt.x.address = to->address;
 	pkt.x.secret = to->secret;
@@ -56,7 +58,8 @@ __u64 fw_datagram_secret(const void *hdr)
 	const struct emx_w_datagram *from = hdr;
 	const __u8 type = ((const __u8 *)hdr)[EMX_OUTER_LEN];
 
-	if (emx_get32(from->mark) != EMX_X_MARK || (type != EMX_X_DATA && type != EMX_X_ADDRESS))
+	if (emx_get32(from->mark) != EMX_X_MARK ||
+	    (type != EMX_X_DATA && type != EMX_X_MEDIUM && type != EMX_X_ADDRESS))
 		return 0;
 	return emx_get64(from->secret);
 }

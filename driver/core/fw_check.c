@@ -568,6 +568,7 @@ static int get_x_address(const struct frame *f, struct fw_pkt *pkt)
 	fw_zero(&pkt->x, sizeof(pkt->x));
 	pkt->msg.session = emx_get32(b->session);
 	pkt->x.is_answer = b->flags & EMX_X_ADDRESS_ANSWER;
+	pkt->x.takes_fragments = (b->flags & EMX_X_ADDRESS_FRAGMENTS) != 0;
 	pkt->x.session = emx_get32(b->own_session);
 	pkt->x.address = emx_get32(b->address);
 	pkt->x.secret = emx_get64(b->secret);

@@ -308,7 +308,8 @@ static void put_x_data(const struct fw_pkt *pkt, union body *b)
 static void put_x_address(const struct fw_pkt *pkt, union body *b)
 {
 	put_endpoints(pkt, b);
-	b->x_address.flags = pkt->x.is_answer ? EMX_X_ADDRESS_ANSWER : 0;
+	b->x_address.flags = (pkt->x.is_answer ? EMX_X_ADDRESS_ANSWER : 0) |
+			     (pkt->x.takes_fragments ? EMX_X_ADDRESS_FRAGMENTS : 0);
 	b->x_address.session = emx_put32(pkt->msg.session);
 	b->x_address.own_session = emx_put32(pkt->x.session);
 	b->x_address.address = emx_put32(pkt->x.address);

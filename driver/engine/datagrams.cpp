@@ -2,9 +2,11 @@
 // The UDP socket of an endpoint, and the ways to others.
 #include "driver/engine/datagrams.hpp"
 
+#include "driver/base/clock.hpp"
 #include "driver/base/packet_socket.hpp"
 #include "driver/base/system_calls.hpp"
 #include "driver/drops.hpp"
+#include "driver/engine/udp_segments.hpp"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -27,6 +29,9 @@ constexpr uint64_t pause_max_ns = 10000 * ms;
 constexpr uint32_t silent_max = 8;
 // A probe is a full datagram for a short frame, which anybody may send in another's name.
 constexpr uint32_t probes_per_second = 1000;
+// Fragments leave as frames for a while when more than one of so many messages is repeated.
+constexpr uint32_t fault = 16;
+constexpr uint32_t faults_max = 3 * fault;
 // Bytes under way, at most: more than the sender's next calls bring only leaves the processor's cache.
 constexpr uint32_t window_bytes = 192 << 10;
 
@@ -53,12 +58,6 @@ template <typename Value>
 bool set(int socket, int level, int option, const Value &value)
 {
     return ::setsockopt(socket, level, option, &value, sizeof(value)) == 0;
-}
-
-/// True for what makes it useless to send there again; else the datagram alone is lost, or never left.
-bool is_lasting(int error)
-{
-    return error != EAGAIN && error != ENOBUFS && error != ENOMEM && error != EINTR;
 }
 
 } // namespace
@@ -191,6 +190,67 @@ uint16_t Datagrams::pull_from(uint32_t peer, uint8_t remote_ep, uint32_t session
     return 0;
 }
 
+bool Datagrams::fragments_from(uint32_t peer, uint8_t remote_ep, uint32_t session, uint64_t now,
+                               std::optional<fw_address> &tell)
+{
+    DatagramWay *way = wanted() ? way_to(peer, remote_ep) : nullptr;
+    const bool known = way && way->session == session && (way->up || way->asked_fragments);
+    if (!known || ++way->silent > silent_max) {
+        pull_from(peer, remote_ep, session, now, tell);
+        way = way_to(peer, remote_ep); // made anew, perhaps
+        if (!way)
+            return false;
+        way->had_fragments = false;
+        way->ask_ns = 0;
+        return way->session == session && way->asked_fragments;
+    }
+    if (way->up && !way->had_fragments && now >= way->ask_ns) {
+        way->ask_ns = now + (way->asked_fragments ? pause_max_ns : pause_first_ns);
+        way->asked_fragments = true;
+        tell = own_address(*way, false);
+        tell->takes_fragments = true;
+    }
+    return true;
+}
+
+const DatagramTarget *Datagrams::fragment_target(uint32_t peer, uint8_t remote_ep)
+{
+    DatagramWay *way = socket_ ? way_to(peer, remote_ep) : nullptr;
+    if (!way || !way->takes_fragments || way->refused || way->target.address == 0)
+        return nullptr;
+    if (way->rest_ns != 0) {
+        if (monotonic_ns() < way->rest_ns)
+            return nullptr;
+        way->rest_ns = 0;
+    }
+    if (way->faults > 0)
+        way->faults--;
+    return &way->target;
+}
+
+void Datagrams::repeated_fragments(uint32_t peer, uint8_t remote_ep, uint64_t now)
+{
+    DatagramWay *way = way_to(peer, remote_ep);
+    if (!way || !way->takes_fragments || way->rest_ns != 0)
+        return;
+    way->faults += fault;
+    if (way->faults <= faults_max)
+        return;
+    way->faults = 0;
+    way->rest_pause_ns = std::clamp(2 * way->rest_pause_ns, pause_fallen_ns, pause_max_ns);
+    way->rest_ns = now + way->rest_pause_ns;
+    emx_count(&counters_, EMX_CNT_DATAGRAM_REST, 1);
+}
+
+/// The other end has another address.
+void Datagrams::lose(DatagramWay &way, uint64_t now)
+{
+    way.up = false;
+    way.tell_ns = now;
+    way.takes_fragments = false;
+    way.rest_ns = way.rest_pause_ns = 0;
+}
+
 std::optional<fw_address> Datagrams::heard(const fw_address &other, uint64_t now)
 {
     if (!refresh() || !network_.has_neighbour(other.address))
@@ -202,9 +262,13 @@ std::optional<fw_address> Datagrams::heard(const fw_address &other, uint64_t now
         return std::nullopt;
     const DatagramTarget target{other.secret, other.address, other.port, other.bytes};
     if (way->target.address != 0 && way->target != target)
-        way->up = false, way->tell_ns = now;
+        lose(*way, now);
     way->target = target;
     way->refused = false;
+    if (other.takes_fragments) {
+        way->takes_fragments = true;
+        return std::nullopt;
+    }
     if (other.is_answer) {
         if (way->probed_by.port != 0)
             probed(*way, way->probed_by, std::min(bytes_, other.bytes));
@@ -244,14 +308,8 @@ void Datagrams::probe(uint32_t peer, uint8_t remote_ep, const void *frame, uint3
         return;
     std::memcpy(datagram.data(), frame, bytes);
     fw_datagram_seal(datagram.data(), to->secret);
-    sockaddr_in address = socket_address(to->address, to->port);
     iovec piece{datagram.data(), datagram.size()};
-    msghdr message{};
-    message.msg_name = &address;
-    message.msg_namelen = sizeof(address);
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    if (sys::sendmsg(socket_.get(), &message, MSG_DONTWAIT) >= 0)
+    if (send_segments(socket_.get(), *to, {&piece, 1}, 0))
         emx_count(&counters_, EMX_CNT_TX_DATAGRAM, 1);
     else if (is_lasting(errno))
         lost_target(*to);

@@ -49,9 +49,18 @@ struct DatagramWay {
     bool refused = false; ///< by the system, since the target was told
     bool up = false; ///< a datagram of full size has come from there
     DatagramSource probed_by; ///< one came before its sender's address was known
-    uint32_t silent = 0; ///< pulls that allowed datagrams since the last one came
+    uint32_t silent = 0; ///< pulls and messages that allowed datagrams since the last one came
     uint64_t tell_ns = 0; ///< our address is told again at that time, if the way is not up
     uint64_t pause_ns = 0; ///< between the last two times; 0: it was not told
+    // Fragments of X MEDIUM: to us
+    bool asked_fragments = false; ///< the other end was told that it may send them so
+    bool had_fragments = false; ///< some have come
+    uint64_t ask_ns = 0; ///< it is told again at that time, if none have
+    // and from us
+    bool takes_fragments = false; ///< the other end was so kind as to say it
+    uint32_t faults = 0; ///< grows with messages that were repeated, falls with those sent
+    uint64_t rest_ns = 0; ///< they leave as frames until then
+    uint64_t rest_pause_ns = 0; ///< of the last time
 };
 
 /// One of an endpoint; called under the port's lock. Nothing here blocks.
@@ -84,6 +93,14 @@ public:
     void probed(DatagramWay &way, DatagramSource source, uint32_t bytes);
     /// Sends a datagram of full size with that X ADDRESS frame, made for the same endpoint.
     void probe(uint32_t peer, uint8_t remote_ep, const void *frame, uint32_t bytes);
+    /// True if fragments of X MEDIUM from that endpoint are to be looked for: it was told, now or before,
+    /// that they may come. *tell as for pull_from().
+    bool fragments_from(uint32_t peer, uint8_t remote_ep, uint32_t session, uint64_t now,
+                        std::optional<fw_address> &tell);
+    /// Where to send fragments of X MEDIUM, or null.
+    const DatagramTarget *fragment_target(uint32_t peer, uint8_t remote_ep);
+    /// A message whose fragments went there is repeated.
+    void repeated_fragments(uint32_t peer, uint8_t remote_ep, uint64_t now);
     /// Datagrams of that way have ceased to come.
     void fell_back(uint32_t peer, uint8_t remote_ep, uint64_t now);
 
@@ -102,6 +119,7 @@ private:
     bool open(const IpNetwork &network);
     void close();
     DatagramWay *way_to(uint32_t peer, uint8_t remote_ep);
+    static void lose(DatagramWay &way, uint64_t now);
     DatagramWay *begin(uint32_t peer, uint8_t remote_ep, uint32_t session);
     fw_address own_address(const DatagramWay &way, bool is_answer) const;
 

@@ -318,8 +318,8 @@ void EnginePort::publish()
     const bool by_datagrams = replies_.next_is_datagrams();
     poll_output_.store(replies_.pending() && !by_datagrams, std::memory_order_relaxed);
     poll_datagram_output_.store(by_datagrams, std::memory_order_relaxed);
-    poll_datagrams_.store(endpoint_.pace.datagrams != 0 || by_datagrams ? datagrams_.fd() : -1,
-                          std::memory_order_relaxed);
+    const bool wanted = endpoint_.pace.datagrams != 0 || by_datagrams || partials_ != 0;
+    poll_datagrams_.store(wanted ? datagrams_.fd() : -1, std::memory_order_relaxed);
 }
 
 } // namespace emx

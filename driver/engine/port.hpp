@@ -16,6 +16,7 @@
 #include "driver/engine/datagram_receiver.hpp"
 #include "driver/engine/datagrams.hpp"
 #include "driver/engine/engine.hpp"
+#include "driver/engine/fragment_sender.hpp"
 #include "driver/engine/learned_tags.hpp"
 #include "driver/engine/reply_sender.hpp"
 #include "driver/engine/steering.hpp"
@@ -70,6 +71,16 @@ public:
     emx_counters &counters() override { return counters_; }
     uint32_t x_fragment() const override { return endpoint_.x_frag; }
     bool has_datagrams() const override { return datagrams_.wanted(); }
+    uint32_t datagram_fragment(uint32_t frame) const override;
+    void begin_fragments(uint32_t peer, uint8_t remote_ep) override;
+    void repeat_fragments(uint32_t peer, uint8_t remote_ep) override;
+    bool expect_fragments(uint32_t peer, uint8_t remote_ep, uint32_t session) override;
+    void fragments_ended() override;
+    void flush() override
+    {
+        if (fragments_.begun())
+            send_fragments();
+    }
     uint64_t deadline_ns() const override;
     bool wait(uint64_t deadline_ns) override;
     bool interrupted() override { return interrupted_.exchange(false, std::memory_order_relaxed); }
@@ -105,6 +116,8 @@ private:
     void execute(const fw_fx &fx, const Arrival &arrival);
     [[gnu::noinline]] void drain(const Arrival &arrival);
     void copy(const fw_fx &fx, const Arrival &arrival);
+    /// Frames taken between two rounds of the other duties, when frames never cease.
+    static constexpr uint32_t frames_per_round = 32;
     /// For what goes without the agent as well, while a message waits: it may be slow, or stopped.
     static constexpr int hurry_ms = 50;
     void add_peer(AgentOp op, uint64_t mac, int patience_ms, DeviceError &error);
@@ -128,6 +141,9 @@ private:
     [[gnu::noinline]] void fall_back(const fw_address &address);
     [[gnu::noinline]] bool add_replies(const fw_replies &run);
     void tell_address(const fw_address &own, bool probe);
+    bool prefers_frames() const;
+    [[gnu::cold, gnu::noinline]] void poll_fragments();
+    [[gnu::noinline]] void send_fragments();
 
     // Frames out (port_send.cpp)
     int socket_for(uint32_t peer) const
@@ -138,6 +154,7 @@ private:
     }
     bool transmit(int socket, const void *frame, std::size_t bytes, int counter);
     [[gnu::cold, gnu::noinline]] bool transmit_again(int socket, const void *frame, std::size_t bytes);
+    [[gnu::cold, gnu::noinline]] void transmit_kept(const void *frame, std::size_t bytes, int counter);
     void transmit_effect(const fw_fx &fx);
     [[gnu::noinline]] void send_replies();
     void refuse_replies();
@@ -162,7 +179,8 @@ private:
     PacketRing *held_ = nullptr; ///< ring whose front slot `current_` points into
     int more_ = 0; ///< effects of that frame still wait in the core
     uint32_t empty_polls_ = 0;
-    uint32_t busy_polls_ = 0;
+    uint32_t busy_polls_ = 0; ///< frames taken since the last round of the other duties
+    uint32_t partials_ = 0; ///< messages whose fragments are looked for among datagrams
     uint32_t rounds_behind_ = 0; ///< for which a timer that ran out has waited
     PacketRing ring_;
     PacketRing lo_;
@@ -190,6 +208,8 @@ private:
     Datagrams datagrams_;
     DatagramReceiver datagram_receiver_;
     uint32_t datagram_polls_ = 0; ///< since frames were looked for
+    uint32_t fragments_queued_ = 0; ///< events whose data lies in the receiver's memory
+    FragmentSender fragments_;
     const BulkWay bulk_way_;
 
     uint32_t link_serial_ = 0;

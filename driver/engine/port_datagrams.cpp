@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // An endpoint of the engine: large messages in datagrams.
 #include "driver/base/clock.hpp"
+#include "driver/base/packet_socket.hpp"
 #include "driver/drops.hpp"
 #include "driver/engine/port.hpp"
+#include "driver/engine/udp_segments.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -21,12 +23,17 @@ constexpr uint32_t probes_at_once = 64;
 
 } // namespace
 
+bool EnginePort::prefers_frames() const
+{
+    return bulk_way_ == BulkWay::best && datagrams_.bytes() >= best_below;
+}
+
 /// The longest datagram by which a message is pulled; 0: by frames.
 uint16_t EnginePort::choose_datagrams(const emx_msg &rndv, uint32_t total)
 {
     if (!(emx_offer_features(rndv.data) & EMX_X_DATAGRAMS) || !datagrams_.wanted())
         return 0;
-    if (bulk_way_ == BulkWay::best && datagrams_.bytes() >= best_below)
+    if (prefers_frames())
         return 0;
     if (datagrams_.expects_probe(now_))
         take_probes();
@@ -87,6 +94,8 @@ void EnginePort::take_probes()
 /// True if frames need not be looked for now.
 bool EnginePort::poll_datagrams(int slot, const PieceList *target)
 {
+    if (fragments_queued_ != 0)
+        return true; // their data lies where the next call would put others
     const int count = datagram_receiver_.receive(datagrams_.fd(), endpoint_, slot, target);
     if (count >= 0) {
         datagram_polls_ = 0;
@@ -147,15 +156,97 @@ void EnginePort::take_datagram(uint32_t i, const PieceList *target)
     if (pkt_.msg.local_ep != endpoint_.number)
         return count_drop(counters_, EMX_CNT_DROP_ENDPOINT);
     const auto *header = reinterpret_cast<const uint8_t *>(datagram.header);
-    if (pkt_.x.checksum != 0 &&
+    const bool is_fragment = pkt_.msg.type == EMX_X_MEDIUM; // whose checksum the core looks at
+    if (!is_fragment && pkt_.x.checksum != 0 &&
         !fw_checksum_fits(&pkt_, header, datagram_receiver_.payload_sum(i, pkt_.msg.data_len, target)))
         return count_drop(counters_, EMX_CNT_DROP_CHECKSUM);
     fw_fx fx;
     if (!give(pkt_, fx, more_))
         return;
+    if (is_fragment && fx.kind == FW_FX_EVENT) {
+        fragments_queued_++;
+        way->had_fragments = true;
+    }
     const Arrival arrival{nullptr, datagram.payload};
     execute(fx, arrival);
     drain(arrival);
+}
+
+// ---- fragments of X MEDIUM
+
+uint32_t EnginePort::datagram_fragment(uint32_t frame) const
+{
+    const uint32_t less = ethernet_header + EMX_IP_UDP_LEN;
+    if (!datagrams_.wanted() || prefers_frames() || frame < less)
+        return 0;
+    return std::min<uint32_t>(endpoint_.x_frag,
+                              fw_x_frag_max(std::min<uint32_t>(datagrams_.bytes(), frame - less)));
+}
+
+bool EnginePort::expect_fragments(uint32_t peer, uint8_t remote_ep, uint32_t session)
+{
+    if (peer_is_local(peer) || prefers_frames())
+        return false;
+    now_ = monotonic_ns();
+    if (datagrams_.expects_probe(now_) && fragments_queued_ == 0 && endpoint_.pace.datagrams == 0)
+        take_probes();
+    std::optional<fw_address> tell;
+    const bool look = datagrams_.fragments_from(peer, remote_ep, session, now_, tell);
+    if (tell)
+        tell_address(*tell, false);
+    if (!look)
+        return false;
+    partials_++;
+    busy_polls_ = frames_per_round - 1;
+    publish();
+    return true;
+}
+
+void EnginePort::fragments_ended()
+{
+    partials_--;
+    publish();
+}
+
+/// Between two frames of the ring, so that a message's fragments are seen before what was sent behind them.
+void EnginePort::poll_fragments()
+{
+    if (fragments_queued_ == 0 && endpoint_.pace.datagrams == 0) {
+        const int count = datagram_receiver_.receive(datagrams_.fd(), endpoint_, -1, nullptr);
+        if (count > 0) {
+            now_ = monotonic_ns();
+            take_datagrams(static_cast<uint32_t>(count), nullptr);
+            publish();
+        }
+    }
+    busy_polls_ = frames_per_round - (fragments_queued_ != 0 ? 1 : 2);
+}
+
+void EnginePort::begin_fragments(uint32_t peer, uint8_t remote_ep)
+{
+    if (const DatagramTarget *to = datagrams_.fragment_target(peer, remote_ep))
+        fragments_.begin(*to);
+}
+
+void EnginePort::repeat_fragments(uint32_t peer, uint8_t remote_ep)
+{
+    datagrams_.repeated_fragments(peer, remote_ep, monotonic_ns());
+}
+
+void EnginePort::send_fragments()
+{
+    const int why = fragments_.empty() ? 0 : fragments_.send(datagrams_.fd());
+    const auto sent = static_cast<uint32_t>(fragments_.fragments().size());
+    if (why == 0) {
+        emx_count(&counters_, EMX_CNT_TX_DATAGRAM, sent);
+        emx_count(&counters_, fragments_.counter(), sent);
+    } else {
+        if (is_lasting(why))
+            datagrams_.lost_target(fragments_.target());
+        for (const iovec &frame : fragments_.fragments())
+            transmit_kept(frame.iov_base, frame.iov_len, fragments_.counter());
+    }
+    fragments_.end();
 }
 
 } // namespace emx

@@ -18,8 +18,6 @@ namespace {
 constexpr int frames_per_peek = 16;
 // Polls that find nothing between two looks at the clock.
 constexpr uint32_t polls_per_clock = 64;
-// Frames taken between two rounds of the other duties, when frames never cease.
-constexpr uint32_t frames_per_round = 32;
 // Rounds for which timers wait while frames do, at most: more frames than can be under way.
 constexpr uint32_t rounds_behind_max = 512;
 
@@ -44,7 +42,7 @@ const emx_msg *EnginePort::peek()
 
 bool EnginePort::spin(unsigned looks)
 {
-    if (endpoint_.pulls_active != 0 || replies_.pending() || !queue_.empty()) [[unlikely]]
+    if (endpoint_.pulls_active != 0 || replies_.pending() || !queue_.empty() || partials_ != 0) [[unlikely]]
         return true; // what peek() does now and then is to be done at once
     // One word is watched: those of this host write to the other ring, which may be seen a little later.
     for (; looks > 0; looks--) {
@@ -150,6 +148,8 @@ void EnginePort::consume()
         held_->release();
         held_ = nullptr;
     } else if (queued_current_) {
+        if (queue_.front().type == EMX_X_MEDIUM)
+            fragments_queued_--;
         queue_.pop_front();
         queued_current_ = false;
     }
@@ -215,6 +215,8 @@ const emx_msg *EnginePort::idle()
         send_replies();
     if (endpoint_.pulls_active != 0)
         poll_bulk();
+    if (partials_ != 0) [[unlikely]]
+        poll_fragments();
     if (++empty_polls_ >= polls_per_clock) [[unlikely]] {
         empty_polls_ = 0;
         check_time();

@@ -64,12 +64,20 @@ bool EnginePort::send(const emx_msg &msg, std::byte *payload)
     if (bytes > sizeof(frame)) [[unlikely]] {
         start = payload - header;
         std::memcpy(start, frame, header);
+        if (fragments_.begun() && msg.u.medium.frag != 0 && fragments_.add(start, bytes, counter))
+            return true;
     } else {
         if (msg.data_len > 0) [[likely]]
             copy_bytes(frame + header, payload, msg.data_len);
         bytes = std::max<std::size_t>(bytes, EMX_FRAME_MIN);
     }
     return transmit(socket_for(msg.peer), start, bytes, counter);
+}
+
+/// A fragment that was to leave in a datagram.
+void EnginePort::transmit_kept(const void *frame, std::size_t bytes, int counter)
+{
+    transmit(ring_.fd(), frame, bytes, counter);
 }
 
 /// The core's own frames: pull requests and refusals.

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Runs of X DATA in datagrams: the kernel gets many by one call (UDP_SEGMENT).
-#include "driver/base/system_calls.hpp"
 #include "driver/engine/reply_sender.hpp"
-
-#include <netinet/in.h>
-#include <netinet/udp.h>
+#include "driver/engine/udp_segments.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 namespace emx {
-namespace {
-
-/// True if sending there again may do.
-bool is_passing(int error) { return error == EAGAIN || error == ENOBUFS || error == ENOMEM; }
-
-} // namespace
 
 bool ReplySender::add(const fw_replies &run, int socket, const DatagramTarget &target)
 {
@@ -57,27 +48,8 @@ int ReplySender::send_datagrams(int socket)
         leave_datagrams();
         return 0;
     }
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_addr.s_addr = htonl(run.target.address);
-    to.sin_port = htons(run.target.port);
-    msghdr message{};
-    message.msg_name = &to;
-    message.msg_namelen = sizeof(to);
-    message.msg_iov = iovecs_.data();
-    message.msg_iovlen = iovecs;
-    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(uint16_t))> control{};
-    if (frames > 1) {
-        message.msg_control = control.data();
-        message.msg_controllen = control.size();
-        cmsghdr *cut = CMSG_FIRSTHDR(&message);
-        cut->cmsg_level = SOL_UDP;
-        cut->cmsg_type = UDP_SEGMENT;
-        cut->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-        const auto each = static_cast<uint16_t>(FW_X_DATA_HEADER + run.replies.unit);
-        std::memcpy(CMSG_DATA(cut), &each, sizeof(each));
-    }
-    if (sys::sendmsg(socket, &message, MSG_DONTWAIT) >= 0) {
+    const auto each = static_cast<uint16_t>(frames > 1 ? FW_X_DATA_HEADER + run.replies.unit : 0);
+    if (send_segments(socket, run.target, {iovecs_.data(), iovecs}, each)) {
         emx_count(&counters_, EMX_CNT_TX_DATAGRAM, frames);
         advance(frames, true);
         return 0;
@@ -86,7 +58,7 @@ int ReplySender::send_datagrams(int socket)
     if (why == EFAULT)
         return why;
     emx_count(&counters_, EMX_CNT_TX_FAILED, 1);
-    if (is_passing(why))
+    if (!is_lasting(why))
         return EAGAIN;
     lost_ = run.target;
     leave_datagrams();

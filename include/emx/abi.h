@@ -261,6 +261,7 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(TX_DATAGRAM, "datagrams sent", "large messages by UDP: x data, and probes of the way") \
 	X(DATAGRAM_ROUTE, "datagram routes", "ways from an endpoint to us on which a datagram arrived") \
 	X(DATAGRAM_FALLBACK, "pulls that left datagrams", "these ceased to come: does a firewall drop UDP ports 34527 and up?") \
+	X(DATAGRAM_REST, "fragments that left datagrams", "their messages were repeated: does a firewall drop UDP ports 34527 and up?") \
 	X(DATAGRAM_PORT, "datagram ports taken", "another program has our UDP port: large messages go by frames") \
 	X(DROP_DATAGRAM_SECRET, "drop: datagram with a wrong secret", "late, or forged")   \
 	X(DROP_DATAGRAM_SOURCE, "drop: datagram from elsewhere", "its address or port is not its sender's") \

@@ -86,6 +86,7 @@ enum emx_nack {
 #define EMX_X_PULL_SUM 1 /* X PULL: data with checksums */
 #define EMX_X_PULL_DATAGRAMS 2 /* X PULL: data may come in datagrams */
 #define EMX_X_ADDRESS_ANSWER 1 /* X ADDRESS: answers one */
+#define EMX_X_ADDRESS_FRAGMENTS 2 /* X ADDRESS: fragments of X MEDIUM may come there from now on */
 #define EMX_X_PORT 34527 /* UDP port of endpoint 0; the others' follow */
 #define EMX_X_MARK 0x454d5844 /* "EMXD", of datagrams */
 #define EMX_IP_UDP_LEN 28 /* IPv4 and UDP headers, which a datagram has within the MTU */

@@ -134,6 +134,8 @@ void Endpoint::hold(Partner *partner, const emx_msg &msg)
     if (!in->rendezvous) {
         in->partial = true;
         partner->receiver.partial = in;
+        if (partner->way.x_datagram_bytes && Way::pays_datagrams(msg.msg_len, msg.data_len))
+            in->by_datagrams = port_->expect_fragments(msg.peer, msg.remote_ep, partner->session);
         partners_.activate(partner); // its sender is looked after until all is here
         clock_.arm(0);
         bool bound = bind_first(in);

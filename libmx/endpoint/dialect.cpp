@@ -68,7 +68,10 @@ void Endpoint::choose_fragments(Partner *partner)
     const uint32_t fragment =
         std::min(port_->x_fragment(), fw_x_frag_max(emx_offer_frame(partner->way.offer)));
     const bool summed = emx_offer_features(partner->way.offer) & EMX_X_SUMS;
-    if (!partner->way.take_x_medium(fragment, summed))
+    const bool taken = partner->way.take_x_medium(fragment, summed);
+    if (emx_offer_features(partner->way.offer) & EMX_X_DATAGRAMS)
+        partner->way.take_datagrams(port_->datagram_fragment(emx_offer_frame(partner->way.offer)));
+    if (!taken && !partner->way.x_datagram_bytes)
         return;
     partner->sender.waiting.each([&](TxMessage *tx) { convert_to_extension(tx_pool_, tx, partner->way); });
 }

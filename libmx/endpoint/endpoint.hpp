@@ -224,6 +224,7 @@ private:
     [[gnu::hot]] void transmit(TxMessage *tx);
     [[gnu::noinline]] void transmit_other(TxMessage *tx);
     void transmit_fragments(TxMessage *tx, uint32_t here = 0);
+    [[gnu::noinline]] void choose_datagrams(const TxMessage *tx);
     [[gnu::hot]] void on_ack(Partner *partner, uint16_t ack);
     [[gnu::hot]] void take_acks();
     void finish_acked(TxMessage *tx);

@@ -21,6 +21,9 @@ void Endpoint::unlink_partial(Incoming *in)
 {
     in->partner->receiver.partial = nullptr;
     in->partial = false;
+    if (in->by_datagrams && port_)
+        port_->fragments_ended();
+    in->by_datagrams = false;
 }
 
 /// A complete eager message and its receive: the copy, when the bytes are not in place yet.

@@ -98,10 +98,22 @@ void Endpoint::transmit_other(TxMessage *tx)
         port_->send(tx->header, nullptr);
 }
 
+/// A message leaves in datagrams once; what is repeated may have been lost there.
+void Endpoint::choose_datagrams(const TxMessage *tx)
+{
+    const unsigned times = tx->resends + tx->hurried;
+    if (times == 0)
+        port_->begin_fragments(tx->partner->peer, tx->partner->remote_ep);
+    else if (times == 1)
+        port_->repeat_fragments(tx->partner->peer, tx->partner->remote_ep);
+}
+
 /// `here`: bits of the fragments that need not be sent.
 void Endpoint::transmit_fragments(TxMessage *tx, uint32_t here)
 {
     emx_msg &msg = tx->header;
+    if (tx->partner->way.goes_by_datagrams(msg.msg_len) && msg.type == EMX_X_MEDIUM)
+        choose_datagrams(tx);
     // Repeats start at another fragment each time: a receiver whose queue holds fewer frames than the
     // message has would otherwise lose the same ones for ever.
     uint32_t i = tx->resends * 5u % tx->frames;

@@ -33,6 +33,7 @@ struct Incoming {
     bool rendezvous = false;
     bool complete = false; ///< all bytes of an eager message are here
     bool partial = false; ///< the partner's, a MEDIUM that lacks fragments
+    bool by_datagrams = false; ///< partial: the port looks for its fragments there, too
     bool discard = false; ///< nobody wants the data
     bool pulling = false;
     uint64_t pull = 0; ///< its cookie, while pulling

@@ -56,7 +56,7 @@ void convert_to_extension(TxPool &pool, TxMessage *tx, const Way &way)
         pool.release(other);
     }
     tx->header.type = EMX_X_MEDIUM;
-    tx->frame_data = way.x_medium_bytes;
+    tx->frame_data = way.frame_bytes(bytes);
 }
 
 } // namespace emx

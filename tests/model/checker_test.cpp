@@ -239,7 +239,7 @@ TEST_CASE("packets of the extension are taken as laid down, and no other")
         {"x_report", 0, {{19, 2}, {39, 29}, {39, 27}}},
         {"x_pull", 0, {{19, 4}, {47, 4}, {48, 0x80}, {40, 0}, {63, 1}}},
         {"x_data", 36, {{19, 1}, {35, 0}, {35, 63}, {35, 65}}},
-        {"x_address", 0, {{19, 2}, {28, 0}, {28, 127}, {28, 224}, {41, 0xe2}, {44, 1}}},
+        {"x_address", 0, {{19, 3}, {28, 0}, {28, 127}, {28, 224}, {41, 0xe2}, {44, 1}}},
     };
     for (auto &row : rows) {
         INFO(row.name);

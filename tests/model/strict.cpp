@@ -392,7 +392,7 @@ void Reader::read_x_address()
     p_.to = u8(1);
     p_.from = u8(2);
     session_at(4);
-    must(u8(3) <= 1, "extension, X ADDRESS: flags");
+    must(u8(3) <= 2, "extension, X ADDRESS: flags");
     const unsigned first = u8(12);
     must(first > 0 && first != 127 && first < 224, "extension, X ADDRESS: no address of a host");
     must(u32(16) != 0 || u32(20) != 0, "extension, X ADDRESS: no secret");

@@ -83,19 +83,34 @@ closed_in() { closed 2 in drop && none_by_datagrams 2 && all_by_datagrams 1; }
 closed_out() { closed 2 out drop && none_by_datagrams 1 && all_by_datagrams 2; }
 refused_in() { closed 1 in reject && none_by_datagrams 1 && all_by_datagrams 2; }
 
+# Eager messages of many fragments.
+talk_eager() { messages 1 2 -V -S 30001 -E 30002 -N 200 -W 2; }
+fragments() {
+    clear_counters && talk_eager && all_by_datagrams 1 1000 && all_by_datagrams 2 1000 &&
+        none 1 'fragments that left datagrams' && none 2 'fragments that left datagrams'
+}
+fragments_with_checksums() {
+    clear_counters && EMX_CHECKSUM=1 talk_eager && all_by_datagrams 1 1000 && none 1 'drop: wrong checksum' &&
+        none 2 'drop: wrong checksum'
+}
+short_fragments() { # four frames are no slower
+    clear_counters && messages 1 2 -V -S 4200 -E 4201 -N 200 && none 1 'datagrams received' && none 2 'datagrams received'
+}
+
 moving() { [ "$(counter 1 'datagrams received')" -gt 500 ] || lab_ended "$CLIENT"; }
 # during COMMAND...: while messages are on their way, which then go on to their end
 during() {
-    local status=0 number
+    local status=0 number MOVED=${DURING:+x medium fragments received}
+    MOVED=${MOVED:-x data frames received}
     clear_counters && server 2 || return
     netlab_bg 1 "$NETLAB_TMP/client" timeout $hung "$tools/omx_perf" -d "$(netlab_mac 2)" --patience 100 -y -P 0 -V \
-        -S 2000001 -E 2000002 -N 150 -T 100000
+        ${DURING:--S 2000001 -E 2000002 -N 150} -T 100000
     CLIENT=$NETLAB_PID
     until_ok $hung moving && "$@" || status=1
-    number=$(counter 1 'x data frames received')
+    number=$(counter 1 "$MOVED")
     wait "$CLIENT" || { status=1; cat "$NETLAB_TMP/client"; }
     netlab_stop "$SERVER"
-    [ "$(counter 1 'x data frames received')" -gt "$number" ] || { echo "it had ended before"; status=1; }
+    [ "$(counter 1 "$MOVED")" -gt "$number" ] || { echo "it had ended before"; status=1; }
     return $status
 }
 closed_meanwhile() {
@@ -103,6 +118,16 @@ closed_meanwhile() {
     during firewall 1 'in udp dport 34527-34782 drop' || status=1
     no_firewall 1
     [ $status = 0 ] && some 1 'pulls that left datagrams'
+}
+fragments_closed() {
+    local status=0 DURING='-S 30001 -E 30002 -N 3000'
+    during firewall "$1" "$2 udp dport 34527-34782 drop" || status=1
+    no_firewall "$1"
+    [ $status = 0 ] && some 2 'fragments that left datagrams'
+}
+fragments_moved() {
+    local DURING='-S 30001 -E 30002 -N 3000'
+    during move 2 10.77.0.3 10.77.0.78 && move 2 10.77.0.78 10.77.0.3 && clear_counters && talk_eager && all_by_datagrams 1 1000
 }
 closed_for_a_while() { firewall 1 'in udp dport 34527-34782 drop' && until_ok $hung left && no_firewall 1; }
 left() { [ "$(counter 1 'pulls that left datagrams')" -gt 0 ] || lab_ended "$CLIENT"; }
@@ -180,6 +205,9 @@ hosts() { NETLAB_DIALECTS=$dialect netlab_make 2 $mtu && agents "$EMX_BOARDS" "$
 hosts || exit 1
 check "messages of all lengths travel in datagrams, both ways" both_ways
 check "messages with checksums travel in datagrams" with_checksums
+check "fragments of eager messages travel in datagrams, both ways" fragments
+check "fragments with checksums travel in datagrams" fragments_with_checksums
+check "messages of few fragments travel in frames" short_fragments
 check "EMX_BULK=raw: in frames" asked_for raw none_by_datagrams
 check "EMX_BULK=udp: in datagrams" asked_for udp all_by_datagrams
 check "one side that wants frames only" one_side_only
@@ -195,6 +223,8 @@ netlab_remove 2>/dev/null
 NETLAB_WATCH='' && hosts || exit 1
 check "a firewall closes the ports in the middle" closed_meanwhile
 check "the firewall opens the ports again" opened_again
+check "a firewall closes the ports to fragments in the middle" fragments_closed 1 in
+check "the address of a host changes between fragments" fragments_moved
 check "the address of a host changes in the middle" moved_meanwhile
 check "the address of a host changes back" moved_back
 check "the address of the other host changes in the middle" server_moved

@@ -6,7 +6,7 @@
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 check_dir "$1/said"
 
-# What docs/open-mpi.md has of a host, but for systemd.
+# Configures a host as docs/open-mpi.md does, but for systemd.
 configured() {
     ip link add eth1 type veth peer name far && ip link set eth1 up && ip link set far up &&
         mkdir -p /etc/ethermx && echo 'boards = eth1:N=1500' >/etc/ethermx/ethermx.conf && omxd && omx_info

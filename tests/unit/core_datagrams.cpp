@@ -50,11 +50,12 @@ fw_address address()
 
 TEST_CASE("fw_address__arrives_as_it_was_told")
 {
-    for (const uint8_t is_answer : {0, 1}) {
+    for (const auto &[is_answer, takes_fragments] : {std::pair<uint8_t, uint8_t>{0, 0}, {1, 0}, {0, 1}}) {
         TestBoard a(mac_a, sizes_w()), b(mac_b, sizes_w());
         TestEndpoint hears(a, 2, 0x11223344), tells(b, 5, 0xa1b2c3d4);
         fw_address to = address();
         to.is_answer = is_answer;
+        to.takes_fragments = takes_fragments;
         to.peer = b.add_peer(mac_a);
         const uint32_t teller = a.add_peer(mac_b);
         fw_fx fx{};
@@ -84,6 +85,7 @@ TEST_CASE("fw_address__arrives_as_it_was_told")
         REQUIRE(heard.bytes == to.bytes);
         REQUIRE(heard.remote_ep == 5);
         REQUIRE(heard.is_answer == is_answer);
+        REQUIRE(heard.takes_fragments == takes_fragments);
         hears.fw->session++;
         hear();
         REQUIRE(fx.kind == FW_FX_DROP);

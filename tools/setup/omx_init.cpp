@@ -258,7 +258,7 @@ void status_board(JsonWriter &json, BoardView &view, const BoardFacts &board)
     json.end();
 }
 
-/// What serves the boards of this network namespace.
+/// The one that serves the boards of this network namespace.
 struct Serving {
     std::string firmware; ///< empty: nothing does
     std::unique_ptr<BoardView> view; ///< null: it has no boards

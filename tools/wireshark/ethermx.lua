@@ -179,7 +179,7 @@ local function summary(p)
     if p.reply_size then word("Frame=%d Pos=%d (%d bytes)", p.reply_frame, p.position, p.reply_size) end
     if p.x_unit then word("Request=%d Frame=%d (%d of %d bytes)", p.x_request, p.x_frame, p.x_count or 0, p.x_unit) end
     if p.x_size then word("Request=%d Frame=%d (%d bytes)", p.x_request, p.x_frame, p.x_size) end
-    if p.x_port then word("%s port %d", p.x_address_flags % 2 == 1 and "answer" or "request", p.x_port) end
+    if p.x_port then word("%s port %d", p.x_address_flags % 2 == 1 and "answer" or p.x_address_flags >= 2 and "fragments" or "request", p.x_port) end
     if p.x_counter then word("Next=%d Report=%d Echo=%d", p.x_next % 16384, p.x_counter, p.x_echo) end
     if p.offer_newest then word("Extension=%d", p.offer_newest) end
     if p.reason then word("%s", names.reasons[p.reason] or "reason " .. p.reason) end
@@ -215,7 +215,7 @@ end
 
 DissectorTable.get("ethertype"):add(0x86df, mxoe)
 
--- ---- X DATA in UDP datagrams (docs/protocol.md, Datagrams) ----
+-- ---- X DATA and X MEDIUM in UDP datagrams (docs/protocol.md, Datagrams) ----
 
 local MARK, PORT_FIRST, PORT_LAST = 0x454d5844, 34527, 34527 + 255
 local datagram = Proto("mxoed", "EtherMX datagram")
@@ -230,7 +230,7 @@ function datagram.dissector(tvb, pinfo, root)
     local p = { at = pinfo.number, type = tvb(16, 1):uint(), bytes = tvb:reported_len() }
     p.src, p.dst = addresses(pinfo)
     tree:add(fields.type, tvb(16, 1))
-    if p.type == 115 or p.type == 117 then read(p, tvb(14):tvb(), sizes_of(p, "W"), tree) end
+    if p.type == 112 or p.type == 115 or p.type == 117 then read(p, tvb(14):tvb(), sizes_of(p, "W"), tree) end
     local line = summary(p)
     pinfo.cols.info = line
     tree:append_text(", " .. line)

@@ -99,7 +99,7 @@ function names.fields()
         x_frame = u32("mxoe.x.frame", "Frame", dec),
         x_want = ProtoField.bytes("mxoe.x.want", "Frames wanted from there, lowest bit first"),
         x_size = u16("mxoe.x.size", "Bytes in this frame", dec),
-        x_address_flags = u8("mxoe.x.address.flags", "Flags (1: answer)", hex),
+        x_address_flags = u8("mxoe.x.address.flags", "Flags (1: answer, 2: fragments may come)", hex),
         x_session = u32("mxoe.x.session", "Session of the sender", hex),
         x_address = ProtoField.ipv4("mxoe.x.address", "It takes datagrams at"),
         x_secret = ProtoField.uint64("mxoe.x.secret", "Secret that they carry", hex),
