@@ -125,8 +125,9 @@ static bool laid_out_alike(void)
 	    OBJ_CLASS(ompi_request_t)->cls_sizeof == sizeof(ompi_request_t) &&
 	    OBJ_CLASS(ompi_communicator_t)->cls_sizeof == sizeof(ompi_communicator_t))
 		return true;
-	mtl_mx_complain("Open MPI cannot use MX: mca_mtl_mx.so was built with the headers of another "
-			"Open MPI; build it with those of this one");
+	mtl_mx_complain(
+		"Open MPI cannot use MX: mca_mtl_mx.so was built with the headers of another "
+		"Open MPI; build it with those of this one");
 	return false;
 }
 

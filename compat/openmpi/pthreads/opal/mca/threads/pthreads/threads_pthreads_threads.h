@@ -7,7 +7,7 @@
 
 static inline void opal_thread_yield(void)
 {
-    sched_yield();
+	sched_yield();
 }
 
 #endif

@@ -9,8 +9,8 @@ typedef pthread_key_t opal_tsd_key_t;
 
 static inline int opal_tsd_get(opal_tsd_key_t key, void **value)
 {
-    *value = pthread_getspecific(key);
-    return OPAL_SUCCESS;
+	*value = pthread_getspecific(key);
+	return OPAL_SUCCESS;
 }
 
 #endif
