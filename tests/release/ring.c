@@ -13,32 +13,32 @@ static unsigned char buffer[LONGEST];
 /* One round of a message whose bytes count the ranks that it has passed. */
 static void round_of(int length, int rank, int size)
 {
-	if (rank != 0)
-		MPI_Recv(buffer, length, MPI_BYTE, rank - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	for (int i = 0; i < length; i++) {
-		if (rank == 0)
-			buffer[i] = (unsigned char)i;
-		if (buffer[i]++ != (unsigned char)(i + rank)) {
-			fprintf(stderr, "rank %d: byte %d of %d is wrong\n", rank, i, length);
-			MPI_Abort(MPI_COMM_WORLD, 1);
-		}
-	}
-	MPI_Send(buffer, length, MPI_BYTE, (rank + 1) % size, 7, MPI_COMM_WORLD);
-	if (rank == 0)
-		MPI_Recv(buffer, length, MPI_BYTE, size - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank != 0)
+        MPI_Recv(buffer, length, MPI_BYTE, rank - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < length; i++) {
+        if (rank == 0)
+            buffer[i] = (unsigned char)i;
+        if (buffer[i]++ != (unsigned char)(i + rank)) {
+            fprintf(stderr, "rank %d: byte %d of %d is wrong\n", rank, i, length);
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+    }
+    MPI_Send(buffer, length, MPI_BYTE, (rank + 1) % size, 7, MPI_COMM_WORLD);
+    if (rank == 0)
+        MPI_Recv(buffer, length, MPI_BYTE, size - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 int main(int argc, char **argv)
 {
-	int rank, size;
+    int rank, size;
 
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	for (int length = 1; size > 1 && length <= LONGEST; length *= 4)
-		round_of(length, rank, size);
-	if (rank == 0)
-		printf("ring of %d: good\n", size);
-	MPI_Finalize();
-	return 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int length = 1; size > 1 && length <= LONGEST; length *= 4)
+        round_of(length, rank, size);
+    if (rank == 0)
+        printf("ring of %d: good\n", size);
+    MPI_Finalize();
+    return 0;
 }
