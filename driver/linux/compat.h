@@ -92,8 +92,7 @@ static inline const void *emx_uring_payload(const struct io_uring_cmd *cmd)
 #endif
 }
 
-/* The page so many after another of the same folio; descriptors of a folio's pages adjoin
- * since 6.18. */
+/* The page so many after another of the same folio, whose descriptors adjoin since 6.18. */
 static inline struct page *emx_page_at(struct page *page, unsigned long further)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
