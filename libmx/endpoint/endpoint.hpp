@@ -208,6 +208,7 @@ private:
     void on_answer(const emx_msg &msg);
     void take_other_dialect(Partner *partner, bool is_news);
     void warn_of_dialect(const Partner *partner) const;
+    void warn_of_silence(Partner *partner, uint64_t since_ns, uint64_t time);
     void send_by_extension(Partner *partner);
     void refuse_pulls(const Partner *partner);
     char dialect_to(const Partner *partner) const;

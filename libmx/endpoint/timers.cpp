@@ -36,6 +36,9 @@ void Endpoint::serve_connects(Partner *partner, uint64_t time)
         ++connect->resends;
         count(EMX_CNT_RESEND_CONNECT);
         send_connect(partner, *connect);
+        // An inquiry alone may be for a forged frame.
+        if (!connect->inquiry || partner->sender.rndv || partner->receiver.partial)
+            warn_of_silence(partner, connect->first_ns, time);
     }
 }
 
@@ -90,6 +93,8 @@ void Endpoint::serve_resends(Partner *partner, uint64_t time)
     }
     if (!partner->sender.unacked.head)
         return;
+    if (before != partner->sender.unacked.head->resends)
+        warn_of_silence(partner, partner->sender.unacked.head->first_ns, time);
     // Whoever keeps us at another index than we heard last drops all in silence; a connect's answer names
     // the right one (6.1).
     if (before != partner->sender.unacked.head->resends &&

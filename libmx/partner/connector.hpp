@@ -106,6 +106,7 @@ public:
     void note_stray_refusal(uint64_t time_ns);
 
     Doubt doubt;
+    bool told_silence = false; ///< users have been told that it does not answer
     uint64_t probe_ns = 0; ///< when a partner that owes us something is asked whether it lives; 0: not yet
 
 private:

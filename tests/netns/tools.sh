@@ -148,6 +148,19 @@ client_killed() {
 }
 dead_or_ended() { [ "$(grep -c 'the peer is gone' "$NETLAB_TMP/server")" = "$1" ] || lab_ended "$SERVER"; }
 
+# Messages wait for it for minutes, but users are told at once why.
+link_down() {
+    server 2 || return
+    local client=$NETLAB_TMP/client status
+    netlab_bg 1 "$client" timeout $hung "$tools/omx_perf" -d "$(netlab_mac 2)" -y -S 64 -E 65 -N 100000000
+    until_ok $hung sends_or_ended "$NETLAB_PID" && netlab_link 2 down &&
+        tells "$client" 'endpoint 0 of host 02454d580002 has not answered for [0-9]+ s: is its link up' "$NETLAB_PID"
+    status=$?
+    kill "$NETLAB_PID" "$SERVER"
+    netlab_link 2 up && netlab_carrier
+    return $status
+}
+
 # shellcheck disable=SC2034 # read by netlab_make
 NETLAB_NAMES="node1 node2" NETLAB_DIALECTS=N=9000
 netlab_make 2 9000 && agents "$EMX_BOARDS" "$EMX_BOARDS" || exit 1
@@ -204,4 +217,5 @@ check "nothing open afterwards" says '0 of 32 endpoints open' tool 1 omx_endpoin
 check "a server that is not there" ends 255 'cannot connect' tool 1 omx_perf -d "$(netlab_mac 2)" --patience 1
 check "a killed server is noticed" server_killed
 check "a killed client is noticed, and the next one served" client_killed
+check "a peer whose link is down is told of" link_down
 finish
