@@ -5,8 +5,11 @@
 
 #include "driver/base/environment.hpp"
 #include "driver/base/printable.hpp"
+#include "driver/base/udp_address.hpp"
+#include "driver/board/agent_choice.hpp"
 #include "driver/board/agent_client.hpp"
 #include "driver/board/board_file.hpp"
+#include "driver/config/peers_file.hpp"
 #include "driver/engine/agent_start.hpp"
 #include "libmx/conf/conf.hpp"
 
@@ -32,10 +35,10 @@ AgentStart agent_start()
     return start;
 }
 
-std::unique_ptr<AgentConnection> try_connect()
+std::unique_ptr<AgentConnection> try_connect(const std::string &name)
 {
     DeviceError error;
-    auto connection = AgentConnection::connect(error);
+    auto connection = AgentConnection::connect(error, name);
     if (error.code != 0)
         throw cli::Failure(error.text);
     return connection ? std::make_unique<AgentConnection>(std::move(*connection)) : nullptr;
@@ -73,11 +76,14 @@ public:
     {
         tell(AgentOp::peers_append, 0, mac, name);
     }
+    bool has_hosts() const override { return file_->board(0).udp_port != 0; }
+    void append_host(const std::string &host, const std::string &name) override;
     void pin_peer(uint64_t mac, uint16_t speaks) override { tell(AgentOp::pin_peer, 0, mac, {}, speaks); }
     void complete_peers() override { tell(AgentOp::peers_complete); }
 
 private:
     void hello();
+    void ask(const AgentRequest &request);
     void tell(AgentOp op, uint32_t board = 0, uint64_t mac = 0, const std::string &text = {},
               uint32_t group = 0);
     BoardFacts facts(uint32_t board);
@@ -90,12 +96,15 @@ private:
 AgentView::AgentView(std::unique_ptr<AgentConnection> running) : connection_(std::move(running))
 {
     const AgentStart start = agent_start();
+    const std::string name = choose_agent(start.boards, start.config);
+    if (!connection_)
+        connection_ = try_connect(name);
     if (!connection_) {
         DeviceError error;
         if (start_agent(start, error) != AgentStarted::serves)
             throw cli::Failure(error.text);
         started_ = true;
-        connection_ = try_connect();
+        connection_ = try_connect(name);
         if (!connection_)
             throw cli::Failure(
                 "omxd, the board agent, ended as soon as it had started; see its log (omxd --log)");
@@ -125,11 +134,34 @@ void AgentView::tell(AgentOp op, uint32_t board, uint64_t mac, const std::string
     request.board = board;
     request.mac = mac;
     text.copy(request.text, sizeof(request.text) - 1);
+    ask(request);
+}
+
+void AgentView::ask(const AgentRequest &request)
+{
     AgentReply reply;
     std::vector<Fd> fds;
     DeviceError error;
     if (!connection_->request(request, reply, fds, error))
         throw cli::Failure(error.text);
+}
+
+/// The agent asks no name service once it serves: it gets addresses.
+void AgentView::append_host(const std::string &host, const std::string &name)
+{
+    const BoardRecord &record = file_->board(0);
+    std::string place, why;
+    uint32_t port = 0;
+    if (!split_host(host, place, port))
+        throw cli::Failure(peers_host_form);
+    const auto address = resolve_host(place, port ? port : record.udp_port, record.udp_v4 != 0, why);
+    if (!address)
+        throw cli::Failure(why + ": correct it, or /etc/hosts");
+    AgentRequest request;
+    request.op = AgentOp::list_host;
+    name.copy(request.text, sizeof(request.text) - 1);
+    describe(*address).copy(request.where, sizeof(request.where) - 1);
+    ask(request);
 }
 
 BoardFacts AgentView::facts(uint32_t board)
@@ -196,11 +228,12 @@ std::vector<HolderView> AgentView::holders(uint32_t board)
 
 } // namespace
 
-std::unique_ptr<BoardView> open_agent_view() { return std::make_unique<AgentView>(try_connect()); }
+std::unique_ptr<BoardView> open_agent_view() { return std::make_unique<AgentView>(nullptr); }
 
 std::unique_ptr<BoardView> open_running_agent_view()
 {
-    auto running = try_connect();
+    const AgentStart start = agent_start();
+    auto running = try_connect(choose_agent(start.boards, start.config));
     return running ? std::make_unique<AgentView>(std::move(running)) : nullptr;
 }
 

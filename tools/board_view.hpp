@@ -83,6 +83,10 @@ public:
     virtual void forget_names() = 0;
     /// Forgets all names and dialects, and opens the peer tables again.
     virtual void clear_peers() = 0;
+    /// True if the boards are UDP boards, whose peers are hosts.
+    virtual bool has_hosts() const { return false; }
+    /// Lists a host, by its name or address; of UDP boards.
+    virtual void append_host(const std::string & /*host*/, const std::string & /*name*/) {}
     virtual void append_peer(uint64_t mac, const std::string &name) = 0;
     /// Pins a listed peer to a dialect of its own.
     virtual void pin_peer(uint64_t mac, uint16_t speaks) = 0;

@@ -49,6 +49,10 @@ DriverFile open_driver()
 emx_dev_board attach_board(const DriverFile &file, const BoardSpec &spec, uint32_t endpoints, uint32_t peers)
 {
     InterfaceFacts facts;
+    if (spec.is_udp())
+        throw cli::Failure(
+            describe_place(spec) +
+            ": a UDP board is the engine's, and needs no module: omxd --boards, or EMX_BOARDS");
     if (!query_interface(spec.interface, facts))
         throw cli::Failure(spec.interface + ": no such interface here");
     fw_sizes sizes{};

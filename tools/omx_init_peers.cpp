@@ -25,6 +25,22 @@ NamedPeer read_peer(const std::vector<std::string> &words)
     return peer;
 }
 
+std::vector<NamedPeer> hosts_of(const std::vector<std::string> &arguments)
+{
+    std::vector<NamedPeer> peers;
+    std::string error;
+    if (arguments.size() == 2) {
+        peers.emplace_back();
+        peers[0].host = arguments[0];
+        peers[0].name = arguments[1];
+    } else if (arguments.size() > 2) {
+        throw cli::Failure("the boards here are UDP boards: wanted a file, or a host and a name");
+    } else if (arguments.size() == 1 && !read_peers_file(arguments[0], peers, error, PeerPlaces::hosts)) {
+        throw cli::Failure(error);
+    }
+    return peers;
+}
+
 std::vector<NamedPeer> peers_of(const std::vector<std::string> &arguments)
 {
     std::vector<NamedPeer> peers;
@@ -48,6 +64,8 @@ void add(BoardView &view, const NamedPeer &peer, const std::string &file)
 {
     try {
         check_name(peer.name);
+        if (!peer.host.empty())
+            return view.append_host(peer.host, peer.name);
         view.append_peer(peer.mac, peer.name);
         if (peer.speaks != FW_SPEAKS_BOARD)
             view.pin_peer(peer.mac, peer.speaks);
@@ -70,17 +88,19 @@ int body(int argc, char **argv)
     const auto arguments = parser.parse(argc, argv);
     if (clear && append)
         throw cli::Failure("-a and -c exclude each other");
-    const auto peers = peers_of(arguments);
-    if (peers.empty() && !clear && !done)
+    if (arguments.empty() && !clear && !done)
         throw cli::Failure("nothing to do: name a file, or an address and a name; -h shows the options");
     const auto view = BoardView::open();
+    const auto peers = view->has_hosts() ? hosts_of(arguments) : peers_of(arguments);
     if (clear)
         view->clear_peers();
     for (const NamedPeer &peer : peers) {
         add(*view, peer, arguments.front());
         if (verbose)
-            std::printf("%s %s%s%s\n", cli::mac_text(peer.mac).c_str(), printable(peer.name).c_str(),
-                        peer.speaks ? " " : "", peer.speaks ? describe_spoken(peer.speaks).c_str() : "");
+            std::printf("%s %s%s%s\n",
+                        peer.host.empty() ? cli::mac_text(peer.mac).c_str() : printable(peer.host).c_str(),
+                        printable(peer.name).c_str(), peer.speaks ? " " : "",
+                        peer.speaks ? describe_spoken(peer.speaks).c_str() : "");
     }
     if (done)
         view->complete_peers();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Start of the board agent: its name, its boards, its peers.
 #include "driver/agent/agent.hpp"
+#include "driver/agent/udp_board.hpp"
 
 #include "driver/base/clock.hpp"
 #include "driver/config/config_file.hpp"
@@ -96,7 +97,12 @@ bool Agent::start(StartError &error)
                               std::min(std::max(options_.table, listed), FW_PEERS_MAX));
     if (!file_)
         return fail_errno(error, "creating the board file");
-    if (!open_boards(*file_, boards_, error) || !load_peers(error))
+    if (!open_boards(*file_, boards_, error))
+        return false;
+    look_for_udp_orphans();
+    if (are_udp(specs_) && !links_.watch_addresses())
+        return fail_errno(error, "watching the addresses of the interfaces");
+    if (!load_peers(error))
         return false;
     signals_ = watch_signals();
     if (!signals_)
@@ -115,12 +121,12 @@ bool Agent::settle(StartError &error)
         return false;
     if (!stays_.empty())
         log_.line("stays root: " + stays_);
-    if (!confine(by_path_ && !user_ ? Confinement::path : Confinement::service))
+    if (!confine(by_path_ && !user_ ? Confinement::path : Confinement::service, are_udp(specs_)))
         log_.line(std::string("without a filter of system calls: ") + std::strerror(errno));
     std::string text = "serving";
     for (const auto &board : boards_) {
         text += " ";
-        text += describe_board(board->interface(), board->record().sizes);
+        text += describe_board(place_of(board->record()), board->record().sizes);
     }
     log_.line(text);
     return true;
@@ -228,6 +234,8 @@ bool Agent::plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error
 {
     std::string why;
     plan.spec = spec;
+    if (spec.is_udp())
+        return plan_udp_board(spec, plan, why) || fail(error, mx_no_dev, why);
     if (!query_interface(links_.fd(), spec.interface, plan.facts))
         return fail(error, mx_no_dev,
                     "interface " + spec.interface +
@@ -243,23 +251,44 @@ bool Agent::plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error
                             " have the same address: configure one of them");
     if (!choose_sizes(spec, plan.facts.mtu, plan.sizes, why) || module_has(spec.interface, why))
         return fail(error, mx_no_dev, why);
+    plan.x_frame = fw_x_frame_max(&plan.sizes, plan.facts.mtu);
+    return true;
+}
+
+std::unique_ptr<AgentBoard> Agent::make_board(BoardFile &file, uint32_t number) const
+{
+    char known[EMX_NAME_MAX]; // by the agent before
+    const bool named = fw_peer_name_get(file.peers(number), number, known) == 0;
+    const std::string name = named ? known : board_name(number);
+    if (plans_[number].spec.is_udp())
+        return std::make_unique<UdpAgentBoard>(file, number, plans_[number], name, log_);
+    return std::make_unique<AgentBoard>(file, number, plans_[number], name);
+}
+
+bool Agent::open_board(AgentBoard &board, StartError &error) const
+{
+    const std::string &interface = plans_[board.number()].spec.interface;
+    if (recovering())
+        board.refuse_nobody();
+    if (!board.open_sockets())
+        return board.trouble().empty()
+                   ? fail_errno(error, "opening a raw socket on " + interface, options_.group)
+                   : fail(error, mx_no_dev, board.trouble());
+    // The module looks for such sockets before it takes an interface: now that they are there, one of us
+    // sees the other.
+    if (std::string why; !board.is_udp() && module_has(interface, why))
+        return fail(error, mx_no_dev, why);
     return true;
 }
 
 bool Agent::open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>> &boards, StartError &error)
 {
     for (uint32_t i = 0; i < plans_.size(); i++) {
-        char name[EMX_NAME_MAX];
-        const bool named = fw_peer_name_get(file.peers(i), i, name) == 0; // by the agent before
-        boards.push_back(std::make_unique<AgentBoard>(file, i, plans_[i], named ? name : board_name(i)));
-        if (recovering())
-            boards.back()->refuse_nobody();
-        if (!boards.back()->open_sockets())
-            return fail_errno(error, "opening a raw socket on " + plans_[i].spec.interface, options_.group);
-        // The module looks for such sockets before it takes an interface: now that they are there, one of us
-        // sees the other.
-        if (std::string why; module_has(plans_[i].spec.interface, why))
-            return fail(error, mx_no_dev, why);
+        boards.push_back(make_board(file, i));
+        if (i < boards_.size())
+            boards.back()->inherit(*boards_[i]);
+        if (!open_board(*boards.back(), error))
+            return false;
     }
     // This host's boards come first in every table, so that an index tells whether a peer is local.
     for (uint32_t table = 0; table < plans_.size(); table++) {
@@ -269,6 +298,7 @@ bool Agent::open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>
                 return fail(error, mx_no_dev,
                             "the address of interface " + plans_[i].spec.interface + " is not a unicast one");
             fw_peer_name(file.peers(table), i, boards[i]->name().c_str());
+            boards[table]->place_own(i, *boards[i]);
         }
     }
     return true;
@@ -277,7 +307,8 @@ bool Agent::open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>
 bool Agent::read_peers(StartError &error)
 {
     std::string why;
-    if (!options_.peers.empty() && !read_peers_file(options_.peers, peers_, why))
+    if (!options_.peers.empty() && !read_peers_file(options_.peers, peers_, why,
+                                                    are_udp(specs_) ? PeerPlaces::hosts : PeerPlaces::boards))
         return fail(error, mx_no_dev, why);
     return true;
 }
@@ -289,7 +320,10 @@ bool Agent::load_peers(StartError &error)
         return true;
     AgentReply reply;
     for (const NamedPeer &peer : peers_) {
-        append_peer(peer.mac, peer.name, reply);
+        if (peer.host.empty())
+            append_peer(peer.mac, peer.name, reply);
+        else
+            list_host(peer.host, peer.name, reply);
         if (reply.code == 0 && peer.speaks != FW_SPEAKS_BOARD)
             pin_peer(peer.mac, peer.speaks, reply);
         if (reply.code != 0)

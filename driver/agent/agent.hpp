@@ -87,12 +87,15 @@ private:
     bool plan_boards(StartError &error);
     bool plan_board(const BoardSpec &spec, BoardPlan &plan, StartError &error) const;
     bool open_boards(BoardFile &file, std::vector<std::unique_ptr<AgentBoard>> &boards, StartError &error);
+    bool open_board(AgentBoard &board, StartError &error) const;
+    std::unique_ptr<AgentBoard> make_board(BoardFile &file, uint32_t number) const;
     bool read_peers(StartError &error);
     bool load_peers(StartError &error);
 
     // Interfaces that change (interfaces.cpp)
     void follow_name(AgentBoard &board);
     void look_at(AgentBoard &board);
+    void look_at_udp(AgentBoard &board);
     void come_back(AgentBoard &board);
     void release_all(AgentBoard &board);
     bool readdress(const AgentBoard &board, uint64_t mac);
@@ -124,6 +127,8 @@ private:
     void steer(const Client &client, const AgentRequest &request, AgentReply &reply);
     void change_peers(const AgentRequest &request, AgentReply &reply);
     void append_peer(uint64_t mac, const std::string &name, AgentReply &reply);
+    void list_host(const std::string &where, const std::string &name, AgentReply &reply);
+    void add_peer(const Client &client, const AgentRequest &request, AgentReply &reply);
     void pin_peer(uint64_t mac, uint16_t speaks, AgentReply &reply);
     bool dialects_may_change(const AgentBoard &board, AgentReply &reply) const;
     bool is_own_dialect(uint32_t board, const fw_sizes &sizes, AgentReply &reply);
@@ -132,6 +137,7 @@ private:
     // The claims of the agent before (recovery.cpp)
     bool recovering() const { return recovery_until_ != 0; }
     void look_for_orphans();
+    void look_for_udp_orphans();
     unsigned orphans() const;
     void check_recovery(uint64_t now);
     bool adopt(Fd fd, std::string &why);
@@ -145,6 +151,7 @@ private:
     Fd listener_; ///< the abstract name; empty while a stranger holds it
     Fd by_path_; ///< root's path; empty where there is none
     std::string path_;
+    std::string own_name_; ///< abstract, of the agent of a user's own UDP boards; empty: the usual one
     Fd spare_; ///< given up to take, and turn away, a connection when there are no descriptors
     uint64_t accept_after_ = 0; ///< no connections are taken before that time
     uint64_t descriptors_ = 0; ///< the limit

@@ -68,7 +68,10 @@ void AgentBoard::fill_record()
     r.mtu = plan_.facts.mtu;
     r.numa_node = plan_.facts.numa_node;
     r.sizes = plan_.sizes;
-    r.x_frame = fw_x_frame_max(&plan_.sizes, plan_.facts.mtu);
+    r.x_frame = plan_.x_frame;
+    r.udp_port = plan_.spec.udp_port;
+    r.udp_v4 = plan_.own.is_v4();
+    copy_text(r.place, sizeof(r.place), describe_place(plan_.spec));
     copy_text(r.interface, sizeof(r.interface), plan_.spec.interface);
     copy_text(r.driver, sizeof(r.driver), plan_.facts.driver);
     board_.mac = r.mac;
@@ -156,6 +159,7 @@ void AgentBoard::release(uint32_t endpoint)
     claimed_.reset(endpoint);
     board_.ep_state[endpoint] = FW_EP_CLOSED;
     update_filters();
+    take_back(endpoint);
     count_claims();
 }
 
@@ -201,7 +205,7 @@ void AgentBoard::refuse_unclaimed()
             board_.ep_state[endpoint] = FW_EP_CLOSED;
 }
 
-bool AgentBoard::make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &sockets) const
+bool AgentBoard::make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &sockets)
 {
     const auto number = static_cast<uint8_t>(endpoint);
     const uint32_t lo_frame = lo_frame_max(room_, plan_.facts.mtu);

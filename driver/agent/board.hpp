@@ -3,6 +3,7 @@
 #pragma once
 
 #include "driver/base/interface.hpp"
+#include "driver/base/udp_address.hpp"
 #include "driver/board/agent_protocol.hpp"
 #include "driver/board/board_file.hpp"
 #include "driver/board/endpoint_page.hpp"
@@ -24,6 +25,10 @@ struct BoardPlan {
     BoardSpec spec;
     InterfaceFacts facts;
     fw_sizes sizes{};
+    uint32_t x_frame = 0; ///< longest X DATA
+    UdpAddress own; ///< UDP board: the address that its sockets are bound to, the port the agent's
+    std::string id_file; ///< UDP board: where its id is kept
+    std::string note; ///< for the log
 };
 
 /// Sockets of one endpoint and what the process must know about them.
@@ -35,12 +40,19 @@ struct EndpointSockets {
 class AgentBoard {
 public:
     AgentBoard(BoardFile &file, uint32_t number, const BoardPlan &plan, std::string name);
+    virtual ~AgentBoard() = default;
+    AgentBoard(const AgentBoard &) = delete;
+    AgentBoard &operator=(const AgentBoard &) = delete;
 
     /// True if the system lets buffers of sockets grow to what endpoints need only by CAP_NET_ADMIN.
     static bool buffers_need_force();
 
     /// Opens the agent's own sockets; false with errno set.
-    bool open_sockets();
+    virtual bool open_sockets();
+    /// Takes over sockets of the same board that only one can have, before open_sockets().
+    virtual void inherit(AgentBoard & /*before*/) {}
+    /// Sockets of endpoints that other processes have and nobody has claimed.
+    virtual uint32_t orphans() const { return 0; }
 
     uint32_t number() const { return number_; }
     const std::string &interface() const { return plan_.spec.interface; }
@@ -54,7 +66,10 @@ public:
     BoardRecord &record() { return file_.board(number_); }
 
     /// Serves what waits on one of the agent's sockets, a bounded number of frames.
-    void receive(int socket);
+    virtual void receive(int socket);
+    /// Does what is due by then beside questions and beacons; and when that will be.
+    virtual void tick(uint64_t /*now*/) {}
+    virtual uint64_t due() const { return ~uint64_t{0}; }
     /// Asks boards without a name for it, and those whose name may have changed: some of them, by turns.
     void ask_names(uint64_t now);
     /// When to call it; ~0 while the link is down.
@@ -67,6 +82,19 @@ public:
     uint64_t beacon_due();
     /// Adds a board to the table and asks for its name; index, or -1 (no room or table closed, bad address).
     int add_peer(uint64_t mac);
+    /// UDP board: a host that is to be asked which board it has; it is a peer once it has answered.
+    virtual void list_host(const UdpAddress & /*where*/, const std::string & /*name*/) {}
+    virtual void forget_hosts() {}
+    /// UDP board: a frame of that board came from there.
+    virtual void heard_at(uint64_t /*mac*/, const UdpAddress & /*where*/) {}
+    /// UDP board: the host's addresses may have changed; peers hear of it.
+    virtual void follow_address() {}
+    /// UDP board: a program looks for a board that is not known. For how many ms it should wait; 0: in vain.
+    virtual uint32_t look_for_more() { return 0; }
+    /// UDP board: the name that the list gives to this very board, once.
+    virtual std::string take_own_name() { return {}; }
+    /// UDP board: where the boards of this host reach each other.
+    virtual void place_own(uint32_t /*peer*/, const AgentBoard & /*other*/) {}
     /// The same for a user, who has a part of the table for boards that never told their names; and for one
     /// who says that a frame came from there. These are the first to make room.
     int add_peer_for(uint32_t uid, uint64_t mac);
@@ -86,7 +114,7 @@ public:
     bool claimed(uint32_t endpoint) const { return claimed_[endpoint]; }
     bool in_use() const { return claimed_.any(); }
     /// Sockets for a claimed endpoint; false with errno set. Who is trusted may take filters off.
-    bool make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &sockets) const;
+    virtual bool make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &sockets);
 
     /// Drops packets for all endpoints that nobody claimed, instead of refusing them.
     void refuse_nobody();
@@ -107,19 +135,23 @@ public:
     /// Why the board cannot go on with the interface that came back; empty when there is none.
     const std::string &trouble() const { return trouble_; }
     void set_trouble(const std::string &text) { trouble_ = text; }
+    bool is_udp() const { return plan_.spec.is_udp(); }
+    const BoardPlan &plan() const { return plan_; }
 
-private:
+protected:
     void fill_record();
     FilterProgram own_filter(bool loopback) const;
     Fd open_interface() const;
-    void update_filters();
+    virtual void update_filters();
+    /// The number is free again.
+    virtual void take_back(uint32_t /*endpoint*/) {}
     void count_claims();
     uint64_t live(std::size_t counter) const;
     bool link_up();
     void hear(const fw_fx &fx);
     void handle(int socket, const uint8_t *frame, uint32_t bytes);
     void execute(int socket, const fw_fx &fx);
-    void transmit(int socket, const void *frame, uint32_t bytes, int counter);
+    virtual void transmit(int socket, const void *frame, uint32_t bytes, int counter);
     void query(uint32_t peer);
     bool is_kept(uint32_t peer) const;
     int place(uint64_t mac);

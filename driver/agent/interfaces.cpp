@@ -22,9 +22,22 @@ void Agent::follow_name(AgentBoard &board)
     plans_[board.number()].spec.interface = name;
 }
 
+/// Sockets of a UDP board outlive its interface, which may come back.
+void Agent::look_at_udp(AgentBoard &board)
+{
+    InterfaceFacts facts;
+    const bool exists = query_interface(links_.fd(), board.interface(), facts);
+    board.set_link(exists && facts.up ? EMX_LINK_UP : EMX_LINK_DOWN);
+    if (exists)
+        board.record().mtu = facts.mtu;
+    board.follow_address();
+}
+
 /// Compares a board with the interface that has its name now.
 void Agent::look_at(AgentBoard &board)
 {
+    if (board.is_udp())
+        return look_at_udp(board);
     follow_name(board);
     InterfaceFacts facts;
     const bool exists = query_interface(links_.fd(), board.interface(), facts);

@@ -36,6 +36,14 @@ bool LinkWatch::open()
     return socket_ && ::bind(socket_.get(), reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0;
 }
 
+bool LinkWatch::watch_addresses()
+{
+    for (const int group : {RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR})
+        if (::setsockopt(socket_.get(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) != 0)
+            return false;
+    return true;
+}
+
 void LinkWatch::read(const Report &report)
 {
     alignas(nlmsghdr) char buffer[16384];
@@ -50,6 +58,9 @@ void LinkWatch::read(const Report &report)
         }
         auto left = static_cast<unsigned>(got);
         for (auto *m = reinterpret_cast<nlmsghdr *>(buffer); NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
+            if (m->nlmsg_type == RTM_NEWADDR || m->nlmsg_type == RTM_DELADDR)
+                report(static_cast<int>(static_cast<const ifaddrmsg *>(NLMSG_DATA(m))->ifa_index), {},
+                       EMX_LINK_UP);
             if (m->nlmsg_type != RTM_NEWLINK && m->nlmsg_type != RTM_DELLINK)
                 continue;
             const auto *link = static_cast<const ifinfomsg *>(NLMSG_DATA(m));

@@ -15,6 +15,9 @@ namespace emx {
 class LinkWatch {
 public:
     bool open(); ///< false with errno set
+    /// From now on changes of IP addresses are reported, too, as of an interface that is up. False with errno
+    /// set.
+    bool watch_addresses();
     int fd() const { return socket_.get(); }
 
     /// Reports each change that waits: interface index, its name if told, and enum emx_link_state. When

@@ -81,6 +81,9 @@ int Agent::run()
         for (const auto &board : boards_) {
             board->ask_names(now);
             board->beacon(now);
+            board->tick(now);
+            if (const std::string name = board->take_own_name(); !name.empty())
+                rename(board->number(), name);
         }
         if (std::any_of(clients_.begin(), clients_.end(), [](const Client &client) { return client.asked; }))
             alone_since_ = now;
@@ -113,7 +116,7 @@ int Agent::timeout_ms(uint64_t now) const
 {
     uint64_t next = ~uint64_t{0};
     for (const auto &board : boards_)
-        next = std::min({next, board->beacon_due(), board->questions_due()});
+        next = std::min({next, board->beacon_due(), board->questions_due(), board->due()});
     if (clients_.empty() && options_.linger_s >= 0)
         next = std::min(next, alone_since_ + static_cast<uint64_t>(options_.linger_s) * second);
     if (recovering())
@@ -284,7 +287,7 @@ void Agent::link_changed(int index, const std::string &name, uint32_t state)
         const std::string called = board->interface();
         if (index < 0)
             look_at(*board);
-        else if (index == board->interface_index() && state == EMX_LINK_GONE)
+        else if (index == board->interface_index() && state == EMX_LINK_GONE && !board->is_udp())
             board->set_link(state), follow_name(*board);
         else if (index == board->interface_index() || name == board->interface())
             look_at(*board);

@@ -4,6 +4,7 @@
 #include "driver/agent/agent.hpp"
 
 #include "driver/base/control_socket.hpp"
+#include "driver/board/agent_choice.hpp"
 #include "driver/board/agent_client.hpp"
 #include "driver/config/believed_agent.hpp"
 #include "driver/mx_codes.hpp"
@@ -82,7 +83,7 @@ void sweep(const Fd &lock)
 /// False when another agent serves by the path. Where there can be no path, there is none.
 bool Agent::take_path()
 {
-    path_ = ::geteuid() == 0 ? agent_path() : std::string{};
+    path_ = ::geteuid() == 0 && own_name_.empty() ? agent_path() : std::string{};
     if (path_.empty())
         return true;
     const Fd folder = open_folder();
@@ -154,7 +155,7 @@ std::optional<PeerUser> holder_of(const sockaddr_un &address, socklen_t length)
 bool Agent::take_abstract_name(StartError &error)
 {
     sockaddr_un address;
-    const socklen_t length = abstract_address(agent_socket_name, address);
+    const socklen_t length = abstract_address(own_name_.empty() ? agent_socket_name : own_name_, address);
     listener_ = make_socket();
     if (name_it(listener_, address, length)) {
         // A client that connects before the boards are ready waits in the queue.
@@ -184,6 +185,7 @@ bool Agent::take_abstract_name(StartError &error)
 
 bool Agent::take_name(StartError &error)
 {
+    own_name_ = own_agent_name(wanted_boards(options_.boards, options_.config), starter_);
     if (!take_path()) {
         error.running = true;
         return false;

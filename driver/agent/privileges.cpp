@@ -176,13 +176,22 @@ constexpr scmp_arg_cmp of_bits(unsigned argument, uint64_t bits, uint64_t value)
 
 } // namespace
 
-bool confine(Confinement confinement)
+bool confine(Confinement confinement, bool udp)
 {
     Filter filter;
     for (const int call : calls_of_service)
         filter.allow(call);
     for (const uint64_t family : {AF_UNIX, AF_PACKET}) // AF_UNIX for interfaces, and for who looks groups up
         filter.allow(SCMP_SYS(socket), equals(0, family));
+    if (udp) {
+        for (const uint64_t family : {AF_INET, AF_INET6})
+            filter.allow(SCMP_SYS(socket), equals(0, family));
+        for (const int call :
+             {SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_create1)})
+            filter.allow(call);
+        for (const unsigned long request : {SIOCGIFADDR, SIOCGIFNETMASK, SIOCGIFCONF})
+            filter.allow(SCMP_SYS(ioctl), equals(1, request));
+    }
     for (const unsigned long request : ioctls)
         filter.allow(SCMP_SYS(ioctl), equals(1, request));
     for (const int call : {SCMP_SYS(mmap), SCMP_SYS(mprotect)})
@@ -199,7 +208,7 @@ bool confine(Confinement confinement)
     return filter.load();
 }
 #else
-bool confine(Confinement /*confinement*/)
+bool confine(Confinement /*confinement*/, bool /*udp*/)
 {
     errno = ENOSYS;
     return false;

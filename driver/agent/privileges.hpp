@@ -42,6 +42,7 @@ enum class Confinement {
 /// code, makes no file, no process and no socket of another family than AF_UNIX and AF_PACKET, and listens no
 /// more. False with errno set where the kernel cannot do that, ENOSYS where this build has no libseccomp. For
 /// good.
-bool confine(Confinement confinement);
+/// udp: and of AF_INET and AF_INET6, for UDP boards.
+bool confine(Confinement confinement, bool udp);
 
 } // namespace emx

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 
@@ -54,15 +55,30 @@ bool same_board(const BoardRecord &record, const BoardPlan &plan)
 void Agent::look_for_orphans()
 {
     InterfaceFacts lo;
-    if (!query_interface("lo", lo) || packet_sockets(lo.index) == 0)
+    if (are_udp(specs_) || !query_interface("lo", lo) || packet_sockets(lo.index) == 0)
         return;
     recovery_until_ = monotonic_ns() + patience_ns;
+}
+
+/// The same for UDP boards, whose ports other processes have when ours are open.
+void Agent::look_for_udp_orphans()
+{
+    if (std::all_of(boards_.begin(), boards_.end(), [](const auto &board) { return board->orphans() == 0; }))
+        return;
+    recovery_until_ = monotonic_ns() + patience_ns;
+    for (const auto &board : boards_)
+        board->refuse_nobody();
 }
 
 /// Endpoints whose processes have not come yet.
 unsigned Agent::orphans() const
 {
     InterfaceFacts lo;
+    unsigned udp = 0;
+    for (const auto &board : boards_)
+        udp += board->orphans();
+    if (are_udp(specs_))
+        return udp > turned_down_ ? udp - turned_down_ : 0;
     if (!query_interface("lo", lo))
         return 0;
     unsigned ours = static_cast<unsigned>(boards_.size()) + turned_down_;

@@ -39,6 +39,7 @@ bool is_administration(AgentOp op)
     case AgentOp::peers_complete:
     case AgentOp::clear_counters:
     case AgentOp::forget_names:
+    case AgentOp::list_host:
     case AgentOp::pin_peer: return true;
     default: return false;
     }
@@ -67,7 +68,8 @@ bool Agent::answer(Client &client, const AgentRequest &request, const std::vecto
     } else if (request.op == AgentOp::claim) {
         claim(client, request, received.at(0), reply, sockets);
         if (reply.code == 0)
-            fds = {sockets.ring.get(), sockets.bulk.get(), sockets.lo.get()};
+            fds = sockets.lo ? std::vector{sockets.ring.get(), sockets.bulk.get(), sockets.lo.get()}
+                             : std::vector{sockets.ring.get()};
     } else if (request.op == AgentOp::reclaim) {
         reclaim(client, request, received.at(0), received.at(1), reply);
     } else {
@@ -148,7 +150,9 @@ void Agent::claim(Client &client, const AgentRequest &request, const Fd &counter
                           ? board.trouble()
                           : "interface " + board.interface() +
                                 " vanished: make it again, and its board can be opened again");
-    if (bound_interface(board.lo_socket()) != BoundInterface::up)
+    InterfaceFacts lo;
+    if (board.is_udp() ? query_interface(links_.fd(), "lo", lo) && !lo.up
+                       : bound_interface(board.lo_socket()) != BoundInterface::up)
         return refuse(reply, mx_no_dev,
                       "interface lo is down, which endpoints of one host need: ip link set lo up");
     if (!take_number(client, request, counters, reply))
@@ -158,8 +162,13 @@ void Agent::claim(Client &client, const AgentRequest &request, const Fd &counter
         board.release(request.endpoint);
         client.board = -1;
         return refuse(reply, mx_no_resources,
-                      why == EMFILE || why == ENFILE
-                          ? out_of_descriptors()
+                      why == EMFILE || why == ENFILE ? out_of_descriptors()
+                      : why == EADDRINUSE
+                          ? "UDP port " +
+                                std::to_string(udp_port_of(board.record().udp_port, request.endpoint)) +
+                                " of endpoint " + std::to_string(request.endpoint) +
+                                " is another program's: end that (ss -lunp shows it), open another endpoint, "
+                                "or give the board other ports"
                           : "opening the sockets of endpoint " + std::to_string(request.endpoint) + ": " +
                                 std::strerror(why));
     }
@@ -184,18 +193,8 @@ void Agent::perform(const Client &client, const AgentRequest &request, AgentRepl
     switch (request.op) {
     case AgentOp::add_peer:
     case AgentOp::add_heard:
-        if (check_board(request, reply)) {
-            AgentBoard &board = *boards_[request.board];
-            const int index = client.trusted                    ? board.add_peer(request.mac)
-                              : request.op == AgentOp::add_peer ? board.add_peer_for(client.uid, request.mac)
-                                                                : board.add_heard_for_user(request.mac);
-            if (index < 0)
-                return refuse(
-                    reply, mx_nic_not_found,
-                    "this board is not in the peers file, or the peer table is full, or this user has "
-                    "asked for as many as one user may");
-            reply.value = static_cast<uint32_t>(index);
-        }
+        if (check_board(request, reply))
+            add_peer(client, request, reply);
         break;
     case AgentOp::set_name:
         if (!check_board(request, reply))
@@ -221,8 +220,58 @@ void Agent::perform(const Client &client, const AgentRequest &request, AgentRepl
     case AgentOp::peers_append:
     case AgentOp::peers_complete:
     case AgentOp::forget_names: change_peers(request, reply); break;
+    case AgentOp::list_host:
+        list_host(std::string(request.where, ::strnlen(request.where, sizeof(request.where))),
+                  text_of(request), reply);
+        break;
     case AgentOp::pin_peer: pin_peer(request.mac, static_cast<uint16_t>(request.group), reply); break;
     default: refuse(reply, mx_no_driver, "omxd does not know this request");
+    }
+}
+
+void Agent::add_peer(const Client &client, const AgentRequest &request, AgentReply &reply)
+{
+    AgentBoard &board = *boards_[request.board];
+    if (board.is_udp()) {
+        const std::string where(request.where, ::strnlen(request.where, sizeof(request.where)));
+        if (const auto from = parse_udp_address(where))
+            board.heard_at(request.mac, *from);
+        else if (const uint32_t ms = board.look_for_more(); ms != 0)
+            reply.value = ms;
+        else
+            refuse(
+                reply, mx_nic_not_found,
+                "no host of the peers file has that board: name its host there (omx_init_peers, EMX_PEERS)");
+        return;
+    }
+    const int index = client.trusted                    ? board.add_peer(request.mac)
+                      : request.op == AgentOp::add_peer ? board.add_peer_for(client.uid, request.mac)
+                                                        : board.add_heard_for_user(request.mac);
+    if (index < 0)
+        return refuse(reply, mx_nic_not_found,
+                      "this board is not in the peers file, or the peer table is full, or this user has "
+                      "asked for as many as one user may");
+    reply.value = static_cast<uint32_t>(index);
+}
+
+/// By its name or address, with the first port of its board if that is another than ours.
+void Agent::list_host(const std::string &where, const std::string &name, AgentReply &reply)
+{
+    std::string host, why;
+    uint32_t port = 0;
+    if (!are_udp(specs_))
+        return refuse(reply, mx_no_dev,
+                      "hosts are named for UDP boards alone; " + std::string(peers_line_form));
+    if (!is_board_name(name) || !split_host(where, host, port))
+        return refuse(reply, mx_no_resources, std::string(peers_host_form));
+    for (const auto &board : boards_) {
+        const UdpAddress &own = board->plan().own;
+        const auto address = resolve_host(host, port ? port : own.port, own.is_v4(), why);
+        if (!address)
+            return refuse(reply, mx_no_dev, why + ": correct it, or /etc/hosts");
+        if (!address->is_host())
+            return refuse(reply, mx_no_dev, host + " is the address of no single host: correct it");
+        board->list_host(*address, name);
     }
 }
 
@@ -247,8 +296,10 @@ void Agent::change_peers(const AgentRequest &request, AgentReply &reply)
             board->forget_names();
         if (request.op != AgentOp::forget_names)
             table->open = request.op == AgentOp::peers_clear;
-        if (request.op == AgentOp::peers_clear)
+        if (request.op == AgentOp::peers_clear) {
+            board->forget_hosts();
             board->announce();
+        }
     }
 }
 

@@ -20,8 +20,9 @@ public:
 
     /// Connects to the agent of this network namespace: root's by its path, else the one with the abstract
     /// name. Empty when none runs or, with error filled, when one runs but cannot be used, or a stranger
-    /// answers in its name (may_be_agent() of believed_agent.hpp). Waits at most some seconds.
-    static std::optional<AgentConnection> connect(DeviceError &error);
+    /// answers in its name (may_be_agent() of believed_agent.hpp). Waits at most some seconds. own: the
+    /// abstract name of an agent of this user alone; then no other is looked for.
+    static std::optional<AgentConnection> connect(DeviceError &error, const std::string &own = {});
 
     /// Sends a request and waits for its reply, at most patience_ms. False with error filled: the agent's own
     /// refusal, that it is gone, or that it is slow, after which the connection can be used all the same.

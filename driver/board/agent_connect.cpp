@@ -60,15 +60,16 @@ std::string agent_path()
     return std::string(agent_folder) + "/" + std::to_string(cookie);
 }
 
-std::optional<AgentConnection> AgentConnection::connect(DeviceError &error)
+std::optional<AgentConnection> AgentConnection::connect(DeviceError &error, const std::string &own)
 {
+    const std::string name = own.empty() ? agent_socket_name : own;
     for (const bool by_path : {true, false}) {
-        const std::string path = by_path ? agent_path() : std::string{};
+        const std::string path = by_path && own.empty() ? agent_path() : std::string{};
         if (by_path && path.empty())
             continue;
         sockaddr_un address;
         const socklen_t length =
-            by_path ? path_address(path, address) : abstract_address(agent_socket_name, address);
+            by_path ? path_address(path, address) : abstract_address(name.c_str(), address);
         Fd fd = make_socket();
         if (!connects(fd, address, length)) {
             // A folder that cannot be looked into holds nobody's agent.

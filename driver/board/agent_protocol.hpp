@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Messages between a process and the board agent, over a SOCK_SEQPACKET Unix socket.
 //
-// The socket has an abstract name, which is one per network namespace, and which any user can take. Root's
-// agent has a path beside it, in a folder of root's, which is tried first: its last part is the cookie of the
-// network namespace, since network namespaces share /run (docs/decisions/0012).
+// The agent of a user's own UDP boards has a name of its own (agent_choice.hpp). Of others the following
+// holds. The socket has an abstract name, which is one per network namespace, and which any user can take.
+// Root's agent has a path beside it, in a folder of root's, which is tried first: its last part is the cookie
+// of the network namespace, since network namespaces share /run (docs/decisions/0012).
 //
 // Every request is one AgentRequest and draws one AgentReply; descriptors ride on some replies. A
 // connection holds at most one claim, and the claim lives as long as the connection and the
@@ -20,14 +21,16 @@ namespace emx {
 inline constexpr char agent_socket_name[] = "ethermx-omxd"; ///< after the leading NUL
 inline constexpr char agent_folder[] = "/run/ethermx";
 inline constexpr uint32_t agent_protocol_magic = 0x6f6d7864; // "omxd"
-inline constexpr uint32_t agent_protocol_version = 4;
+inline constexpr uint32_t agent_protocol_version = 5;
 
 enum class AgentOp : uint32_t {
     hello = 1, ///< -> board file (1 descriptor)
     /// board, endpoint, session, page (1 descriptor) -> ring, bulk and loopback sockets, bound and
-    /// filtered
+    /// filtered; UDP board: one socket, bound
     claim = 2,
-    add_peer = 3, ///< board, mac -> value: index; only into an open table
+    /// board, mac -> value: index; only into an open table. UDP board -> value: milliseconds for which
+    /// waiting may help, while the agent looks for it
+    add_peer = 3,
     set_name = 4, ///< board, text: name of our own board
     peers_clear = 5, ///< all boards: forgets names, opens the table again
     peers_append = 6, ///< mac, text: a named peer, on every board
@@ -40,7 +43,8 @@ enum class AgentOp : uint32_t {
     steer = 11, ///< board, group: pull replies for that fan-out group go to its second member
     pin_peer = 12, ///< mac, group: the dialect that this peer alone is spoken to in, on every board that can
     sum_counters = 13, ///< board: tells its counters in the board file
-    add_heard = 14, ///< as add_peer, of a board that a frame came from
+    add_heard = 14, ///< as add_peer, of a board that a frame came from; UDP board: from there, in text
+    list_host = 15, ///< text, where: the name and the UDP address of a peer, on every UDP board
 };
 
 struct AgentRequest {
@@ -54,6 +58,7 @@ struct AgentRequest {
     uint32_t group = 0; ///< pin_peer: the dialect, as in struct fw_peer
     uint64_t mac = 0;
     char text[EMX_NAME_MAX] = {};
+    char where[72] = {};
 };
 
 struct AgentReply {

@@ -53,6 +53,7 @@ bool boards_fit(BoardFile &file)
     for (uint32_t i = 0; i < file.board_count(); i++) {
         const BoardRecord &board = file.board(i);
         if (!ends(board.interface, sizeof(board.interface)) || !ends(board.driver, sizeof(board.driver)) ||
+            !ends(board.place, sizeof(board.place)) || board.udp_port > UINT16_MAX ||
             !sizes_fit(board.sizes) || board.x_frame > UINT16_MAX)
             return false;
         if (!fw_peers_fit(file.peers(i), file.header().peers_capacity) ||
@@ -81,7 +82,8 @@ BoardLayout::BoardLayout(uint32_t boards, uint32_t peers_capacity) : boards_(boa
     first_board_ = align_up(record(boards));
     claims_ = align_up(fw_peers_bytes(peers_capacity));
     counters_ = claims_ + align_up(EMX_ENDPOINTS_MAX * sizeof(ClaimRecord));
-    stride_ = counters_ + sizeof(CounterBlocks);
+    addresses_ = counters_ + sizeof(CounterBlocks);
+    stride_ = addresses_ + align_up(uint64_t{peers_capacity} * sizeof(PeerAddress));
 }
 
 uint64_t BoardLayout::record(uint32_t i) const
@@ -205,6 +207,12 @@ ClaimRecord &BoardFile::claim(uint32_t i, uint32_t endpoint)
 
 CounterBlocks &BoardFile::counters(uint32_t i) { return at<CounterBlocks>(layout_.counters(i)); }
 
+PeerAddress &BoardFile::address(uint32_t i, uint32_t peer)
+{
+    assert(peer < peers(i)->capacity);
+    return at<PeerAddress>(layout_.addresses(i) + peer * sizeof(PeerAddress));
+}
+
 int BoardFile::board_of(uint64_t mac)
 {
     for (uint32_t i = 0; i < board_count(); i++)
@@ -219,6 +227,13 @@ emx_counters BoardFile::told_counters(uint32_t i)
     for (int c = 0; c < EMX_CNT_COUNT; c++)
         sum.v[c] = std::atomic_ref(counters(i).told.v[c]).load(std::memory_order_relaxed);
     return sum;
+}
+
+std::string place_of(const BoardRecord &board)
+{
+    const char *const text = board.udp_port != 0 ? board.place : board.interface;
+    const std::size_t size = board.udp_port != 0 ? sizeof(board.place) : sizeof(board.interface);
+    return std::string(text, ::strnlen(text, size));
 }
 
 LinkState read_link(BoardRecord &board)

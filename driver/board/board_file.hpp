@@ -9,6 +9,7 @@
 #pragma once
 
 #include "driver/base/fd.hpp"
+#include "driver/board/peer_address.hpp"
 #include "driver/device.hpp"
 
 #include <emx/abi.h>
@@ -27,7 +28,7 @@ extern "C" {
 namespace emx {
 
 inline constexpr uint64_t board_file_magic = 0x6d78426f61726431; // "mxBoard1"
-inline constexpr uint32_t board_file_version = 6; ///< raised when any layout below changes
+inline constexpr uint32_t board_file_version = 7; ///< raised when any layout below changes
 inline constexpr uint32_t boards_max = 32;
 
 struct BoardFileHeader {
@@ -54,6 +55,10 @@ struct BoardRecord {
     char interface[16];
     char driver[32];
     fw_sizes sizes;
+    uint32_t udp_port; ///< first port of a UDP board; 0: a board of raw frames
+    uint32_t udp_v4; ///< its addresses are IPv4, else IPv6
+    uint32_t sought; ///< hosts of the peers file that have not answered yet
+    char place[72]; ///< as the board was configured, without its dialect: describe_place
 };
 
 /// The holder of an endpoint; all zero while it is free.
@@ -72,7 +77,8 @@ struct alignas(64) CounterBlocks {
 };
 
 /// Where the parts of a file are: a header, the records, and for each board a struct fw_peers (entries 0 to
-/// boards - 1 are this host's own boards), EMX_ENDPOINTS_MAX ClaimRecord, CounterBlocks.
+/// boards - 1 are this host's own boards), EMX_ENDPOINTS_MAX ClaimRecord, CounterBlocks, a PeerAddress for
+/// each peer.
 class BoardLayout {
 public:
     BoardLayout(uint32_t boards, uint32_t peers_capacity);
@@ -81,12 +87,13 @@ public:
     uint64_t peers(uint32_t i) const { return first_board_ + i * stride_; }
     uint64_t claims(uint32_t i) const { return peers(i) + claims_; }
     uint64_t counters(uint32_t i) const { return peers(i) + counters_; }
+    uint64_t addresses(uint32_t i) const { return peers(i) + addresses_; }
     uint64_t bytes() const { return peers(boards_); }
     uint32_t boards() const { return boards_; }
 
 private:
     uint32_t boards_;
-    uint64_t first_board_, claims_, counters_, stride_;
+    uint64_t first_board_, claims_, counters_, addresses_, stride_;
 };
 
 /// One mapping of the board file.
@@ -117,6 +124,8 @@ public:
     fw_peers *peers(uint32_t board);
     ClaimRecord &claim(uint32_t board, uint32_t endpoint);
     CounterBlocks &counters(uint32_t board);
+    /// Returns the place for a peer's address on a UDP board; peer: below the capacity of the table.
+    PeerAddress &address(uint32_t board, uint32_t peer);
 
     /// Index of the board with that address, or -1.
     int board_of(uint64_t mac);
@@ -139,6 +148,9 @@ private:
     std::byte *base_;
     const BoardLayout layout_; ///< our own: nothing in the file leads us out of it
 };
+
+/// The place of a board, as describe_board takes it.
+std::string place_of(const BoardRecord &board);
 
 /// State of a board's interface as the agent last saw it, and the count of changes.
 struct LinkState {

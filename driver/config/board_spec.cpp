@@ -3,6 +3,7 @@
 #include "driver/config/board_spec.hpp"
 
 #include "driver/base/packet_socket.hpp"
+#include "driver/config/udp_spec.hpp"
 
 #include <net/if.h>
 
@@ -50,6 +51,8 @@ bool parse_dialect(const std::string &part, const std::string &text, BoardSpec &
 
 bool parse_one(const std::string &part, BoardSpec &spec, std::string &error)
 {
+    if (part.rfind(udp_prefix, 0) == 0)
+        return parse_udp_board(part, spec, error);
     const auto colon = part.rfind(':');
     spec.interface = trim(part.substr(0, colon));
     if (spec.interface.empty() || spec.interface.size() >= IFNAMSIZ ||
@@ -72,12 +75,9 @@ bool parse_board_spec(const std::string &text, std::vector<BoardSpec> &boards, s
         BoardSpec spec;
         if (!parse_one(trim(part), spec, error))
             return false;
-        for (const BoardSpec &other : boards) {
-            if (other.interface == spec.interface) {
-                error = "board " + spec.interface + " is named twice";
+        for (const BoardSpec &other : boards)
+            if (error = obstacle_between(other, spec); !error.empty())
                 return false;
-            }
-        }
         boards.push_back(spec);
     }
     return true;
@@ -106,18 +106,20 @@ bool choose_sizes(const BoardSpec &spec, uint32_t interface_mtu, fw_sizes &sizes
     return false;
 }
 
-bool spec_matches(const BoardSpec &spec, const std::string &interface, const fw_sizes &sizes)
+bool spec_matches(const BoardSpec &spec, const std::string &place, const fw_sizes &sizes)
 {
-    if (spec.interface != interface)
+    if (describe_place(spec) != place)
         return false;
+    if (spec.is_udp() && spec.mtu == 0)
+        return sizes.mtu == udp_frame_default;
     if (spec.dialect != 'N')
         return sizes.dialect == FW_DIALECT_W;
     return sizes.dialect == FW_DIALECT_N && (spec.mtu == 0 || spec.mtu == sizes.mtu);
 }
 
-std::string describe_board(const std::string &interface, const fw_sizes &sizes)
+std::string describe_board(const std::string &place, const fw_sizes &sizes)
 {
-    return interface + ":" + describe_dialect(sizes);
+    return place + ":" + describe_dialect(sizes);
 }
 
 std::string describe_dialect(const fw_sizes &sizes)

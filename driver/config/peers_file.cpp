@@ -3,6 +3,7 @@
 #include "driver/config/peers_file.hpp"
 
 #include "driver/base/text_file.hpp"
+#include "driver/base/udp_address.hpp"
 #include "driver/config/board_spec.hpp"
 
 #include <emx/wire.h>
@@ -16,6 +17,23 @@
 
 namespace emx {
 namespace {
+
+/// The same for a line of a UDP board's list.
+std::string take_host(const std::string &line, std::vector<NamedPeer> &peers, int number)
+{
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string host, rest;
+    NamedPeer peer;
+    uint32_t port = 0;
+    if (!(words >> peer.host))
+        return {};
+    if (!(words >> peer.name) || !is_board_name(peer.name) || (words >> rest) ||
+        !split_host(peer.host, host, port))
+        return peers_host_form;
+    peer.line = number;
+    peers.push_back(std::move(peer));
+    return {};
+}
 
 /// Empty, or what is wrong with a line.
 std::string take(const std::string &line, std::vector<NamedPeer> &peers,
@@ -76,7 +94,8 @@ bool parse_peer(std::istream &words, NamedPeer &peer)
     return !(words >> dialect) || (parse_spoken(dialect, peer.speaks) && !(words >> rest));
 }
 
-bool read_peers_file(const std::string &path, std::vector<NamedPeer> &peers, std::string &error)
+bool read_peers_file(const std::string &path, std::vector<NamedPeer> &peers, std::string &error,
+                     PeerPlaces places)
 {
     errno = 0;
     std::istringstream file = read_text_file(path);
@@ -88,7 +107,8 @@ bool read_peers_file(const std::string &path, std::vector<NamedPeer> &peers, std
     int number = 0;
     for (std::string line; std::getline(file, line);) {
         number++;
-        const std::string why = take(line, peers, pinned, number);
+        const std::string why =
+            places == PeerPlaces::hosts ? take_host(line, peers, number) : take(line, peers, pinned, number);
         if (why.empty())
             continue;
         error = "peers file " + path + ", line " + std::to_string(number) + ": " + why;

@@ -13,6 +13,7 @@ namespace emx {
 struct NamedPeer {
     uint64_t mac = 0;
     std::string name;
+    std::string host; ///< of UDP boards: HOST, HOST:PORT or [ADDRESS]:PORT instead of the MAC
     int line = 0; ///< of the file
     uint16_t speaks = 0; ///< its dialect, as in struct fw_peer; 0: the board's
 };
@@ -30,11 +31,19 @@ inline constexpr const char *peers_line_form = "write a line as MAC NAME, for ex
                                                "node1:0, and if that board speaks another dialect "
                                                "than this host, W or N=SIZE behind it";
 
+/// The same for UDP boards.
+inline constexpr const char *peers_host_form =
+    "write a line as HOST NAME or HOST:PORT NAME, for example 10.0.0.7 node7 or [fd00::7]:34783 node7";
+
+/// The first word of each line: a MAC address, or for UDP boards a host.
+enum class PeerPlaces { boards, hosts };
+
 /// Name and, if there is one, dialect behind the address of a line; false when they are none.
 bool parse_peer(std::istream &words, NamedPeer &peer);
 
 /// False with a sentence naming file and line when it cannot be read, a line is not understood, or two
 /// contradict each other.
-bool read_peers_file(const std::string &path, std::vector<NamedPeer> &peers, std::string &error);
+bool read_peers_file(const std::string &path, std::vector<NamedPeer> &peers, std::string &error,
+                     PeerPlaces places = PeerPlaces::boards);
 
 } // namespace emx

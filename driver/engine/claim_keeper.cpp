@@ -44,7 +44,10 @@ bool Claim::request(const AgentRequest &request, AgentReply &reply, DeviceError 
     return agent_.request(request, reply, none, error, {}, patience_ms);
 }
 
-ClaimKeeper::ClaimKeeper() : owner_(::getpid()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+ClaimKeeper::ClaimKeeper(std::string agent)
+    : agent_(std::move(agent)), owner_(::getpid()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+{
+}
 
 ClaimKeeper::~ClaimKeeper()
 {
@@ -180,7 +183,7 @@ void ClaimKeeper::serve(const std::vector<pollfd> &fds, const std::vector<Watche
 void ClaimKeeper::ask_again(Claim &claim)
 {
     DeviceError error;
-    auto agent = AgentConnection::connect(error);
+    auto agent = AgentConnection::connect(error, agent_);
     if (agent && send_datagram(agent->fd(), &claim.again_, sizeof(claim.again_),
                                {claim.file_->fd(), claim.page_->fd()}))
         claim.asked_.emplace(std::move(*agent));

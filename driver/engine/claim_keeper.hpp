@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -69,7 +70,8 @@ private:
 /// claim was made.
 class ClaimKeeper : public std::enable_shared_from_this<ClaimKeeper> {
 public:
-    ClaimKeeper();
+    /// agent: the name of this user's own agent; empty: the claims are of the network namespace's.
+    explicit ClaimKeeper(std::string agent);
     ~ClaimKeeper();
     ClaimKeeper(const ClaimKeeper &) = delete;
     ClaimKeeper &operator=(const ClaimKeeper &) = delete;
@@ -96,6 +98,7 @@ private:
     void drop(Claim &claim);
     void nudge() const;
 
+    const std::string agent_;
     const pid_t owner_; ///< a forked child has the object and not the thread
     Fd wake_;
     std::mutex mutex_;

@@ -3,6 +3,7 @@
 #include "driver/engine/datagram_receiver.hpp"
 
 #include "driver/base/system_calls.hpp"
+#include "driver/base/udp_socket.hpp"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -14,20 +15,6 @@
 
 namespace emx {
 namespace {
-
-/// The length of each of the datagrams that a message joins, but the last: `bytes` if it is one.
-uint32_t length_of_each(msghdr &message, uint32_t bytes)
-{
-    for (cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
-        if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO)
-            continue;
-        int each = 0;
-        std::memcpy(&each, CMSG_DATA(c), sizeof(each));
-        if (each > 0)
-            return std::min(static_cast<uint32_t>(each), bytes);
-    }
-    return bytes;
-}
 
 // One of so many looks that find nothing takes the next datagram in earnest.
 constexpr uint32_t looks_blind = 64;

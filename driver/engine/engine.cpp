@@ -4,9 +4,11 @@
 
 #include "driver/base/clock.hpp"
 #include "driver/base/system_calls.hpp"
+#include "driver/board/agent_choice.hpp"
 #include "driver/config/board_spec.hpp"
 #include "driver/engine/agent_start.hpp"
 #include "driver/engine/port.hpp"
+#include "driver/engine/udp_port.hpp"
 #include "driver/mx_codes.hpp"
 #include "driver/system_error.hpp"
 
@@ -62,14 +64,14 @@ std::optional<Contact> greet(AgentConnection agent, DeviceError &error)
 
 /// Reaches the agent, starting it when there is none. Another process may start it at the same time:
 /// then one of them takes the name, and the other's starter finds it at the next attempt. It may also
-/// end just now, because nobody was left, or be killed.
-std::optional<Contact> reach_agent(const AgentStart &start, DeviceError &error)
+/// end just now, because nobody was left, or be killed. name: of this user's own agent, or empty.
+std::optional<Contact> reach_agent(const AgentStart &start, const std::string &name, DeviceError &error)
 {
     constexpr int attempts = 5;
     bool started = false;
     for (int attempt = 0; attempt < attempts; attempt++) {
         error = {};
-        if (auto connection = AgentConnection::connect(error)) {
+        if (auto connection = AgentConnection::connect(error, name)) {
             auto contact = greet(std::move(*connection), error);
             if (contact)
                 contact->started = started;
@@ -93,10 +95,10 @@ std::optional<Contact> reach_agent(const AgentStart &start, DeviceError &error)
 
 class Engine final : public Device {
 public:
-    Engine(AgentStart start, Contact contact, BulkWay bulk_way)
-        : bulk_way_(bulk_way), start_(std::move(start)),
+    Engine(AgentStart start, std::string agent, Contact contact, BulkWay bulk_way)
+        : bulk_way_(bulk_way), start_(std::move(start)), agent_name_(std::move(agent)),
           names_by_(contact.started ? monotonic_ns() + names_wait_ns : 0), agent_(std::move(contact.agent)),
-          file_(std::move(contact.file)), keeper_(std::make_shared<ClaimKeeper>())
+          file_(std::move(contact.file)), keeper_(std::make_shared<ClaimKeeper>(agent_name_))
     {
     }
 
@@ -125,6 +127,7 @@ private:
 
     const BulkWay bulk_way_;
     const AgentStart start_;
+    const std::string agent_name_; ///< of this user's own agent; empty: of the network namespace's
     const uint64_t names_by_; ///< when other hosts have answered our new agent's first beacon
     AgentConnection agent_;
     mutable std::mutex mutex_; ///< of file_
@@ -142,9 +145,7 @@ bool same_boards(BoardFile &a, BoardFile &b)
 {
     bool same = a.board_count() == b.board_count();
     for (uint32_t i = 0; same && i < a.board_count(); i++)
-        same = text_of(a.board(i).interface, sizeof(a.board(i).interface)) ==
-                   text_of(b.board(i).interface, sizeof(b.board(i).interface)) &&
-               same_sizes(a.board(i).sizes, b.board(i).sizes);
+        same = place_of(a.board(i)) == place_of(b.board(i)) && same_sizes(a.board(i).sizes, b.board(i).sizes);
     return same;
 }
 
@@ -228,8 +229,10 @@ struct Engine::Granted {
 namespace {
 
 /// True if these are the sockets of an endpoint, and rings of theirs.
-bool usable(const AgentReply &reply, const std::vector<Fd> &fds)
+bool usable(const AgentReply &reply, const std::vector<Fd> &fds, bool udp)
 {
+    if (udp)
+        return fds.size() == 1 && is_udp_socket(fds[0].get());
     const RingShape ring{reply.ring_slot, reply.ring_block, reply.ring_blocks},
         lo{reply.lo_slot, reply.lo_block, reply.lo_blocks};
     return fds.size() == agent_fds_max && ring.possible() && lo.possible() &&
@@ -244,13 +247,13 @@ std::optional<Engine::Granted> Engine::claim(const AgentRequest &request, const 
 {
     constexpr int attempts = 5;
     for (int attempt = 0; attempt < attempts; attempt++) {
-        auto contact = reach_agent(start_, error);
+        auto contact = reach_agent(start_, agent_name_, error);
         if (!contact || !follow(*contact, error) || !in_range(request, error))
             return std::nullopt;
         AgentReply reply;
         std::vector<Fd> fds;
         if (contact->agent.request(request, reply, fds, error, {page.fd()})) {
-            if (usable(reply, fds))
+            if (usable(reply, fds, this->file()->board(request.board).udp_port != 0))
                 return Granted{std::move(contact->agent), reply, std::move(fds)};
             error = {mx_no_driver, "omxd, the board agent, sent no sockets: stop it, so that the next open "
                                    "starts it anew"};
@@ -284,6 +287,10 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
     if (!claim)
         return nullptr;
     const auto secret = static_cast<uint32_t>(sys::random_bits());
+    if (file->board(board).udp_port != 0)
+        return UdpPort::make({file, std::move(claim), board, static_cast<uint8_t>(number), session, secret,
+                              std::move(fds[0]), page},
+                             error);
     return EnginePort::make({file,
                              std::move(claim),
                              board,
@@ -336,7 +343,8 @@ std::optional<uint64_t> Engine::nic_id_of(const std::string &host_name)
 bool Engine::wait_for_names()
 {
     const auto file = this->file();
-    if (monotonic_ns() >= names_by_ || file->board_count() == 0 || !file->peers(0)->open)
+    if (monotonic_ns() >= names_by_ || file->board_count() == 0 ||
+        (!file->peers(0)->open && std::atomic_ref(file->board(0).sought).load() == 0))
         return false;
     sys::sleep_ms(names_look_ms);
     return true;
@@ -363,7 +371,7 @@ bool Engine::ask(const AgentRequest &request, DeviceError &error)
         return true;
     if (!AgentConnection::was_lost(error))
         return false;
-    auto contact = reach_agent(start_, error);
+    auto contact = reach_agent(start_, agent_name_, error);
     if (!contact || !follow(*contact, error))
         return false;
     agent_.replace(contact->agent.release());
@@ -405,31 +413,6 @@ bool Engine::clear_counters(uint32_t board, DeviceError &error)
     return known(*file(), board, error) && ask(request, error);
 }
 
-/// The running agent may serve other boards than the user now asks for: say so instead of using them.
-bool serves(BoardFile &file, const std::string &wanted, DeviceError &error)
-{
-    std::vector<BoardSpec> specs;
-    std::string text;
-    if (!parse_board_spec(wanted, specs, text)) {
-        error = {mx_no_dev, "EMX_BOARDS: " + text};
-        return false;
-    }
-    std::string running;
-    bool same = specs.empty() || specs.size() == file.board_count();
-    for (uint32_t i = 0; i < file.board_count(); i++) {
-        const BoardRecord &record = file.board(i);
-        running += i ? "," : "";
-        running += describe_board(record.interface, record.sizes);
-        same = same && (specs.empty() || spec_matches(specs[i], record.interface, record.sizes));
-    }
-    if (!same)
-        error = {mx_no_dev,
-                 "EMX_BOARDS asks for " + wanted + ", but the running omxd serves " + running +
-                     ": unset EMX_BOARDS to use that, or close all endpoints and stop omxd (kill " +
-                     std::to_string(file.header().agent_pid) + "), so that the next open starts it anew"};
-    return same;
-}
-
 } // namespace
 
 BulkWay bulk_way(const std::string &name)
@@ -447,10 +430,11 @@ std::unique_ptr<Device> make_engine(const EngineConfig &config, DeviceError &err
     }
     AgentStart start{config.agent_program, config.boards, config.config,
                      config.peers,         config.group,  config.endpoint_max};
-    auto contact = reach_agent(start, error);
+    const std::string agent = choose_agent(config.boards, config.config);
+    auto contact = reach_agent(start, agent, error);
     if (!contact || !serves(*contact->file, config.boards, error))
         return nullptr;
-    return std::make_unique<Engine>(std::move(start), std::move(*contact), config.bulk_way);
+    return std::make_unique<Engine>(std::move(start), agent, std::move(*contact), config.bulk_way);
 }
 
 } // namespace emx

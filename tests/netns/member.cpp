@@ -114,6 +114,7 @@ void administration_is_barred(Session &session)
         case AgentOp::clear_counters:
         case AgentOp::forget_names:
         case AgentOp::pin_peer:
+        case AgentOp::list_host:
         case AgentOp::steer:
             expect(session.ask(request) == mx_no_perm,
                    ("request " + std::to_string(op) + " is refused").c_str());

@@ -25,6 +25,10 @@ using Clock = std::chrono::steady_clock;
 std::string trouble_of(const BoardSpec &spec, fw_sizes &sizes)
 {
     InterfaceFacts facts;
+    if (spec.is_udp())
+        return describe_place(spec) +
+               ": a UDP board is the engine's, and needs no module: start omxd instead "
+               "(systemctl enable --now omxd)";
     if (!query_interface(spec.interface, facts))
         return spec.interface + ": no such interface here (ip link lists them): correct the name";
     if (!facts.ethernet || facts.mac == 0)
@@ -89,7 +93,9 @@ Plan read_plan(const std::string &path)
             ": no interface is named; add a line such as boards = eth1:N=1500 (ip link lists "
             "the interfaces)");
     plan.peers_path = choose_peers_path(plan.config.peers);
-    if (!plan.peers_path.empty() && !read_peers_file(plan.peers_path, plan.peers, error))
+    if (!plan.peers_path.empty() &&
+        !read_peers_file(plan.peers_path, plan.peers, error,
+                         are_udp(plan.config.boards) ? PeerPlaces::hosts : PeerPlaces::boards))
         throw cli::Failure(error);
     return plan;
 }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// UDP sockets of boards.
+#include "driver/base/udp_socket.hpp"
+
+#include <netinet/in.h>
+#include <netinet/udp.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace emx {
+namespace {
+
+template <typename Value>
+bool set_option(int socket, int level, int option, const Value &value)
+{
+    return ::setsockopt(socket, level, option, &value, sizeof(value)) == 0;
+}
+
+} // namespace
+
+Fd make_udp_socket(const UdpAddress &own)
+{
+    SocketAddress address;
+    const socklen_t length = to_socket(own, address);
+    Fd fd(::socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd)
+        return fd;
+    const bool found = own.is_v4()
+                           ? set_option(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_WANT})
+                           : set_option(fd.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, int{IPV6_PMTUDISC_WANT}) &&
+                                 set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, int{1});
+    if (!found || !set_option(fd.get(), IPPROTO_UDP, UDP_GRO, int{1}) ||
+        ::bind(fd.get(), &address.any, length) != 0)
+        return {};
+    return fd;
+}
+
+bool is_udp_socket(int fd)
+{
+    int family = 0, protocol = 0;
+    socklen_t size = sizeof(family);
+    if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0 ||
+        (family != AF_INET && family != AF_INET6))
+        return false;
+    size = sizeof(protocol);
+    return ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 && protocol == IPPROTO_UDP;
+}
+
+UdpAddress bound_address(int socket)
+{
+    SocketAddress bound{};
+    socklen_t size = sizeof(bound);
+    if (::getsockname(socket, &bound.any, &size) != 0)
+        return {};
+    return from_socket(bound);
+}
+
+void cut_into(msghdr &message, SegmentControl &control, uint32_t each)
+{
+    const auto length = static_cast<uint16_t>(each);
+    message.msg_control = control.bytes.data();
+    message.msg_controllen = CMSG_SPACE(sizeof(length));
+    cmsghdr *cut = CMSG_FIRSTHDR(&message);
+    cut->cmsg_level = SOL_UDP;
+    cut->cmsg_type = UDP_SEGMENT;
+    cut->cmsg_len = CMSG_LEN(sizeof(length));
+    std::memcpy(CMSG_DATA(cut), &length, sizeof(length));
+}
+
+uint32_t length_of_each(msghdr &message, uint32_t bytes)
+{
+    for (cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+        if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO)
+            continue;
+        int each = 0;
+        std::memcpy(&each, CMSG_DATA(c), sizeof(each));
+        if (each > 0)
+            return std::min(static_cast<uint32_t>(each), bytes);
+    }
+    return bytes;
+}
+
+} // namespace emx

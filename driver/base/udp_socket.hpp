@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// UDP sockets of boards, and equal datagrams by one call (UDP_SEGMENT, UDP_GRO).
+#pragma once
+
+#include "driver/base/fd.hpp"
+#include "driver/base/udp_address.hpp"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace emx {
+
+/// A non-blocking socket bound to that address; empty with errno set, EADDRINUSE when another has the port.
+/// The kernel finds out what the path to a host takes, and cuts what is longer.
+Fd make_udp_socket(const UdpAddress &own);
+/// True if a descriptor is a UDP socket; one that another process sends may be anything.
+bool is_udp_socket(int fd);
+/// The address that it is bound to.
+UdpAddress bound_address(int socket);
+
+/// Room for a control message that tells the length of joined or cut datagrams.
+struct alignas(cmsghdr) SegmentControl {
+    std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes;
+};
+
+/// Has the kernel cut a message into datagrams of that length. The control message is to stay.
+void cut_into(msghdr &message, SegmentControl &control, uint32_t each);
+/// The length of each of the datagrams that a received message joins, but the last: `bytes` if it is one.
+uint32_t length_of_each(msghdr &message, uint32_t bytes);
+
+} // namespace emx

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An endpoint of a UDP board: frames in, effects of the core, timers.
+#include "driver/base/clock.hpp"
+#include "driver/base/relax.hpp"
+#include "driver/engine/udp_port.hpp"
+
+#include <cerrno>
+
+namespace emx {
+namespace {
+
+// As for frames out of a ring (port_receive.cpp).
+constexpr int udp_frames_per_peek = 64;
+constexpr uint32_t udp_polls_per_clock = 16;
+constexpr uint32_t udp_frames_per_round = 64;
+constexpr uint32_t udp_rounds_behind_max = 512;
+// A look is a system call: as long as so many looks at a word of memory.
+constexpr unsigned looks_per_call = 16;
+constexpr int introduction_ms = 50;
+constexpr uint64_t between_introductions_ns = 20000000;
+
+} // namespace
+
+const emx_msg *UdpPort::peek()
+{
+    if (current_)
+        return current_;
+    for (int n = 0; n < udp_frames_per_peek; n++) {
+        if (++busy_polls_ >= udp_frames_per_round)
+            break;
+        if (!receiver_.ready() && !receiver_.fetch(sender_.fd()))
+            break;
+        if (const emx_msg *event = take())
+            return event;
+    }
+    return idle();
+}
+
+bool UdpPort::spin(unsigned looks)
+{
+    if (receiver_.ready() || sender_.pending() || !queue_.empty())
+        return true;
+    for (unsigned n = 0; n <= looks / looks_per_call; n++) {
+        if (receiver_.fetch(sender_.fd()))
+            return true;
+        relax();
+    }
+    return endpoint_.pulls_active != 0;
+}
+
+/// Gives a checked frame to the core; false when it found no endpoint.
+bool UdpPort::give(fw_pkt &pkt, fw_fx &fx, int &more)
+{
+    more = 0;
+    fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
+    if (!ep) {
+        if (fx.kind == FW_FX_DROP)
+            emx_count(&counters_, fx.counter, 1);
+        return false;
+    }
+    more = fw_rx(ep, &pkt, now_, &fx);
+    return true;
+}
+
+/// True if a frame that names that endpoint of the peer may come from there. Those that name none, of whom a
+/// secret is asked, come from any endpoint; refusals also from the agent.
+bool UdpPort::comes_from(uint32_t peer, const UdpAddress &source) const
+{
+    const UdpAddress *agent = const_cast<UdpSender &>(sender_).address(peer); // NOLINT: it only looks anew
+    if (!agent || !agent->same_host(source))
+        return false;
+    if (source.port == agent->port)
+        return true;
+    if (pkt_.msg.type == EMX_PULL_REPLY || pkt_.msg.type == EMX_NACK_MCP)
+        return source.port > agent->port && source.port <= agent->port + EMX_ENDPOINTS_MAX;
+    return source.port == udp_port_of(agent->port, pkt_.msg.remote_ep);
+}
+
+/// 0, or the counter of the reason to drop; -1: counted, or not to be counted.
+int UdpPort::judge(const std::byte *frame, uint32_t bytes)
+{
+    if (const int reason = fw_check_for(&board_, 0, frame, bytes, &pkt_); reason != 0)
+        return reason;
+    if (pkt_.dst_mac != board_.mac)
+        return EMX_CNT_DROP_NOT_OURS;
+    if (pkt_.msg.local_ep != endpoint_.number)
+        return EMX_CNT_DROP_ENDPOINT;
+    const int peer = fw_peer_find(peers_, pkt_.src_mac, pkt_.tag);
+    if (peer < 0 || !comes_from(static_cast<uint32_t>(peer), from_socket(receiver_.source()))) {
+        introduce();
+        return peer < 0 ? EMX_CNT_DROP_UNKNOWN_PEER : EMX_CNT_DROP_DATAGRAM_SOURCE;
+    }
+    if (pkt_.msg.type == EMX_X_DATA && pkt_.x.checksum != 0 &&
+        !fw_checksum_fits(&pkt_, frame, fw_crc32c(0, frame + FW_X_DATA_HEADER, pkt_.msg.data_len)))
+        return EMX_CNT_DROP_CHECKSUM;
+    return 0;
+}
+
+/// The agent asks whoever is there, and believes an answer to its question alone. The frame is repeated.
+void UdpPort::introduce()
+{
+    const uint64_t now = monotonic_ns();
+    const UdpAddress source = from_socket(receiver_.source());
+    const uint32_t behind = 1u + pkt_.msg.remote_ep;
+    if (now - introduced_ns_ < between_introductions_ns || source.port <= behind)
+        return;
+    introduced_ns_ = now;
+    AgentReply reply;
+    DeviceError ignored;
+    ask_agent(AgentOp::add_heard, pkt_.src_mac, describe(source.with_port(source.port - behind)), reply,
+              introduction_ms, ignored);
+}
+
+const emx_msg *UdpPort::take()
+{
+    const std::byte *frame = receiver_.frame();
+    if (const int reason = judge(frame, receiver_.bytes()); reason != 0)
+        return drop(reason);
+    if (fw_needs_time(&pkt_))
+        now_ = monotonic_ns();
+    if (!give(pkt_, fx_, more_))
+        return drop(0);
+    if (fx_.kind == FW_FX_EVENT) {
+        held_ = true;
+        return current_ = &fx_.u.msg;
+    }
+    execute(fx_, frame);
+    drain(frame);
+    receiver_.next();
+    return nullptr;
+}
+
+/// Ends with a frame that goes no further; reason 0: counted already.
+const emx_msg *UdpPort::drop(int reason)
+{
+    if (reason != 0)
+        emx_count(&counters_, reason, 1);
+    receiver_.next();
+    return nullptr;
+}
+
+void UdpPort::consume()
+{
+    current_ = nullptr;
+    if (held_) {
+        if (more_)
+            drain(nullptr);
+        receiver_.next();
+        held_ = false;
+    } else if (queued_current_) {
+        queue_.pop_front();
+        queued_current_ = false;
+    }
+}
+
+/// Executes what else the last frame caused.
+void UdpPort::drain(const std::byte *frame)
+{
+    while (more_) {
+        fw_fx fx;
+        more_ = fw_next(&endpoint_, now_, &fx);
+        execute(fx, frame);
+    }
+}
+
+void UdpPort::execute(const fw_fx &fx, const std::byte *frame)
+{
+    switch (fx.kind) {
+    case FW_FX_DROP: emx_count(&counters_, fx.counter, 1); break;
+    case FW_FX_EVENT: post(fx.u.msg); break;
+    case FW_FX_TX: transmit_effect(fx); break;
+    case FW_FX_ANSWER:
+        if (fw_may_answer(&endpoint_.answers, monotonic_ns()))
+            transmit_effect(fx);
+        else
+            emx_count(&counters_, EMX_CNT_DROP_ANSWER, 1);
+        break;
+    case FW_FX_REPLIES:
+        if (!sender_.add_replies(fx.u.replies))
+            emx_count(&counters_, EMX_CNT_DROP_PULL_BUSY, 1);
+        publish();
+        break;
+    case FW_FX_COPY: copy(fx, frame); break;
+    default: // of boards of raw frames, or the agent's
+        break;
+    }
+}
+
+void UdpPort::copy(const fw_fx &fx, const std::byte *frame)
+{
+    if (!frame)
+        return;
+    emx_count(&counters_, EMX_CNT_PULL_MISPLACED, 1);
+    pulls_[fx.u.copy.pull].memory.copy_in(fx.u.copy.position, frame + fx.u.copy.source, fx.u.copy.length);
+}
+
+/// The other duties: replies to send, timers, the link.
+const emx_msg *UdpPort::idle()
+{
+    busy_polls_ = 0;
+    if (sender_.pending())
+        send_replies();
+    if (++empty_polls_ >= udp_polls_per_clock) {
+        empty_polls_ = 0;
+        check_time();
+    }
+    if (queue_.empty())
+        return nullptr;
+    queued_current_ = true;
+    return current_ = &queue_.front();
+}
+
+void UdpPort::check_time()
+{
+    check_link();
+    tags_.follow(peers_);
+    if (endpoint_.pulls_active == 0)
+        return;
+    now_ = monotonic_ns();
+    if (now_ < fw_deadline(&endpoint_)) {
+        rounds_behind_ = 0;
+        return;
+    }
+    // Drain received frames before serving timers: after a pause the answers are usually queued already. A
+    // flood stops no timer for good.
+    if ((rounds_behind_ == 0 || receiver_.ready()) && rounds_behind_ < udp_rounds_behind_max) {
+        rounds_behind_++;
+        empty_polls_ = udp_polls_per_clock; // again after the next round
+        return;
+    }
+    rounds_behind_ = 0;
+    fw_tick(&endpoint_, now_);
+    more_ = 1;
+    drain(nullptr);
+    publish();
+}
+
+} // namespace emx
