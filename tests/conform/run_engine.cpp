@@ -40,7 +40,8 @@ struct Config {
     int board_count;
     bool shared_memory = true; ///< between the processes of a host; else frames over its loopback interface
     int model = -1; ///< which rank is the model peer; none
-    bool datagrams = false; ///< large messages go in these, since the hosts have IP addresses
+    bool datagrams =
+        false; ///< large messages, or all of UDP boards, go in these: the hosts have IP addresses
 };
 
 constexpr Config configs[] = {
@@ -52,6 +53,8 @@ constexpr Config configs[] = {
     {"N9000/2hosts", "eth0:N=9000", 9000, 8192, 2, 1},
     {"N1500/2hosts", "eth0:N=1500", 1500, 1452, 2, 1},
     {"N1500/datagrams", "eth0:N=1500", 1500, 1452, 2, 1, true, -1, true},
+    {"UDP/2hosts", "udp:eth0:N=1232", 1500, 1184, 2, 1, true, -1, true},
+    {"UDP/1host/frames", "udp:eth0:N=1232", 1500, 1184, 1, 1, false, -1, true},
     {"2boards", "eth1:N=9000,eth0:N=9000", 9000, 8192, 2, 2}, // the order is the configuration's
     {"model+W", "eth0:W", 9000, 4096, 2, 1, true, 0},
     {"W+model", "eth0:W", 9000, 4096, 2, 1, true, 1},
@@ -251,6 +254,7 @@ void become_model(const Case &c, const Config &config, int id)
     }
     close(ns);
     setenv("EMX_BOARDS", config.boards, 1);
+    setenv("XDG_STATE_HOME", (std::filesystem::temp_directory_path() / "emx-conform").c_str(), 1); // ids
     if (!config.shared_memory)
         setenv("MX_DISABLE_SHMEM", "1", 1);
     if (id == config.model) {
@@ -360,8 +364,8 @@ bool wanted(const Config &config, const Options &o)
 std::string dialect_of(const Config &config)
 {
     const std::string boards = config.boards;
-    const size_t begin = boards.find(':') + 1;
-    return boards.substr(begin, boards.find(',') - begin);
+    const std::string first = boards.substr(0, boards.find(','));
+    return first.substr(first.rfind(':') + 1);
 }
 
 bool make_lab(Lab &lab, const Config &config, const Options &o, std::string &error)
