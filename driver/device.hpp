@@ -142,6 +142,20 @@ public:
     }
     virtual void fragments_ended() {}
 
+    // Groups: one frame for all members on other hosts (docs/protocol.md, Groups). Frames to a group come as
+    // EMX_X_GROUP events, and may be lost; no port hears its own, nor those of other ports of its host.
+    /// Bytes of data in such a frame, at most. 0: the device has no groups.
+    virtual uint32_t group_bytes() const { return 0; }
+    /// Joins the group of that key, not 0, if the port is not in it. False with error filled.
+    virtual bool join_group(uint32_t /*key*/, DeviceError & /*error*/) { return false; }
+    virtual void leave_group(uint32_t /*key*/) {}
+    /// Sends a frame with that payload, as send() does, to a group, whose member the port need not be.
+    virtual bool send_group(uint32_t /*key*/, uint32_t /*number*/, std::byte * /*payload*/,
+                            uint32_t /*length*/)
+    {
+        return false;
+    }
+
     /// Time of the firmware's next own timer (pull repeats), ~0 when none. peek() serves it.
     virtual uint64_t deadline_ns() const = 0;
     /// Sleeps until a frame arrives, wake() is called, or the absolute time comes; earlier, perhaps. True:

@@ -58,6 +58,13 @@ public:
         return inner_->expect_fragments(peer, remote_ep, session);
     }
     void fragments_ended() override { inner_->fragments_ended(); }
+    uint32_t group_bytes() const override { return inner_->group_bytes(); }
+    bool join_group(uint32_t key, DeviceError &error) override { return inner_->join_group(key, error); }
+    void leave_group(uint32_t key) override { inner_->leave_group(key); }
+    bool send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length) override
+    {
+        return inner_->send_group(key, number, payload, length);
+    }
     uint64_t deadline_ns() const override { return inner_->deadline_ns(); }
     bool wait(uint64_t deadline_ns) override { return inner_->wait(deadline_ns); }
     bool interrupted() override { return inner_->interrupted(); }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Extensions of the MX interface: asynchronous connect, disconnect, forget, request timeouts,
- * contexts of addresses, unexpected handlers. The rules of myriexpress.h hold here too, and its
+ * contexts of addresses, unexpected handlers, groups. The rules of myriexpress.h hold here too, and its
  * arguments mean the same.
  *
  * - addr: address of the peer, from mx_connect or a status of this endpoint.
@@ -126,6 +126,55 @@ mx_return_t mx_get_endpoint_addr_context(mx_endpoint_addr_t endpoint_addr, void 
  */
 mx_return_t mx_register_unexp_handler(mx_endpoint_t endpoint, mx_unexp_handler_t handler,
 				      void *context);
+
+/*
+ * Groups: one frame reaches the members on all other hosts, by the Ethernet's own multicast. It may
+ * be lost, doubled or overtaken, and members on the sender's host do not get it: repairs and order
+ * are the program's. A group is a key other than 0 that its members agree on. Not of MX: EtherMX.
+ */
+#define MX_HAS_GROUPS 1
+#define MX_GROUPS_MAX 4 /* of an endpoint */
+
+/* Where a frame came from, and its content; the sender is named as by mx_decompose_endpoint_addr2. */
+typedef struct {
+	uint64_t nic_id;
+	uint32_t endpoint_id;
+	uint32_t session_id;
+	uint32_t number; /* the sender's */
+	uint32_t length; /* bytes */
+} mx_group_status_t;
+
+/*
+ * Stores how many bytes a frame to a group carries at most; 0: there are no groups here, as with
+ * the kernel module. Does not block.
+ */
+mx_return_t mx_group_limit(mx_endpoint_t endpoint, uint32_t *bytes);
+
+/*
+ * Joins a group, once; the endpoint leaves all when it closes. The first join asks the board agent
+ * for a socket, for seconds at most. Errors: MX_BAD_CONNECTION_KEY (0, or no groups here),
+ * MX_NO_RESOURCES (more than MX_GROUPS_MAX), MX_NO_DEV, MX_NO_DRIVER, MX_NO_PERM.
+ */
+mx_return_t mx_group_join(mx_endpoint_t endpoint, uint32_t key);
+
+/* Leaves it; frames not taken yet are dropped. Harmless for a group that it is not in. */
+mx_return_t mx_group_leave(mx_endpoint_t endpoint, uint32_t key);
+
+/*
+ * Sends one frame to a group, whose member the endpoint need not be, with a number for the
+ * program's own use. The data may be reused at once. Does not block. Success does not tell that it
+ * left. Errors: MX_BAD_SEG_MEM (key 0, or longer than mx_group_limit).
+ */
+mx_return_t mx_group_send(mx_endpoint_t endpoint, uint32_t key, uint32_t number, const void *data,
+			  uint32_t length);
+
+/*
+ * Takes the oldest frame of a group: *result is 1, with up to `room` bytes of it in buffer, or 0.
+ * Makes progress when there is none. Up to 1024 frames and 8 MiB of all groups wait; more are
+ * dropped and counted. Does not block. Any thread; frames go to whichever asks.
+ */
+mx_return_t mx_group_receive(mx_endpoint_t endpoint, uint32_t key, void *buffer, uint32_t room,
+			     mx_group_status_t *status, uint32_t *result);
 
 #ifdef __cplusplus
 }

@@ -67,6 +67,7 @@ private:
         bool asked = false; ///< anything: other agents only look whether somebody listens (name.cpp)
         int board = -1; ///< of its claim
         uint32_t endpoint = 0;
+        unsigned group_sockets = 0; ///< that it was given
         std::optional<AgentRequest> deferred; ///< asked during the recovery; nothing more is read until then
         std::vector<Fd> deferred_fds;
     };
@@ -124,6 +125,8 @@ private:
     std::string out_of_descriptors() const;
     bool check_board(const AgentRequest &request, AgentReply &reply);
     void perform(const Client &client, const AgentRequest &request, AgentReply &reply);
+    void give_group_socket(Client &client, const AgentRequest &request, AgentReply &reply,
+                           EndpointSockets &sockets);
     void steer(const Client &client, const AgentRequest &request, AgentReply &reply);
     void change_peers(const AgentRequest &request, AgentReply &reply);
     void append_peer(uint64_t mac, const std::string &name, AgentReply &reply);

@@ -16,6 +16,8 @@ namespace emx {
 namespace {
 
 constexpr uint32_t ring_slots = 512;
+constexpr uint32_t group_slots = 256;
+constexpr uint32_t group_ring_bytes = 1u << 22;
 constexpr uint32_t ring_bytes = 1u << 23; // fewer slots where frames are longer than 16 KiB
 constexpr uint32_t lo_slots = 128; // half of them for pull replies, see EnginePort::pull_window
 constexpr uint32_t lo_ring_bytes = 1u << 21;
@@ -235,6 +237,17 @@ bool AgentBoard::make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &
     sockets.shape.lo_blocks = lo.blocks;
     return (trusted || (lock_filter(sockets.ring.get()) && lock_filter(sockets.bulk.get()))) &&
            lock_filter(sockets.lo.get());
+}
+
+Fd AgentBoard::make_group_socket(RingShape &shape) const
+{
+    const uint32_t frame = fw_x_frame_max(&board_.sizes, plan_.facts.mtu);
+    shape = shape_ring(frame, std::min(group_ring_bytes / frame, group_slots));
+    Fd socket = make_packet_socket(group_filter(), &shape);
+    if (!socket || !lock_filter(socket.get()) ||
+        !bind_packet_socket(socket.get(), plan_.facts.index, EMX_ETHERTYPE))
+        return {};
+    return socket;
 }
 
 void AgentBoard::receive(int socket)

@@ -116,6 +116,9 @@ public:
     /// Sockets for a claimed endpoint; false with errno set. Who is trusted may take filters off.
     virtual bool make_sockets(uint32_t endpoint, bool trusted, EndpointSockets &sockets);
 
+    /// A socket for frames to groups, with a ring of that shape. Empty with errno set.
+    Fd make_group_socket(RingShape &shape) const;
+
     /// Drops packets for all endpoints that nobody claimed, instead of refusing them.
     void refuse_nobody();
     /// Refuses them from now on.

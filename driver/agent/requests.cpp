@@ -72,6 +72,10 @@ bool Agent::answer(Client &client, const AgentRequest &request, const std::vecto
                              : std::vector{sockets.ring.get()};
     } else if (request.op == AgentOp::reclaim) {
         reclaim(client, request, received.at(0), received.at(1), reply);
+    } else if (request.op == AgentOp::group_socket) {
+        give_group_socket(client, request, reply, sockets);
+        if (reply.code == 0)
+            fds = {sockets.ring.get()};
     } else {
         perform(client, request, reply);
     }
@@ -182,6 +186,30 @@ void Agent::steer(const Client &client, const AgentRequest &request, AgentReply 
         return refuse(reply, mx_no_perm, "replies are steered for the holder of an endpoint of the board");
     if (!boards_[request.board]->steer_replies(static_cast<uint16_t>(request.group)))
         refuse(reply, mx_no_resources, std::string("steering replies: ") + std::strerror(errno));
+}
+
+void Agent::give_group_socket(Client &client, const AgentRequest &request, AgentReply &reply,
+                              EndpointSockets &sockets)
+{
+    constexpr unsigned most = 4; // a port asks for one; a ring is memory that nobody can swap
+    if (!check_board(request, reply))
+        return;
+    if (client.board < 0 || static_cast<uint32_t>(client.board) != request.board ||
+        client.group_sockets >= most)
+        return refuse(reply, mx_no_perm, "groups are for the holder of an endpoint of the board");
+    RingShape shape;
+    sockets.ring = boards_[request.board]->make_group_socket(shape);
+    if (!sockets.ring) {
+        const int why = errno;
+        return refuse(reply, mx_no_resources,
+                      why == EMFILE || why == ENFILE
+                          ? out_of_descriptors()
+                          : std::string("opening the socket of groups: ") + std::strerror(why));
+    }
+    ++client.group_sockets;
+    reply.ring_slot = shape.slot;
+    reply.ring_block = shape.block;
+    reply.ring_blocks = shape.blocks;
 }
 
 void Agent::perform(const Client &client, const AgentRequest &request, AgentReply &reply)

@@ -105,6 +105,18 @@ bool bind_packet_socket(int fd, int interface, uint16_t ethertype)
     return ::bind(fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0;
 }
 
+bool set_membership(int fd, int interface, uint64_t address, bool member)
+{
+    packet_mreq request{};
+    request.mr_ifindex = interface;
+    request.mr_type = PACKET_MR_MULTICAST;
+    request.mr_alen = 6;
+    for (int i = 0; i < 6; i++)
+        request.mr_address[i] = static_cast<uint8_t>(address >> (8 * (5 - i)));
+    return ::setsockopt(fd, SOL_PACKET, member ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP, &request,
+                        sizeof(request)) == 0;
+}
+
 std::optional<uint16_t> found_group(int fd)
 {
     uint32_t group = static_cast<uint32_t>(PACKET_FANOUT_CBPF | PACKET_FANOUT_FLAG_UNIQUEID) << 16;

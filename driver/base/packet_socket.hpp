@@ -55,6 +55,10 @@ bool is_packet_socket(int fd);
 /// Lets the socket receive an interface's frames of that EtherType, from now on; false with errno set.
 bool bind_packet_socket(int fd, int interface, uint16_t ethertype);
 
+/// Has the interface take frames to that group address for as long as the socket is open, or no longer; false
+/// with errno set. Any process may.
+bool set_membership(int fd, int interface, uint64_t address, bool member);
+
 /// Makes a bound socket the first member of a fan-out group: its sockets share one place in the interface's
 /// list of receivers, the first one as of now, and each frame goes to one member, at first always this one.
 /// The group's number, or nothing with errno set, and nothing changed.

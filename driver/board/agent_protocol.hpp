@@ -45,6 +45,8 @@ enum class AgentOp : uint32_t {
     sum_counters = 13, ///< board: tells its counters in the board file
     add_heard = 14, ///< as add_peer, of a board that a frame came from; UDP board: from there, in text
     list_host = 15, ///< text, where: the name and the UDP address of a peer, on every UDP board
+    /// board, of the connection's claim -> a bound socket for frames to groups, its ring as ring_*
+    group_socket = 16,
 };
 
 struct AgentRequest {

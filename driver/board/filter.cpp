@@ -219,6 +219,17 @@ FilterProgram reply_filter(uint64_t mac, uint8_t endpoint)
     return filter_of_endpoint(a, mac, endpoint, is_bulk);
 }
 
+FilterProgram group_filter()
+{
+    Assembler a;
+    a.load_half(0);
+    a.jump_equal(EMX_X_GROUP_PREFIX, next, drop);
+    a.load_byte(packet_type_at);
+    a.jump_equal(EMX_X_GROUP, next, drop);
+    a.jump_other_host(drop);
+    return a.finish();
+}
+
 bool passes_reply_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint)
 {
     return is_for_endpoint(frame, bytes, mac, endpoint, is_bulk);

@@ -47,6 +47,10 @@ FilterProgram reply_filter(uint64_t mac, uint8_t endpoint);
 /// The same judgement on a frame.
 bool passes_reply_filter(const uint8_t *frame, uint32_t bytes, uint64_t mac, uint8_t endpoint);
 
+/// Frames to any of our groups (docs/protocol.md, Groups); which ones reach the host is a matter of
+/// membership.
+FilterProgram group_filter();
+
 /// The filter for the agent's answers: host queries and replies, beacons, and packets that may be refused for
 /// endpoints that nobody claims; and, but on loopback, what is for this board by its address and for another
 /// host by its VLAN.

@@ -44,6 +44,12 @@ bool Claim::request(const AgentRequest &request, AgentReply &reply, DeviceError 
     return agent_.request(request, reply, none, error, {}, patience_ms);
 }
 
+bool Claim::request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds, DeviceError &error,
+                    int patience_ms)
+{
+    return agent_.request(request, reply, fds, error, {}, patience_ms);
+}
+
 ClaimKeeper::ClaimKeeper(std::string agent)
     : agent_(std::move(agent)), owner_(::getpid()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
 {

@@ -55,7 +55,7 @@ EnginePort::EnginePort(PortParts &parts)
 EnginePort::~EnginePort()
 {
     claim_.reset(); // the agent refuses messages from now on
-    std::array<Fd, 3> sockets = {ring_.unmap(), lo_.unmap(), bulk_.take_socket()};
+    std::array<Fd, 4> sockets = {ring_.unmap(), lo_.unmap(), bulk_.take_socket(), group_ring_.unmap()};
     close_together(sockets);
 }
 
@@ -143,7 +143,7 @@ void EnginePort::bind_bulk()
     request.group = *group;
     AgentReply reply;
     DeviceError error;
-    if (claim_->request(request, reply, error, hurry_ms) && join_group(bulk_.fd(), *group))
+    if (claim_->request(request, reply, error, hurry_ms) && emx::join_group(bulk_.fd(), *group))
         steering_.group();
 }
 
@@ -236,17 +236,19 @@ uint64_t EnginePort::deadline_ns() const
 bool EnginePort::wait(uint64_t deadline)
 {
     const Wake::Seat seat(wake_);
-    pollfd fds[6] = {{ring_.fd(), POLLIN, 0},
-                     {lo_.fd(), POLLIN, 0},
-                     {seat.fd(), POLLIN, 0},
-                     {watched_.load(std::memory_order_relaxed), POLLIN, 0},
-                     {poll_datagrams_.load(std::memory_order_relaxed), POLLIN, 0},
-                     {bulk_.fd(), POLLIN, 0}};
+    constexpr nfds_t bulk = 6; // the last, as it may be left out
+    pollfd fds[bulk + 1] = {{ring_.fd(), POLLIN, 0},
+                            {lo_.fd(), POLLIN, 0},
+                            {seat.fd(), POLLIN, 0},
+                            {watched_.load(std::memory_order_relaxed), POLLIN, 0},
+                            {poll_datagrams_.load(std::memory_order_relaxed), POLLIN, 0},
+                            {poll_groups_.load(std::memory_order_relaxed), POLLIN, 0},
+                            {bulk_.fd(), POLLIN, 0}};
     if (poll_output_.load(std::memory_order_relaxed))
         fds[0].events |= POLLOUT;
     if (poll_datagram_output_.load(std::memory_order_relaxed))
         fds[4].events |= POLLOUT;
-    const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? 6 : 5;
+    const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? bulk + 1 : bulk;
     const int ready = sys::sleep_on(fds, count, deadline);
     if (ready < 0 && errno == EINTR)
         interrupted_.store(true, std::memory_order_relaxed);
@@ -255,7 +257,7 @@ bool EnginePort::wait(uint64_t deadline)
     if (fds[2].revents)
         seat.clear();
     // A socket whose interface went away stays in error until it is asked why.
-    for (const pollfd &entry : {fds[0], fds[1], fds[5]}) {
+    for (const pollfd &entry : {fds[0], fds[1], fds[5], fds[bulk]}) {
         if (entry.revents & (POLLERR | POLLHUP)) {
             int why = 0;
             socklen_t size = sizeof(why);

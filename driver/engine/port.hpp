@@ -21,6 +21,10 @@
 #include "driver/engine/reply_sender.hpp"
 #include "driver/engine/steering.hpp"
 
+extern "C" {
+#include "driver/core/fw_group.h"
+}
+
 #include <array>
 #include <atomic>
 #include <memory>
@@ -81,6 +85,10 @@ public:
         if (fragments_.begun())
             send_fragments();
     }
+    uint32_t group_bytes() const override;
+    bool join_group(uint32_t key, DeviceError &error) override;
+    void leave_group(uint32_t key) override;
+    bool send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length) override;
     uint64_t deadline_ns() const override;
     bool wait(uint64_t deadline_ns) override;
     bool interrupted() override { return interrupted_.exchange(false, std::memory_order_relaxed); }
@@ -144,6 +152,11 @@ private:
     bool prefers_frames() const;
     [[gnu::cold, gnu::noinline]] void poll_fragments();
     [[gnu::noinline]] void send_fragments();
+
+    // Groups (port_groups.cpp)
+    bool open_groups(DeviceError &error);
+    [[gnu::noinline]] const emx_msg *take_group();
+    bool group_waits() const { return groups_open_ && group_ring_.ready(); }
 
     // Frames out (port_send.cpp)
     int socket_for(uint32_t peer) const
@@ -225,6 +238,10 @@ private:
     Wake wake_;
     uint32_t board_number_;
     std::unique_ptr<Claim> claim_;
+    bool groups_open_ = false; ///< group_ring_ is mapped
+    std::atomic<int> poll_groups_{-1}; ///< descriptor of group_ring_, for wait()
+    fw_groups groups_{};
+    PacketRing group_ring_; ///< frames to groups
 };
 
 /// Gives a checked frame to the core; false when it found no endpoint: see introduce().

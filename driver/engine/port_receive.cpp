@@ -51,7 +51,7 @@ bool EnginePort::spin(unsigned looks)
         ring_.expect();
         relax();
     }
-    return lo_.ready();
+    return lo_.ready() || group_waits();
 }
 
 /// True if a ring's filter would have kept a frame away.
@@ -221,6 +221,9 @@ const emx_msg *EnginePort::idle()
         empty_polls_ = 0;
         check_time();
     }
+    if (group_waits()) [[unlikely]]
+        if (const emx_msg *event = take_group())
+            return event;
     return next_queued();
 }
 

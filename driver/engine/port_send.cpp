@@ -80,6 +80,23 @@ void EnginePort::transmit_kept(const void *frame, std::size_t bytes, int counter
     transmit(ring_.fd(), frame, bytes, counter);
 }
 
+bool EnginePort::send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length)
+{
+    static_assert(send_headroom >= FW_X_GROUP_HEADER);
+    if (length > group_bytes() || link_state_ == EMX_LINK_GONE)
+        return false;
+    std::byte header[EMX_FRAME_MIN + FW_X_GROUP_HEADER] = {};
+    const uint32_t bytes = fw_group_encode(&endpoint_, key, number, length, header);
+    if (bytes == 0)
+        return false;
+    if (bytes + length >= EMX_FRAME_MIN) {
+        std::memcpy(payload - bytes, header, bytes);
+        return transmit(ring_.fd(), payload - bytes, bytes + length, EMX_CNT_TX_X_GROUP);
+    }
+    std::memcpy(header + bytes, payload, length);
+    return transmit(ring_.fd(), header, EMX_FRAME_MIN, EMX_CNT_TX_X_GROUP);
+}
+
 /// The core's own frames: pull requests and refusals.
 void EnginePort::transmit_effect(const fw_fx &fx)
 {

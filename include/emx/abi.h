@@ -13,7 +13,7 @@
 
 /*
  * Kinds of struct emx_msg. Values below 0x80 are packet types of wire.h (CONNECT, TINY, SMALL,
- * MEDIUM, RNDV, NOTIFY, TRUC, NACK LIB, X MEDIUM, X REPORT); the rest are local events.
+ * MEDIUM, RNDV, NOTIFY, TRUC, NACK LIB, X MEDIUM, X REPORT, X GROUP); the rest are local events.
  */
 enum emx_event_kind {
 	EMX_EV_PULL_DONE = 0x80, /* u.pull: all copied, or failed with a status */
@@ -265,7 +265,12 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(DATAGRAM_PORT, "datagram ports taken", "another program has our UDP port: large messages go by frames") \
 	X(DROP_DATAGRAM_SECRET, "drop: datagram with a wrong secret", "late, or forged")   \
 	X(DROP_DATAGRAM_SOURCE, "drop: datagram from elsewhere", "its address or port is not its sender's") \
-	X(DROP_ADDRESS, "drop: bad x address", "no address and port of a host")
+	X(DROP_ADDRESS, "drop: bad x address", "no address and port of a host") \
+	X(RX_X_GROUP, "x group frames received", "frames to a group that the endpoint is in") \
+	X(TX_X_GROUP, "x group frames sent", "one frame for all members of a group") \
+	X(DROP_GROUP, "drop: bad x group", "its key and its address disagree, or no session") \
+	X(DROP_GROUP_STRANGER, "drop: of another group", "this endpoint is not in it; another endpoint of the host is") \
+	X(DROP_GROUP_FULL, "drop: group frames full", "the program does not take what came to its groups")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

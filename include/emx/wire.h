@@ -7,7 +7,8 @@
  * misaligned; emx_get/put below turn them into host integers.
  *
  * Adding a packet type: its value in enum emx_type, its layout here, a row in the codec's table
- * (driver/core/fw_codec.c), a state function (driver/core/fw_rx.c), a golden frame (compat/wire).
+ * (driver/core/fw_codec.c), a state function (driver/core/fw_rx.c), a golden frame (compat/wire). X GROUP, which no board is addressed by,
+ * has all that in fw_group.c.
  */
 #ifndef EMX_WIRE_H
 #define EMX_WIRE_H
@@ -51,6 +52,7 @@ enum emx_type {
 	EMX_X_PULL = 114,
 	EMX_X_DATA = 115,
 	EMX_X_ADDRESS = 117,
+	EMX_X_GROUP = 118, /* to a group address: driver/core/fw_group.h */
 };
 
 /* Reasons of NACK LIB (1 to 3) and NACK MCP (1 to 4): section 4.13. Nothing else may be sent. */
@@ -94,6 +96,8 @@ enum emx_nack {
 #define EMX_X_DATAGRAM_MIN (EMX_OUTER_LEN + 24 + EMX_X_UNIT_MIN)
 #define EMX_X_UNIT_MIN 64 /* X PULL: bytes in a full frame */
 #define EMX_X_UNIT_MAX (65535 - EMX_OUTER_LEN - 24)
+#define EMX_X_GROUP_PREFIX 0x0345 /* first bytes of a group address; the key follows */
+#define EMX_GROUPS_MAX 4 /* groups of one endpoint */
 #define EMX_X_WANT_LEN 16 /* X PULL: bytes of the bitmap */
 
 typedef struct {
@@ -422,6 +426,19 @@ struct emx_w_x_address {
 	emx_be16 bytes; /* longest datagram that it receives */
 };
 
+/* Its destination is the group's address; data follows. */
+struct emx_w_x_group {
+	__u8 type;
+	__u8 reserved1;
+	__u8 src_ep;
+	__u8 reserved3;
+	emx_be32 session; /* of the sender */
+	emx_be32 key;
+	emx_be32 number;
+	emx_be16 length; /* of the data */
+	__u8 reserved18[6];
+};
+
 /* In a datagram, instead of struct emx_outer. */
 struct emx_w_datagram {
 	emx_be64 secret; /* the receiver's */
@@ -465,6 +482,7 @@ EMX_WIRE_SIZE(emx_w_x_state, EMX_X_STATE_LEN);
 EMX_WIRE_SIZE(emx_w_x_pull, 48);
 EMX_WIRE_SIZE(emx_w_x_data, 24);
 EMX_WIRE_SIZE(emx_w_x_address, 28);
+EMX_WIRE_SIZE(emx_w_x_group, 24);
 EMX_WIRE_SIZE(emx_w_datagram, 16);
 #undef EMX_WIRE_SIZE
 

@@ -33,6 +33,7 @@ void Endpoint::accept_other(const emx_msg &msg)
     case EMX_X_REPORT: return on_report(msg);
     case EMX_NACK_LIB: return on_nack(msg);
     case EMX_NACK_MCP: return on_answer(msg);
+    case EMX_X_GROUP: return on_group(msg);
     case EMX_EV_PULL_DONE: return on_pull_done(msg);
     case EMX_EV_LINK: return on_link(msg);
     default: return; // events for others (raw endpoint)

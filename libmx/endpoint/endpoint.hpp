@@ -14,6 +14,7 @@
 
 #include "driver/drops.hpp"
 #include "libmx/endpoint/instance.hpp"
+#include "libmx/group/inbox.hpp"
 #include "libmx/match/completions.hpp"
 #include "libmx/match/incoming.hpp"
 #include "libmx/match/matcher.hpp"
@@ -128,6 +129,8 @@ public:
     Matcher &matcher() { return matcher_; }
     Gate &gate() { return gate_; }
     const Waiter &waiter() const { return waiter_; }
+    /// Frames of its groups; made when first asked for.
+    GroupInbox &groups();
     Port &port() { return *port_; }
     const Identity &identity() const { return identity_; }
     uint32_t number() const { return port_->number(); }
@@ -260,6 +263,7 @@ private:
     [[gnu::noinline]] void out_of_turn(Partner *partner, const emx_msg &msg, unsigned ahead);
     void on_truc(const emx_msg &msg);
     void on_link(const emx_msg &msg);
+    void on_group(const emx_msg &msg);
     [[gnu::hot, gnu::noinline]] void deliver(Partner *partner, const emx_msg &msg);
     [[gnu::noinline]] void hold(Partner *partner, const emx_msg &msg);
     void drain_early(Partner *partner);
@@ -331,6 +335,7 @@ private:
     EarlyStore early_;
     std::array<fw_bucket, 2> answers_{}; ///< to connects of strangers: with a wrong key, with ours
     uint64_t questions_ = 0;
+    std::unique_ptr<GroupInbox> groups_;
 };
 
 /// The mx_return_t (or Open-MX code) that an error handler gets for a request's status.

@@ -152,6 +152,8 @@ void Board::arrive(Frame frame)
 {
     if (!host_.alive())
         return;
+    if (frame.size() >= 12 && fw_is_group_mac(board_mac(frame.data())))
+        return serve_group(frame);
     if (SimPort *port = steer(frame))
         port->queue_frame(std::move(frame));
     else

@@ -6,6 +6,7 @@
 #include "network.hpp"
 
 #include <driver/core/fw.h>
+#include <driver/core/fw_group.h>
 #include <driver/device.hpp>
 
 #include <array>
@@ -61,6 +62,8 @@ public:
     void arrive(Frame frame) override;
     /// Runs the firmware on one frame.
     void serve(const Frame &frame);
+    /// A frame to a group address, for every endpoint in that group (groups.cpp).
+    void serve_group(const Frame &frame);
     /// Runs an endpoint's due timers and carries out what it has to do.
     void tick(SimPort &port);
     /// Carries out the waiting effects of an endpoint.

@@ -14,6 +14,12 @@ bool Network::send(Board &from, const Frame &frame)
     if (rng_.chance(faults.refuse))
         return false;
     frames++;
+    if (frame[16] == EMX_X_GROUP) { // of the extension, and to nobody whose dialect or session could tell
+        if (tap)
+            tap(frame);
+        switch_frame(from, frame);
+        return true;
+    }
     const auto [letter, size] = from.dialect_to(board_mac(frame.data()));
     fw_sizes sizes = from.fw().sizes;
     letter == 'W' ? fw_sizes_w(&sizes) : static_cast<void>(fw_sizes_n(&sizes, size));
@@ -38,9 +44,10 @@ void Network::send_foreign(Station &from, const Frame &frame)
 
 void Network::switch_frame(Station &from, const Frame &frame)
 {
-    uint64_t to = board_mac(frame.data());
+    const uint64_t to = board_mac(frame.data());
+    const bool to_many = to >> 40 & 1; // the switch floods what is for a group
     for (Station *s : stations_) {
-        if (s->station_mac() == to || (to == broadcast_mac && s != &from))
+        if (s->station_mac() == to || (to_many && s != &from))
             carry(from, *s, frame);
     }
 }

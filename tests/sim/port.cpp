@@ -58,7 +58,8 @@ SimPort::SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t sess
     ring_->mask = mask_;
     fw_sizes room = board.fw().sizes;
     fw_peers_widen(board.fw().peers, &room);
-    slot_bytes_ = std::max<size_t>({room.frag_accept, EMX_SMALL_MAX, ep_->x_frag}) + 64;
+    slot_bytes_ =
+        std::max<size_t>({room.frag_accept, EMX_SMALL_MAX, ep_->x_frag, fw_group_bytes(ep_->x_frame)}) + 64;
     slots_.reset(new std::byte[slot_bytes_ * o.ring_entries]);
     board.fw().ep[number] = ep_.get();
     board.fw().ep_state[number] = FW_EP_OPEN;

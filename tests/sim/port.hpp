@@ -36,6 +36,10 @@ public:
     uint16_t peer_speaks(uint32_t peer) const override;
     emx_counters &counters() override { return counters_; }
     uint32_t x_fragment() const override { return ep_->x_frag; }
+    uint32_t group_bytes() const override;
+    bool join_group(uint32_t key, DeviceError &error) override;
+    void leave_group(uint32_t key) override { fw_group_leave(&groups_, key); }
+    bool send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length) override;
     uint64_t deadline_ns() const override;
     bool wait(uint64_t deadline_ns) override;
     void wake() override;
@@ -54,6 +58,7 @@ public:
     /// Counts what is still in use: zero of each when all requests have ended.
     size_t windows_open() const { return windows_.size(); }
     size_t pulls_open() const { return pulls_.size(); }
+    const fw_groups &groups() const { return groups_; }
     bool has_input() const { return !rx_.empty() || !late_.empty() || head_ != tail_; }
 
 private:
@@ -70,6 +75,7 @@ private:
     Board *board_; ///< nullptr once detached
     std::unique_ptr<fw_endpoint> ep_;
     emx_counters counters_{};
+    fw_groups groups_{};
     std::deque<Frame> rx_;
     std::vector<uint64_t> ring_memory_;
     fw_ring *ring_;

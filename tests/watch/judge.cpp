@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 
 namespace emx::watch {
 
@@ -107,6 +108,27 @@ std::string danger(const std::vector<Dialect> &dialects, const Bytes &f)
     }
 }
 
+/// X GROUP, which goes to a group's address and belongs to no agreement (docs/protocol.md, Groups).
+static std::string judge_group(const Bytes &f)
+{
+    emx_w_x_group group;
+    std::memcpy(&group, f.data() + EMX_OUTER_LEN, sizeof group);
+    const uint32_t key = emx_get32(group.key);
+    const std::size_t ends = EMX_OUTER_LEN + sizeof group + emx_get16(group.length);
+    if (key == 0 || emx_get_mac(f.data()) != (uint64_t{EMX_X_GROUP_PREFIX} << 32 | key))
+        return "groups: the address is not the key's";
+    if (f[14] != 0xff || f[15] != 0xff)
+        return "groups: a tag";
+    if (group.reserved1 || group.reserved3 || emx_get32(group.session) == EMX_SESSION_NONE)
+        return "groups: reserved bytes or session";
+    for (const uint8_t byte : group.reserved18)
+        if (byte)
+            return "groups: reserved bytes";
+    if (f.size() != std::max<std::size_t>(ends, EMX_FRAME_MIN) && f.size() >= ends)
+        return "groups: the frame does not end with its data";
+    return "";
+}
+
 bool Judge::is_judged(const Bytes &frame) const
 {
     if (frame.size() < 12)
@@ -129,6 +151,8 @@ void Judge::distrust()
 
 std::string Judge::judge(const Bytes &frame)
 {
+    if (frame.size() >= EMX_FRAME_MIN && frame[16] == EMX_X_GROUP)
+        return judge_group(frame);
     if (only_dangers_)
         return danger(dialects_, frame);
     if (is_spared(frame))
