@@ -17,9 +17,8 @@ constexpr uint64_t worth_a_word_ns = 5 * second_ns;
 /// Once a partner: what was first sent then has been repeated in vain until now.
 void Endpoint::warn_of_silence(Partner *partner, uint64_t since_ns, uint64_t time)
 {
-    if (partner->connector.told_silence || time - since_ns < worth_a_word_ns)
+    if (time - since_ns < worth_a_word_ns || !partner->connector.tells_silence())
         return;
-    partner->connector.told_silence = true;
     const auto peer = static_cast<unsigned long long>(partner->nic_id);
     const unsigned seconds = static_cast<unsigned>((time - since_ns) / second_ns);
     const int limit = instance_.conf().resends_max / 2;

@@ -5,6 +5,7 @@
 #include "driver/core/fw.h"
 
 #include <cstdint>
+#include <utility>
 
 namespace emx {
 
@@ -104,9 +105,10 @@ public:
     /// believed until they have ceased for a second. Numbers of later copies are no harder to guess.
     bool believes_refusals(uint64_t time_ns);
     void note_stray_refusal(uint64_t time_ns);
+    /// True the first time: users are to be told that it does not answer.
+    bool tells_silence() { return !std::exchange(told_silence_, true); }
 
     Doubt doubt;
-    bool told_silence = false; ///< users have been told that it does not answer
     uint64_t probe_ns = 0; ///< when a partner that owes us something is asked whether it lives; 0: not yet
 
 private:
@@ -115,6 +117,7 @@ private:
     fw_bucket inquiries_{};
     uint8_t strays_ = 0; ///< refusals of nothing that we sent, until they have ceased for a while
     uint8_t number_ = 0;
+    bool told_silence_ = false;
 };
 
 } // namespace emx
