@@ -150,7 +150,7 @@ dead_or_ended() { [ "$(grep -c 'the peer is gone' "$NETLAB_TMP/server")" = "$1" 
 
 # Messages wait for it for minutes, but users are told at once why.
 link_down() {
-    server 2 || return
+    server 2 && tool 1 omx_counters -c || return
     local client=$NETLAB_TMP/client status
     netlab_bg 1 "$client" timeout $hung "$tools/omx_perf" -d "$(netlab_mac 2)" -y -S 64 -E 65 -N 100000000
     until_ok $hung sends_or_ended "$NETLAB_PID" && netlab_link 2 down &&
