@@ -41,15 +41,12 @@ image() {
     (cd "$NETLAB_TMP/clone" && eval "${command/podman build/${podman[*]} build --isolation chroot --network host}")
 }
 
-# A board, as docs/open-mpi.md has it, and podman, whose images are those of the machine.
+# Podman, whose images are those of the machine, and below /home another overlay can lie.
 prepare() {
     in_host "$1" bash -e <<-END
-	mount --bind /home /srv # which both hosts have; another overlay can lie on it
-	mkdir -p /etc/ethermx /etc/containers "/srv/\$(hostname)"
-	echo 'boards = eth0:N=9000' > /etc/ethermx/ethermx.conf
-	useradd --system --user-group ethermx
-	systemctl enable --now omxd
+	mount --bind /home /srv
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup
+	mkdir -p /etc/containers "/srv/\$(hostname)"
 	printf '[storage]\ndriver = "overlay"\nrunroot = "/run/containers"\ngraphroot = "/srv/%s"\n' "\$(hostname)" > /etc/containers/storage.conf
 	printf '[storage.options]\nadditionalimagestores = ["/srv/images"]\n' >> /etc/containers/storage.conf
 	END
@@ -60,9 +57,8 @@ CONTAINERS_CONF=$NETLAB_TMP/containers.conf
 export CONTAINERS_CONF
 engine_settings >"$CONTAINERS_CONF"
 check "the image is built of Debian's packages and this tree" image
-hosts_make 2 9000 && hosts_install || exit 1
+hosts_make 3 9000 && hosts_install || exit 1
 mkdir "$NETLAB_TMP/home/images" && cp -a "$images/." "$NETLAB_TMP/home/images" || exit 1
-{ prepare 1 && prepare 2; } >"$NETLAB_TMP/prepared" 2>&1 || { cat "$NETLAB_TMP/prepared"; exit 1; }
+{ prepare 1 && prepare 2 && prepare 3 && hosts_board 1 eth0:N=9000 && hosts_board 2 eth0:N=9000; } >"$NETLAB_TMP/prepared" 2>&1 || { cat "$NETLAB_TMP/prepared"; exit 1; }
 page_steps $page on_hosts
-eval "$PAUSE"
 finish

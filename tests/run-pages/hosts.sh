@@ -16,7 +16,7 @@
 #                                   the page says
 #   on_hosts HOST SIGN              such a RUNNER: HOST is a name, the user is alice
 hosts_build=${EMX_BUILD:-$PWD/build}/plain
-HOSTS_PID=() hosts_hung=${HUNG:-200}
+HOSTS_PID=() hosts_hung=200
 
 hosts_root() {
     [ "$(id -u)" = 0 ] && [ -z "${NETLAB_USERNS:-}" ] && return
