@@ -196,7 +196,7 @@ step() { # FILE ROOT
     echo "$text"
     where=${1##*/}
     case ${where#*.} in
-    once.root) enter "$2" bash -ec "cd /guide; $text" ;;
+    once.root) enter "$2" bash -ec "PATH=/usr/lib/ccache:\$PATH; cd /guide; $text" ;;
     both.root) on_host 1 bash -ec "$text" && on_host 2 bash -ec "$text" ;;
     both.user) as_user 1 "$text" && as_user 2 "$text" ;;
     node[12].root) on_host "${where//[!12]/}" bash -ec "$text" ;;
