@@ -145,33 +145,52 @@ typedef struct {
 } mx_group_status_t;
 
 /*
- * Stores how many bytes a frame to a group carries at most; 0: there are no groups here, as with
- * the kernel module. Does not block.
+ * Tells how many bytes a frame to a group carries at most. Does not block.
+ * - bytes: place of the number; 0: there are no groups here, as with the kernel module.
+ * Errors: MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
  */
 mx_return_t mx_group_limit(mx_endpoint_t endpoint, uint32_t *bytes);
 
 /*
  * Joins a group, once; the endpoint leaves all when it closes. The first join asks the board agent
- * for a socket, for seconds at most. Errors: MX_BAD_CONNECTION_KEY (0, or no groups here),
- * MX_NO_RESOURCES (more than MX_GROUPS_MAX), MX_NO_DEV, MX_NO_DRIVER, MX_NO_PERM.
+ * for a socket, for seconds at most.
+ * - key: of the group.
+ * Errors: MX_BAD_CONNECTION_KEY (0, or no groups here), MX_NO_RESOURCES (more than MX_GROUPS_MAX),
+ * MX_NO_DEV, MX_NO_DRIVER, MX_NO_PERM, MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
  */
 mx_return_t mx_group_join(mx_endpoint_t endpoint, uint32_t key);
 
-/* Leaves it; frames not taken yet are dropped. Harmless for a group that it is not in. */
+/*
+ * Leaves a group; its frames that are not taken yet are dropped. Harmless for a group that the
+ * endpoint is not in.
+ * - key: of the group.
+ * Errors: MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
+ */
 mx_return_t mx_group_leave(mx_endpoint_t endpoint, uint32_t key);
 
 /*
- * Sends one frame to a group, whose member the endpoint need not be, with a number for the
- * program's own use. The data may be reused at once. Does not block. Success does not tell that it
- * left. Errors: MX_BAD_SEG_MEM (key 0, or longer than mx_group_limit).
+ * Sends one frame to a group, whose member the endpoint need not be. The data may be reused at
+ * once. Does not block. Success does not tell that it left.
+ * - key: of the group.
+ * - number: for the program's own use; receivers get it.
+ * - data: the bytes.
+ * - length: how many.
+ * Errors: MX_BAD_SEG_MEM (key 0, or longer than mx_group_limit), MX_BAD_ENDPOINT,
+ * MX_NOT_INITIALIZED.
  */
 mx_return_t mx_group_send(mx_endpoint_t endpoint, uint32_t key, uint32_t number, const void *data,
 			  uint32_t length);
 
 /*
- * Takes the oldest frame of a group: *result is 1, with up to `room` bytes of it in buffer, or 0.
- * Makes progress when there is none. Up to 1024 frames and 8 MiB of all groups wait; more are
- * dropped and counted. Does not block. Any thread; frames go to whichever asks.
+ * Takes the oldest frame of a group. It makes progress when there is none. Up to 1024 frames and
+ * 8 MiB of all groups wait; more are dropped and counted. Does not block. Any thread; frames go to
+ * whichever asks.
+ * - key: of the group.
+ * - buffer: place of the frame's bytes.
+ * - room: bytes of it; what is beyond is lost.
+ * - status: place of the frame's origin and length.
+ * - result: set to 1 if a frame was taken, else to 0.
+ * Errors: MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
  */
 mx_return_t mx_group_receive(mx_endpoint_t endpoint, uint32_t key, void *buffer, uint32_t room,
 			     mx_group_status_t *status, uint32_t *result);

@@ -233,8 +233,9 @@ std::unique_ptr<BoardView> open_agent_view() { return std::make_unique<AgentView
 std::unique_ptr<BoardView> open_running_agent_view()
 {
     const AgentStart start = agent_start();
-    auto running = try_connect(choose_agent(start.boards, start.config));
-    return running ? std::make_unique<AgentView>(std::move(running)) : nullptr;
+    if (auto running = try_connect(choose_agent(start.boards, start.config)))
+        return std::make_unique<AgentView>(std::move(running));
+    return nullptr;
 }
 
 } // namespace emx
