@@ -23,11 +23,11 @@ void emx_trace_dropped(const struct emx_board *board, int endpoint, const struct
 		       unsigned int reason)
 {
 	const u8 *frame = skb ? skb->data : NULL;
-	u32 there = skb ? skb_headlen(skb) : 0;
+	const u32 there = skb ? skb_headlen(skb) : 0;
+	const u64 peer = there >= ETH_HLEN ? ether_addr_to_u64(frame + ETH_ALEN) : 0;
+	const u8 type = there > EMX_OUTER_LEN ? frame[EMX_OUTER_LEN] : 0;
 
-	trace_emx_frame_dropped(
-		board, endpoint, there >= ETH_HLEN ? ether_addr_to_u64(frame + ETH_ALEN) : 0,
-		there > EMX_OUTER_LEN ? frame[EMX_OUTER_LEN] : 0, skb ? skb->len : 0, reason);
+	trace_emx_frame_dropped(board, endpoint, peer, type, skb ? skb->len : 0, reason);
 }
 
 void emx_trace_pull_started(const struct emx_endpoint *ep, int slot)
