@@ -132,14 +132,14 @@ mx_return_t mx_register_unexp_handler(mx_endpoint_t endpoint, mx_unexp_handler_t
  * be lost, doubled or overtaken, and members on the sender's host do not get it: repairs and order
  * are the program's. A group is a key other than 0 that its members agree on. Not of MX: EtherMX.
  */
-#define MX_HAS_GROUPS 1
+#define MX_HAS_GROUPS 1 /* tells that there are these calls */
 #define MX_GROUPS_MAX 4 /* of an endpoint */
 
 /* Where a frame came from, and its content; the sender is named as by mx_decompose_endpoint_addr2. */
 typedef struct {
-	uint64_t nic_id;
-	uint32_t endpoint_id;
-	uint32_t session_id;
+	uint64_t nic_id; /* the sender's board */
+	uint32_t endpoint_id; /* its endpoint's number there */
+	uint32_t session_id; /* and session */
 	uint32_t number; /* the sender's */
 	uint32_t length; /* bytes */
 } mx_group_status_t;
