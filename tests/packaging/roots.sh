@@ -8,7 +8,8 @@
 #   hosts_make ROOT              two hosts, node1 and node2, that begin as copies of ROOT: network and UTS namespaces
 #                                of their own, whose eth1 are joined; hosts_end
 #   on_host I COMMAND...         runs it there as root; as_user I LINE: the shell of the user YOU, logged in anew
-#   files_of ROOT                all files with checksums, but for lists, caches and logs of package tools
+#   files_of ROOT                all files with checksums, but for lists, caches and logs of package tools, tables of depmod
+#                                and the key of DKMS
 roots=${EMX_BUILD:-$PWD/build}/packaging
 mirror=${EMX_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 HOSTS=() # processes
@@ -93,5 +94,5 @@ as_user() { on_host "$1" su -l YOU -c "$2"; }
 files_of() {
     (cd "$1" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./run -o -path ./ccache -o -path ./var/lib/dpkg \
         -o -path ./var/lib/apt -o -path ./var/cache -o -path ./var/log -o -path ./root -o -path ./guide -o -path ./srv \) -prune -o \
-        ! -name '*-' ! -path ./etc/ld.so.cache ! -path ./etc/resolv.conf \( -type f -exec sha256sum {} + -o -printf '%y %p %l\n' \)) | sort -k 2
+        ! -name '*-' ! -path ./etc/ld.so.cache ! -path './usr/lib/modules/*/modules.*' ! -path './var/lib/dkms/mok.*' ! -path ./etc/resolv.conf \( -type f -exec sha256sum {} + -o -printf '%y %p %l\n' \)) | sort -k 2
 }
