@@ -80,10 +80,11 @@ bool EnginePort::add_replies(const fw_replies &run)
     return replies_.add(run, socket);
 }
 
-/// Takes what came while no pull waited for datagrams.
+/// Takes what came while no pull waited for datagrams, but for what lies behind fragments: the next call
+/// would put others over their data.
 void EnginePort::take_probes()
 {
-    for (uint32_t n = 0; n < probes_at_once; n++) {
+    for (uint32_t n = 0; n < probes_at_once && fragments_queued_ == 0; n++) {
         const int count = datagram_receiver_.receive(datagrams_.fd(), endpoint_, -1, nullptr);
         if (count < 0)
             return;
@@ -188,7 +189,7 @@ bool EnginePort::expect_fragments(uint32_t peer, uint8_t remote_ep, uint32_t ses
     if (peer_is_local(peer) || prefers_frames())
         return false;
     now_ = monotonic_ns();
-    if (datagrams_.expects_probe(now_) && fragments_queued_ == 0 && endpoint_.pace.datagrams == 0)
+    if (datagrams_.expects_probe(now_) && endpoint_.pace.datagrams == 0)
         take_probes();
     std::optional<fw_address> tell;
     const bool look = datagrams_.fragments_from(peer, remote_ep, session, now_, tell);

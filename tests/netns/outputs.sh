@@ -115,12 +115,19 @@ failures() {
 }
 full_disk() { ends 255 'standard output: No space left on device' netlab_in 1 sh -c '"$1" --openmetrics >/dev/full' - "$tools/omx_counters"; }
 
-status_of_module() {
+status_of_boards() {
     if [ -e /sys/module/ethermx ]; then
         skip "the module is loaded here"
-    else
-        check "omx_init status" fits omx_init_status 3 "$init" -c "/no/$odd" --json status -- running=false module_loaded=false boards=[]
+        return
     fi
+    echo "boards = $EMX_BOARDS" >"$NETLAB_TMP/$odd"
+    check "omx_init status" fits omx_init_status 0 "$init" -c "$NETLAB_TMP/$odd" --json status -- running=true \
+        module_loaded=false 'boards.0.interface="eth0"'
+    echo "boards = eth7:W" >"$NETLAB_TMP/$odd"
+    check "omx_init status, of other boards" fits omx_init_status 3 "$init" -c "$NETLAB_TMP/$odd" --json status -- running=false
+    stop_agents 1
+    check "omx_init status, of none" fits omx_init_status 3 "$init" -c "$NETLAB_TMP/$odd" --json status -- running=false \
+        'served_by=""' boards=[]
 }
 
 several_boards() {
@@ -153,7 +160,7 @@ mkdir "$NETLAB_TMP/bin" && ln -s "$tools/omx_info" "$NETLAB_TMP/bin/mx_info" || 
 check "schemas refuse what they should" judge selftest tools/schemas
 one_board
 failures
-status_of_module
+status_of_boards
 check "three boards" several_boards
 check "omx_info, three boards" fits omx_info 0 "$tools/omx_info" --json -- 'boards.2.interface="eth3"' 'boards.2.dialect="W"'
 check "omx_info, one of three boards" fits omx_info 0 "$tools/omx_info" --json -b 1 -- 'boards.0.number=1'

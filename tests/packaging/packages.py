@@ -59,8 +59,9 @@ def installed(build):
         if inside.startswith('..') or inside.startswith('src/'):
             continue
         inside = LIBDIR.sub('lib/x86_64-linux-gnu/', inside)
-        if inside.endswith('/mca_mtl_mx.so'):
-            inside = 'lib/x86_64-linux-gnu/openmpi/lib/openmpi3/mca_mtl_mx.so'
+        name = inside.rpartition('/')[2]
+        if re.fullmatch(r'mca_\w+_mx\.so', name):
+            inside = 'lib/x86_64-linux-gnu/openmpi/lib/openmpi3/' + name
         yield 'usr/' + inside
 
 
