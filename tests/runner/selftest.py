@@ -146,7 +146,8 @@ class Release(unittest.TestCase):
     def test_every_row_has_its_script_and_its_own_name(self):
         for row in self.rows.values():
             self.assertTrue(os.access(os.path.join(TOP, row.command[0]), os.X_OK), row)
-            self.assertEqual(row.command[1], row.name)
+            if row.command[0].startswith('tests/release/'):
+                self.assertEqual(row.command[1], row.name)
 
     def test_a_row_has_no_limit(self):
         running = main.Running(release.Row(tuple('abcdef'), ('sh', '-c', 'echo "1 passed, 0 failed, 0 skipped"')).suite(), False)
