@@ -9,22 +9,25 @@
 namespace emx {
 namespace {
 
-constexpr std::size_t together_max = 8; // sockets of a port are fewer
+// As many threads as this one waits for: the C library ends a program that may not unmap their stacks, once
+// these are more than 40 MiB.
+constexpr std::size_t together_max = 2;
 
 } // namespace
 
 void close_together(std::span<Fd> sockets)
 {
     std::array<std::thread, together_max> others; // fewer where no more can be had
-    for (std::size_t i = 0; i < sockets.size(); ++i)
-        if (i < others.size() && i + 1 < sockets.size())
-            others[i] = start_thread([&socket = sockets[i]] { socket.reset(); });
-    // This thread closes the last one, and those for which there is no other.
-    for (std::size_t i = 0; i < sockets.size(); ++i)
-        if (i >= others.size() || !others[i].joinable())
-            sockets[i].reset();
+    std::size_t used = 0;
+    for (std::size_t i = 0; i + 1 < sockets.size() && used < others.size(); ++i)
+        if (sockets[i])
+            others[used++] = start_thread([socket = std::move(sockets[i])]() mutable { socket.reset(); });
+    // This thread closes what is left.
+    for (Fd &socket : sockets)
+        socket.reset();
     for (std::thread &other : others)
-        join_thread(other);
+        if (other.joinable())
+            join_thread(other);
 }
 
 } // namespace emx

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Handshakes: connect requests and replies that come, and what they change (wire specification, section 7).
 #include "libmx/endpoint/endpoint.hpp"
+#include "libmx/proto/offer.hpp"
 #include "libmx/reliab/sequence.hpp"
 
 namespace emx {

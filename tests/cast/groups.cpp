@@ -140,7 +140,7 @@ TEST_CASE("bad calls of groups are refused")
 TEST_CASE("frames that no program takes are bounded")
 {
     Bench bench(2);
-    bench.start(1, [&bench](mx_endpoint_t endpoint, sim::Process &p) {
+    bench.start(1, [](mx_endpoint_t endpoint, sim::Process &p) {
         CHECK(mx_group_join(endpoint, key) == MX_SUCCESS);
         for (const uint64_t end = p.world().now() + 100 * sim::ms; p.world().now() < end;
              p.sleep(5 * sim::us))

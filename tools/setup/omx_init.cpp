@@ -301,29 +301,31 @@ void status_json(const Options &options, const Serving &found, const std::vector
     end_document(json);
 }
 
+void print_status(const Serving &found)
+{
+    const auto boards = found.view ? found.view->boards() : std::vector<BoardFacts>();
+    std::printf("%s, %zu board%s in this network namespace\n", found.firmware.c_str(), boards.size(),
+                plural(boards.size()));
+    for (const BoardFacts &board : boards)
+        print_board(*found.view, board);
+}
+
 int status(const Options &options)
 {
     const Serving found = look_who_serves();
-    if (found.firmware.empty()) {
-        if (options.json)
-            status_json(options, found, {});
-        else
-            std::printf(not_running_text);
-        return not_running;
-    }
-    const auto differences = compare(read_plan(options.config), found.served);
-    if (options.json) {
+    const bool serves = !found.firmware.empty();
+    if (!options.json && serves)
+        print_status(found); // also where the configuration cannot be read
+    else if (!options.json)
+        std::printf(not_running_text);
+    const auto differences =
+        serves ? compare(read_plan(options.config), found.served) : std::vector<std::string>();
+    if (options.json)
         status_json(options, found, differences);
-    } else {
-        const auto boards = found.view ? found.view->boards() : std::vector<BoardFacts>();
-        std::printf("%s, %zu board%s in this network namespace\n", found.firmware.c_str(), boards.size(),
-                    plural(boards.size()));
-        for (const BoardFacts &board : boards)
-            print_board(*found.view, board);
+    else
         for (const std::string &difference : differences)
             std::printf("%s\n", difference.c_str());
-    }
-    return differences.empty() ? 0 : not_running;
+    return serves && differences.empty() ? 0 : not_running;
 }
 
 // ---- check
