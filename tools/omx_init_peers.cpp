@@ -54,6 +54,18 @@ std::vector<NamedPeer> peers_of(const std::vector<std::string> &arguments)
     return peers;
 }
 
+/// Refuses what no boards take, before any are looked at.
+void check_arguments(const std::vector<std::string> &arguments)
+{
+    std::vector<NamedPeer> none;
+    std::string error, of_hosts;
+    if (arguments.size() > 2)
+        peers_of(arguments);
+    if (arguments.size() == 1 && !read_peers_file(arguments[0], none, error) &&
+        !read_peers_file(arguments[0], none, of_hosts, PeerPlaces::hosts))
+        throw cli::Failure(error);
+}
+
 /// The line of the file that a refusal is about.
 std::string place_of(const NamedPeer &peer, const std::string &file)
 {
@@ -90,6 +102,7 @@ int body(int argc, char **argv)
         throw cli::Failure("-a and -c exclude each other");
     if (arguments.empty() && !clear && !done)
         throw cli::Failure("nothing to do: name a file, or an address and a name; -h shows the options");
+    check_arguments(arguments);
     const auto view = BoardView::open();
     const auto peers = view->has_hosts() ? hosts_of(arguments) : peers_of(arguments);
     if (clear)

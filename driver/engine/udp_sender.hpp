@@ -89,7 +89,7 @@ private:
     Fd socket_;
     std::vector<Path> paths_; ///< by peer
     Batch fragments_;
-    std::array<iovec, 3 * batch_max> fragment_iovecs_;
+    std::array<iovec, std::size_t{3} * batch_max> fragment_iovecs_;
     std::array<std::array<uint8_t, EMX_HEADER_MAX>, batch_max> fragment_headers_;
 
     std::array<PieceList, FW_WINDOWS> windows_;

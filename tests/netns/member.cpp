@@ -115,6 +115,7 @@ void administration_is_barred(Session &session)
         case AgentOp::forget_names:
         case AgentOp::pin_peer:
         case AgentOp::list_host:
+        case AgentOp::group_socket:
         case AgentOp::steer:
             expect(session.ask(request) == mx_no_perm,
                    ("request " + std::to_string(op) + " is refused").c_str());
@@ -226,7 +227,7 @@ public:
     bool babble(Rng &rng)
     {
         AgentRequest request;
-        request.op = static_cast<AgentOp>(rng.below(16));
+        request.op = static_cast<AgentOp>(rng.below(17));
         request.endpoint = static_cast<uint32_t>(rng.below(40));
         request.mac = 0x020000000000 + rng.below(64);
         for (auto changes = rng.below(4); changes > 0; changes--) {

@@ -6,11 +6,12 @@ from page import number, size
 
 SOURCES = {"MX": "mx-batches", "MPI over MX": "mpi-batches-mx", "MPI over TCP": "mpi-batches-tcp"}
 MESSAGES = 5  # of a batch, each way
+FIGURES = ("bytes", "count", "work_us", "loop_us", "isend_us", "irecv_us", "wait_us")
 
 
 def loops(run, name):
     """Rows as numbers, in the order of the work."""
-    rows = [{key: float(value) for key, value in row.items()} for row in run.rows(name)]
+    rows = [{key: float(row[key]) for key in FIGURES} for row in run.rows(name)]
     return sorted(rows, key=lambda row: row["work_us"])
 
 
