@@ -2,6 +2,7 @@
 // An endpoint of a UDP board: frames in, effects of the core, timers.
 #include "driver/base/clock.hpp"
 #include "driver/base/relax.hpp"
+#include "driver/drops.hpp"
 #include "driver/engine/udp_port.hpp"
 
 #include <cerrno>
@@ -55,7 +56,7 @@ bool UdpPort::give(fw_pkt &pkt, fw_fx &fx, int &more)
     fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
     if (!ep) {
         if (fx.kind == FW_FX_DROP)
-            emx_count(&counters_, fx.counter, 1);
+            count_drop(counters_, fx.counter);
         return false;
     }
     more = fw_rx(ep, &pkt, now_, &fx);
@@ -134,7 +135,7 @@ const emx_msg *UdpPort::take()
 const emx_msg *UdpPort::drop(int reason)
 {
     if (reason != 0)
-        emx_count(&counters_, reason, 1);
+        count_drop(counters_, reason);
     receiver_.next();
     return nullptr;
 }
@@ -166,18 +167,18 @@ void UdpPort::drain(const std::byte *frame)
 void UdpPort::execute(const fw_fx &fx, const std::byte *frame)
 {
     switch (fx.kind) {
-    case FW_FX_DROP: emx_count(&counters_, fx.counter, 1); break;
+    case FW_FX_DROP: count_drop(counters_, fx.counter); break;
     case FW_FX_EVENT: post(fx.u.msg); break;
     case FW_FX_TX: transmit_effect(fx); break;
     case FW_FX_ANSWER:
         if (fw_may_answer(&endpoint_.answers, monotonic_ns()))
             transmit_effect(fx);
         else
-            emx_count(&counters_, EMX_CNT_DROP_ANSWER, 1);
+            count_drop(counters_, EMX_CNT_DROP_ANSWER);
         break;
     case FW_FX_REPLIES:
         if (!sender_.add_replies(fx.u.replies))
-            emx_count(&counters_, EMX_CNT_DROP_PULL_BUSY, 1);
+            count_drop(counters_, EMX_CNT_DROP_PULL_BUSY);
         publish();
         break;
     case FW_FX_COPY: copy(fx, frame); break;
