@@ -3,14 +3,12 @@
 #include "driver/engine/udp_segments.hpp"
 
 #include "driver/base/system_calls.hpp"
+#include "driver/base/udp_socket.hpp"
 
 #include <netinet/in.h>
-#include <netinet/udp.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
-#include <cstring>
 
 namespace emx {
 
@@ -25,16 +23,9 @@ bool send_segments(int socket, const DatagramTarget &target, std::span<iovec> pi
     message.msg_namelen = sizeof(to);
     message.msg_iov = pieces.data();
     message.msg_iovlen = pieces.size();
-    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(each))> control{};
-    if (each != 0) {
-        message.msg_control = control.data();
-        message.msg_controllen = control.size();
-        cmsghdr *cut = CMSG_FIRSTHDR(&message);
-        cut->cmsg_level = SOL_UDP;
-        cut->cmsg_type = UDP_SEGMENT;
-        cut->cmsg_len = CMSG_LEN(sizeof(each));
-        std::memcpy(CMSG_DATA(cut), &each, sizeof(each));
-    }
+    SegmentControl control{};
+    if (each != 0)
+        cut_into(message, control, each);
     return sys::sendmsg(socket, &message, MSG_DONTWAIT) >= 0;
 }
 
