@@ -10,16 +10,19 @@
 #   on_host I COMMAND...         runs it there as root; as_user I LINE: the shell of the user YOU, logged in anew
 #   files_of ROOT                all files with checksums, but for lists, caches and logs of package tools, tables of depmod
 #                                and the key of DKMS
+. tests/support/debian_suite.sh
 roots=${EMX_BUILD:-$PWD/build}/packaging
-mirror=${EMX_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 HOSTS=() # processes
 PATH=$PATH:/usr/sbin:/sbin
 root_environment=(env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
                   PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
 
 base_of() {
+    local mirror
     base=$roots/base-$1.tar
     [ ! -e "$base" ] || return 0
+    mirror=$(suite_mirror)
+    [ -n "$mirror" ] || { echo "no sources of Debian packages on this machine"; return 1; }
     mmdebstrap --variant=minbase --components=main --include=ca-certificates "$1" "$roots/new-$1.tar" "$mirror" && mv "$roots/new-$1.tar" "$base"
 }
 
