@@ -26,8 +26,7 @@ void close_together(std::span<Fd> sockets)
     for (Fd &socket : sockets)
         socket.reset();
     for (std::thread &other : others)
-        if (other.joinable())
-            join_thread(other);
+        join_thread(other);
 }
 
 } // namespace emx

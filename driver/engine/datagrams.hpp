@@ -57,7 +57,7 @@ struct DatagramWay {
     bool had_fragments = false; ///< some have come
     uint64_t ask_ns = 0; ///< it is told again at that time, if none have
     // and from us
-    bool takes_fragments = false; ///< the other end was so kind as to say it
+    bool takes_fragments = false; ///< the other end has told so
     uint32_t faults = 0; ///< grows with messages that were repeated, falls with those sent
     uint64_t rest_ns = 0; ///< they leave as frames until then
     uint64_t rest_pause_ns = 0; ///< of the last time
