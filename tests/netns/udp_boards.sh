@@ -11,16 +11,6 @@ hung=${EMX_UDP_HUNG:-$hung}
 NETLAB_WATCH='' # it knows frames, and none shall be there
 peers=$NETLAB_TMP/peers
 
-counter() { tool "$1" omx_counters | sed -n "s/^[0-9]*: *\([0-9]*\) $2\$/\1/p" | grep . || echo 0; }
-some() { # some HOST LABEL [NUMBER]: more than that
-    local n
-    n=$(counter "$1" "$2")
-    [ "$n" -le "${3:-0}" ] || return 0
-    echo "host $1: $n $2"
-    tool "$1" omx_counters | grep -v ': *0 '
-    return 1
-}
-
 # address_of HOST NAME: of the board that host knows by that name
 address_of() { shown "$1" | sed -n "s/^\([0-9a-f:]*\) $2\$/\1/p" | head -1; }
 knows() { [ -n "$(address_of "$1" "$2")" ]; }
@@ -183,21 +173,8 @@ signal.pause()"
 
 # ---- what happens on the way ----
 
-# during COMMAND...: while messages are on their way from host 1 to host 2, which then go on to their end
-during() {
-    local status=0 number
-    both_listed && udp_agents && server 2 || return
-    netlab_bg 1 "$NETLAB_TMP/client" timeout $hung "$tools/omx_perf" -d "$(address_of 1 host2)" --patience 100 -y -P 0 -V \
-        -S 2000001 -E 2000002 -N "${rounds:-60}" -T 100000
-    CLIENT=$NETLAB_PID
-    until_ok $hung moving && "$@" || status=1
-    number=$(counter 1 'x data frames received')
-    wait "$CLIENT" || { status=1; cat "$NETLAB_TMP/client"; }
-    netlab_stop "$SERVER"
-    [ "$(counter 1 'x data frames received')" -gt "$number" ] || { echo "it had ended before"; status=1; }
-    return $status
-}
-moving() { [ "$(counter 1 'x data frames received')" -gt 500 ] || lab_ended "$CLIENT"; }
+# under_way COMMAND...: while messages are on their way from host 1 to host 2
+under_way() { both_listed && udp_agents && during "$(address_of 1 host2)" "$@"; }
 
 # forge HOST: from there to both hosts, as any user may, frames in the name of either
 forge() {
@@ -214,7 +191,7 @@ for n in range(40):
                     frame = mine + other + b'\x86\xdf\xff\xff' + bytes([kind, 0, 0, 1]) + bytes([n] * 1400)
                     sockets[n % 2].sendto(frame[:length], (ip, port))" "$one" "$two"
 }
-forged() { during forge "$1" && some "$2" 'drop: datagram from elsewhere'; }
+forged() { under_way forge "$1" && some "$2" 'drop: datagram from elsewhere'; }
 
 firewall() { # firewall HOST RULE
     netlab_in "$1" nft -f - <<END
@@ -242,7 +219,7 @@ is_repeating() { [ $(($(repeats 1) + $(repeats 2))) -gt $((before + 6)) ] || lab
 
 move() { ip -n "${NETLAB_NS[$1]}" addr del "$2/16" dev eth0 && ip -n "${NETLAB_NS[$1]}" addr add "$3/16" dev eth0; }
 at() { grep -q "is at $2:34783" "$NETLAB_TMP/omxd$1" || lab_ended "$CLIENT"; }
-moved_meanwhile() { during moves 2 10.77.0.3 10.77.0.78; }
+moved_meanwhile() { under_way moves 2 10.77.0.3 10.77.0.78; }
 moves() { move "$@" && until_ok $hung at 1 "$3"; }
 moved_back() { move 2 10.77.0.78 10.77.0.3; }
 
@@ -266,7 +243,7 @@ kill_agents() {
     done
     until_ok $hung grep -q 'took over the open endpoints' "$NETLAB_TMP/omxd1" && ! grep -q 'all but' "$NETLAB_TMP/omxd1"
 }
-killed_agents() { during kill_agents; }
+killed_agents() { under_way kill_agents; }
 
 # ---- through a router ----
 
@@ -311,7 +288,7 @@ check "ports that another program has" port_taken
 check "forged datagrams from the other host" forged 1 2
 check "forged datagrams from a process of the same host" forged 1 1
 check "1 % of the datagrams are lost" lossy
-check "a firewall closes the ports for a while" during closed_for_a_while
+check "a firewall closes the ports for a while" under_way closed_for_a_while
 check "the address of a host changes in the middle" moved_meanwhile
 check "and back" moved_back
 check "a killed program's endpoint can be opened again" killed_program

@@ -10,6 +10,12 @@
 #   server HOST OPTION...           the former alone, once its endpoint is open; its process id is SERVER
 #   tells FILE PATTERN PID          waits until that process has written so; false if it ends without
 #   shown HOST                      its table of peers, lines "ADDRESS NAME"
+#   counter HOST LABEL              since the last time that counters were cleared
+#   some HOST LABEL [NUMBER]        true if that counter is more than the number (0)
+#   none HOST LABEL                 true if it is none
+#   during ADDRESS COMMAND...       that, while checked messages of TRAFFIC go from host 1 to the board of host 2 with that
+#                                   address, and back: they move before and after, and stop when we say so (their
+#                                   process id is CLIENT; the counter MOVED of host 1 tells that they move)
 # shellcheck disable=SC2034 # read by netlab.sh and the suites
 plain=${EMX_BUILD:-$PWD/build}/plain
 tools=$plain/tools NETLAB_WATCH=$plain/tests/watch/wirewatch AGENTS=() SERVER=''
@@ -75,6 +81,39 @@ messages() {
     netlab_in "$from" timeout $hung "$tools/omx_perf" -d "$(netlab_mac "$to")" --patience 100 -y -P 0 "$@" || status=$?
     netlab_stop "$server"
     cat "$NETLAB_TMP/server"
+    return $status
+}
+
+counter() { tool "$1" omx_counters | sed -n "s/^[0-9]*: *\([0-9]*\) $2\$/\1/p" | grep . || echo 0; }
+some() {
+    local n
+    n=$(counter "$1" "$2")
+    [ "$n" -le "${3:-0}" ] || return 0
+    echo "host $1: $n $2"
+    tool "$1" omx_counters | grep -v ': *0 '
+    return 1
+}
+none() {
+    some "$1" "$2" >"$NETLAB_TMP/some" || return 0
+    echo "host $1: $(counter "$1" "$2") $2"
+    tool "$1" omx_counters | grep -v ': *0 '
+    return 1
+}
+
+# A number of messages would have an end, which a fast machine reaches before the command begins.
+TRAFFIC=(-S 2000001 -E 2000002) MOVED='x data frames received' CLIENT=''
+moved_to() { [ "$(counter 1 "$MOVED")" -gt "$1" ] || lab_ended "$CLIENT"; }
+during() {
+    local status=0 to=$1
+    shift
+    server 2 || return
+    netlab_bg 1 "$NETLAB_TMP/client" "$tools/omx_perf" -d "$to" --patience 100 -y -P 0 -V "${TRAFFIC[@]}" -N 100000000 -T 100000
+    CLIENT=$NETLAB_PID
+    until_ok $hung moved_to 500 && "$@" && until_ok $hung moved_to $(($(counter 1 "$MOVED") + 500)) || status=1
+    lab_ended "$CLIENT" && status=1
+    netlab_stop "$CLIENT"
+    netlab_stop "$SERVER"
+    [ $status = 0 ] || cat "$NETLAB_TMP/client" "$NETLAB_TMP/server"
     return $status
 }
 
