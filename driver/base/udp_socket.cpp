@@ -2,6 +2,8 @@
 // UDP sockets of boards.
 #include "driver/base/udp_socket.hpp"
 
+#include "driver/base/packet_socket.hpp"
+
 #include <netinet/in.h>
 #include <netinet/udp.h>
 
@@ -16,6 +18,9 @@ bool set_option(int socket, int level, int option, const Value &value)
 {
     return ::setsockopt(socket, level, option, &value, sizeof(value)) == 0;
 }
+
+// Bytes under way, at most: more than the sender's next calls bring only leaves the processor's cache.
+constexpr uint32_t window_bytes = 192 << 10;
 
 } // namespace
 
@@ -54,6 +59,13 @@ UdpAddress bound_address(int socket)
     if (::getsockname(socket, &bound.any, &size) != 0)
         return {};
     return from_socket(bound);
+}
+
+/// The kernel returns what was read late, a quarter of the buffer at a time.
+uint16_t datagram_window(uint32_t datagram, uint32_t headers, uint32_t buffer_bytes)
+{
+    const uint32_t held = frames_held(datagram + headers, buffer_bytes / 4 * 3);
+    return static_cast<uint16_t>(std::clamp<uint32_t>(held, 1, std::max(window_bytes / datagram, 1u)));
 }
 
 void cut_into(msghdr &message, SegmentControl &control, uint32_t each)

@@ -21,6 +21,10 @@ bool is_udp_socket(int fd);
 /// The address that it is bound to.
 UdpAddress bound_address(int socket);
 
+/// Datagrams of that length under way to a socket, at most: its receive buffer holds them, and the cache of a
+/// processor. headers: bytes that the interface brings with each. buffer_bytes: as the kernel accounts it.
+uint16_t datagram_window(uint32_t datagram, uint32_t headers, uint32_t buffer_bytes);
+
 /// Room for a control message that tells the length of joined or cut datagrams.
 struct alignas(cmsghdr) SegmentControl {
     std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes;

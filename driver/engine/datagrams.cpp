@@ -5,6 +5,7 @@
 #include "driver/base/clock.hpp"
 #include "driver/base/packet_socket.hpp"
 #include "driver/base/system_calls.hpp"
+#include "driver/base/udp_socket.hpp"
 #include "driver/drops.hpp"
 #include "driver/engine/udp_segments.hpp"
 
@@ -32,8 +33,6 @@ constexpr uint32_t probes_per_second = 1000;
 // Fragments leave as frames for a while when more than one of so many messages is repeated.
 constexpr uint32_t fault = 16;
 constexpr uint32_t faults_max = 3 * fault;
-// Bytes under way, at most: more than the sender's next calls bring only leaves the processor's cache.
-constexpr uint32_t window_bytes = 192 << 10;
 
 uint16_t datagram_of(uint32_t frame)
 {
@@ -69,13 +68,6 @@ Datagrams::Datagrams(std::string interface, uint8_t endpoint, uint32_t frame, ui
 {
 }
 
-/// The kernel returns what was read late, a quarter of the buffer at a time.
-static uint16_t window_of(uint32_t bytes, uint32_t buffer)
-{
-    const uint32_t held = frames_held(bytes + ethernet_header + EMX_IP_UDP_LEN, buffer / 4 * 3);
-    return static_cast<uint16_t>(std::clamp<uint32_t>(held, 1, std::max(window_bytes / bytes, 1u)));
-}
-
 bool Datagrams::open(const IpNetwork &network)
 {
     Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -94,7 +86,7 @@ bool Datagrams::open(const IpNetwork &network)
         return false;
     }
     taken_ = false;
-    window_ = window_of(bytes_, grow_buffers(fd.get(), buffer_));
+    window_ = datagram_window(bytes_, ethernet_header + EMX_IP_UDP_LEN, grow_buffers(fd.get(), buffer_));
     socket_ = std::move(fd);
     network_ = network;
     return true;

@@ -287,24 +287,17 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
     if (!claim)
         return nullptr;
     const auto secret = static_cast<uint32_t>(sys::random_bits());
+    PortParts parts{file,    std::move(claim), board,      static_cast<uint8_t>(number),
+                    session, secret,           reply.life, page};
     if (file->board(board).udp_port != 0)
-        return UdpPort::make({file, std::move(claim), board, static_cast<uint8_t>(number), session, secret,
-                              std::move(fds[0]), page},
-                             error);
-    return EnginePort::make({file,
-                             std::move(claim),
-                             board,
-                             static_cast<uint8_t>(number),
-                             session,
-                             secret,
+        return UdpPort::make({std::move(parts), std::move(fds[0]), reply.bulk_bytes}, error);
+    return EnginePort::make({std::move(parts),
                              std::move(fds[0]),
                              std::move(fds[1]),
                              std::move(fds[2]),
                              {reply.ring_slot, reply.ring_block, reply.ring_blocks},
                              {reply.lo_slot, reply.lo_block, reply.lo_blocks},
                              reply.bulk_bytes,
-                             reply.life,
-                             page,
                              bulk_way_},
                             error);
 }

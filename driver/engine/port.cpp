@@ -22,34 +22,16 @@ namespace {
 
 constexpr uint16_t window_wanted = 64; // frames: measured best over veth, notebook of the raw paths
 constexpr uint16_t block_wanted = 16; // frames per PULL of dialect N: one sendmmsg batch of the peer
-constexpr uint32_t pull_repeat_first_ms = 20;
-constexpr uint32_t pull_limit_ms = 500000; // wire specification, 10.3
 
 } // namespace
 
-EnginePort::EnginePort(PortParts &parts)
-    : file_(parts.file), page_(std::move(parts.page)), record_(file_->board(parts.board)),
-      counters_(page_->counters()), peers_(file_->peers(parts.board)), tags_(peers_),
-      local_peers_(file_->board_count()), bulk_(record_.sizes, record_.x_frame, std::move(parts.bulk)),
+EnginePort::EnginePort(EnginePortParts &parts)
+    : CorePort(parts), bulk_(record_.sizes, record_.x_frame, std::move(parts.bulk)),
       replies_(record_.sizes, counters_),
       datagrams_(record_.interface, parts.endpoint, parts.bulk_way == BulkWay::frames ? 0 : record_.x_frame,
                  parts.bulk_bytes, counters_),
-      bulk_way_(parts.bulk_way), life_(parts.life), board_number_(parts.board), claim_(std::move(parts.claim))
+      bulk_way_(parts.bulk_way)
 {
-    board_.mac = record_.mac;
-    board_.sizes = record_.sizes;
-    board_.peers = peers_;
-    board_.tags = tags_.own();
-    board_.counters = &counters_;
-    board_.endpoint_max = file_->header().endpoint_max;
-    // Other endpoints are other processes' business: what strays in here is dropped, never refused.
-    std::memset(board_.ep_state, FW_EP_FOREIGN, sizeof(board_.ep_state));
-    fw_endpoint_init(&endpoint_, &board_, parts.endpoint, parts.session, parts.secret);
-    board_.ep_state[parts.endpoint] = FW_EP_OPEN;
-    board_.ep[parts.endpoint] = &endpoint_;
-    endpoint_.counters = &counters_;
-    endpoint_.pull_repeat_ms = pull_repeat_first_ms;
-    endpoint_.pull_limit_ms = pull_limit_ms;
 }
 
 EnginePort::~EnginePort()
@@ -57,12 +39,6 @@ EnginePort::~EnginePort()
     claim_.reset(); // the agent refuses messages from now on
     std::array<Fd, 4> sockets = {ring_.unmap(), lo_.unmap(), bulk_.take_socket(), group_ring_.unmap()};
     close_together(sockets);
-}
-
-uint16_t EnginePort::peer_speaks(uint32_t peer) const
-{
-    struct fw_peer *entry = fw_peer(peers_, peer);
-    return entry ? std::atomic_ref(entry->speaks).load(std::memory_order_relaxed) : uint16_t{FW_SPEAKS_BOARD};
 }
 
 // Frames in flight never exceed what the receive buffer, or half of the loopback ring, holds.
@@ -83,28 +59,23 @@ void EnginePort::allow_x_pulls(uint32_t bulk_bytes)
         static_cast<uint16_t>(std::clamp<uint32_t>(frames_held(frame, bulk_bytes), 1, window_wanted));
 }
 
-bool EnginePort::attach(PortParts &parts, DeviceError &error)
+bool EnginePort::attach(EnginePortParts &parts, DeviceError &error)
 {
     if (!ring_.map(std::move(parts.ring), parts.ring_shape) ||
         !lo_.map(std::move(parts.lo), parts.lo_shape) || !wake_.open()) {
         error = system_error("mapping the receive ring");
         return false;
     }
-    endpoint_.pull_window = pull_window(parts.bulk_bytes);
-    const auto block = static_cast<uint16_t>(std::min<uint32_t>(board_.sizes.block, block_wanted));
-    endpoint_.pull_block = std::min(block, endpoint_.pull_window);
+    set_windows(pull_window(parts.bulk_bytes), block_wanted);
     allow_x_pulls(parts.bulk_bytes);
     endpoint_.x_datagram = datagrams_.bytes();
     endpoint_.x_frag = static_cast<uint16_t>(ring_fragment(parts.ring_shape, record_.x_frame));
-    const LinkState link = read_link(record_);
-    link_serial_ = link.serial;
-    set_link(link.life == life_ ? link.state : uint32_t{EMX_LINK_GONE});
-    now_ = monotonic_ns();
+    read_first_link();
     choose_steering();
     return true;
 }
 
-std::unique_ptr<EnginePort> EnginePort::make(PortParts parts, DeviceError &error)
+std::unique_ptr<EnginePort> EnginePort::make(EnginePortParts parts, DeviceError &error)
 {
     std::unique_ptr<EnginePort> port(new EnginePort(parts));
     if (!port->attach(parts, error))
@@ -137,9 +108,7 @@ void EnginePort::bind_bulk()
     const auto group = found_group(ring_.fd());
     if (!group)
         return; // two receivers do as well, somewhat slower
-    AgentRequest request;
-    request.op = AgentOp::steer;
-    request.board = board_number_;
+    AgentRequest request = request_for(AgentOp::steer);
     request.group = *group;
     AgentReply reply;
     DeviceError error;
@@ -161,12 +130,8 @@ bool EnginePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const
         fw_pull_start_by(&endpoint_, &announced, total, cookie, choose_datagrams(announced, total), now_);
     if (slot < 0)
         return false;
-    Pull &pull = pulls_[static_cast<std::size_t>(slot)];
-    pull.cookie = cookie;
-    pull.memory.assign(memory);
-    assert(pull.memory.length() >= total);
+    keep_pull(slot, total, memory, cookie);
     last_pull_ = slot;
-    more_ = 1;
     drain({});
     publish();
     return true;
@@ -193,18 +158,7 @@ std::optional<uint32_t> EnginePort::find_peer(uint64_t nic_id, int patience_ms, 
             error = {mx_nic_not_found, {}};
         return std::nullopt;
     }
-    tags_.follow(peers_); // what goes there next may be the first for long
-    tags_.renew(peers_, static_cast<uint32_t>(index));
-    return static_cast<uint32_t>(index);
-}
-
-bool EnginePort::keep_peer(uint32_t peer, uint64_t nic_id)
-{
-    page_->keep(peer);
-    if (peer_nic_id(peer) == nic_id)
-        return true;
-    page_->release(peer);
-    return false;
+    return introduced(index);
 }
 
 // Once per unknown board: the agent is the table's only writer.
@@ -212,18 +166,8 @@ void EnginePort::add_peer(AgentOp op, uint64_t mac, int patience_ms, DeviceError
 {
     if (!std::atomic_ref(peers_->open).load(std::memory_order_relaxed))
         return;
-    AgentRequest request;
-    request.op = op;
-    request.board = board_number_;
-    request.mac = mac;
     AgentReply reply;
-    claim_->request(request, reply, error, patience_ms);
-}
-
-uint64_t EnginePort::peer_nic_id(uint32_t peer) const
-{
-    const struct fw_peer *entry = fw_peer(peers_, peer);
-    return entry ? std::atomic_ref(entry->mac).load(std::memory_order_relaxed) : 0;
+    claim_->request(request_for(op, mac), reply, error, patience_ms);
 }
 
 uint64_t EnginePort::deadline_ns() const
@@ -249,10 +193,7 @@ bool EnginePort::wait(uint64_t deadline)
     if (poll_datagram_output_.load(std::memory_order_relaxed))
         fds[4].events |= POLLOUT;
     const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? bulk + 1 : bulk;
-    const int ready = sys::sleep_on(fds, count, deadline);
-    if (ready < 0 && errno == EINTR)
-        interrupted_.store(true, std::memory_order_relaxed);
-    if (ready <= 0)
+    if (sleep(fds, count, deadline) <= 0)
         return false;
     if (fds[2].revents)
         seat.clear();
@@ -267,34 +208,6 @@ bool EnginePort::wait(uint64_t deadline)
         }
     }
     return fds[3].revents != 0;
-}
-
-// An interface that is gone stays gone for this port: a new interface, or the next holder of the number, is
-// not its own.
-void EnginePort::set_link(uint32_t state)
-{
-    if (state == link_state_ || link_state_ == EMX_LINK_GONE)
-        return;
-    link_state_ = state;
-    if (state == EMX_LINK_GONE) // its frames over lo may be the next holder's: neither taken nor refused
-        board_.ep_state[endpoint_.number] = FW_EP_FOREIGN;
-    emx_msg event{};
-    event.type = EMX_EV_LINK;
-    event.local_ep = endpoint_.number;
-    event.u.link.state = static_cast<uint8_t>(state);
-    post(event);
-}
-
-void EnginePort::check_link()
-{
-    const LinkState link = read_link(record_);
-    if (link.serial != link_serial_) {
-        link_serial_ = link.serial;
-        set_link(link.life == life_ ? link.state : uint32_t{EMX_LINK_GONE});
-    }
-    if (claim_->refused())
-        set_link(EMX_LINK_GONE);
-    choose_steering();
 }
 
 void EnginePort::choose_steering()

@@ -18,12 +18,10 @@ bool EnginePort::open_groups(DeviceError &error)
 {
     if (groups_open_)
         return true;
-    AgentRequest request;
-    request.op = AgentOp::group_socket;
-    request.board = board_number_;
     AgentReply reply;
     std::vector<Fd> fds;
-    if (!claim_->request(request, reply, fds, error, AgentConnection::usual_patience_ms))
+    if (!claim_->request(request_for(AgentOp::group_socket), reply, fds, error,
+                         AgentConnection::usual_patience_ms))
         return false;
     const RingShape shape{reply.ring_slot, reply.ring_block, reply.ring_blocks};
     if (fds.size() != 1 || !is_packet_socket(fds[0].get()) || !shape.possible()) {

@@ -18,8 +18,6 @@ namespace {
 constexpr int frames_per_peek = 16;
 // Polls that find nothing between two looks at the clock.
 constexpr uint32_t polls_per_clock = 64;
-// Rounds for which timers wait while frames do, at most: more frames than can be under way.
-constexpr uint32_t rounds_behind_max = 512;
 
 /// True if what the core does with a frame of that type may depend on the time.
 bool timed(uint8_t type) { return type >= EMX_PULL; }
@@ -150,8 +148,7 @@ void EnginePort::consume()
     } else if (queued_current_) {
         if (queue_.front().type == EMX_X_MEDIUM)
             fragments_queued_--;
-        queue_.pop_front();
-        queued_current_ = false;
+        pop_queued();
     }
 }
 
@@ -175,10 +172,8 @@ void EnginePort::execute(const fw_fx &fx, const Arrival &arrival)
         break;
     case FW_FX_TX: transmit_effect(fx); break;
     case FW_FX_ANSWER:
-        if (fw_may_answer(&endpoint_.answers, monotonic_ns()))
+        if (may_answer())
             transmit_effect(fx);
-        else
-            count_drop(counters_, EMX_CNT_DROP_ANSWER);
         break;
     case FW_FX_REPLIES:
         if (!add_replies(fx.u.replies))
@@ -227,40 +222,22 @@ const emx_msg *EnginePort::idle()
     return next_queued();
 }
 
-const emx_msg *EnginePort::next_queued()
-{
-    if (queue_.empty()) [[likely]]
-        return nullptr;
-    queued_current_ = true;
-    return current_ = &queue_.front();
-}
-
 /// True if frames wait that may be what a timer waits for.
 bool EnginePort::is_behind() const { return bulk_.more_likely() || ring_.ready() || lo_.ready(); }
 
 void EnginePort::check_time()
 {
     check_link();
+    choose_steering();
     tags_.follow(peers_);
     if (socket_error_.exchange(false, std::memory_order_relaxed))
         ask_link();
-    if (endpoint_.pulls_active == 0)
+    if (!ran_out())
         return;
-    now_ = monotonic_ns();
-    if (now_ < fw_deadline(&endpoint_)) {
-        rounds_behind_ = 0;
-        return;
-    }
-    // Drain received frames before serving timers: after a pause the answers are usually queued already. A
-    // flood stops no timer for good.
-    if ((rounds_behind_ == 0 || is_behind()) && rounds_behind_ < rounds_behind_max) {
-        rounds_behind_++;
+    if (!serve_timer(is_behind())) {
         empty_polls_ = polls_per_clock; // again after the next round
         return;
     }
-    rounds_behind_ = 0;
-    fw_tick(&endpoint_, now_);
-    more_ = 1;
     drain({});
     publish();
 }

@@ -100,11 +100,9 @@ bool EnginePort::send_group(uint32_t key, uint32_t number, std::byte *payload, u
 /// The core's own frames: pull requests and refusals.
 void EnginePort::transmit_effect(const fw_fx &fx)
 {
-    std::byte frame[std::max<std::size_t>(sizeof(fx.u.tx.header), EMX_FRAME_MIN)] = {};
-    std::memcpy(frame, fx.u.tx.header, fx.u.tx.length);
+    const CoreFrame frame(fx);
     const bool local = file_->board_of(emx_get_mac(fx.u.tx.header)) >= 0;
-    transmit(local ? lo_.fd() : ring_.fd(), frame, std::max<std::size_t>(fx.u.tx.length, EMX_FRAME_MIN),
-             fx.counter);
+    transmit(local ? lo_.fd() : ring_.fd(), frame.bytes.data(), frame.length, fx.counter);
 }
 
 void EnginePort::send_replies()
@@ -123,14 +121,11 @@ void EnginePort::send_replies()
     publish();
 }
 
-/// The program took the memory of a message away that is being sent: the puller hears that there is no such
-/// window, now and whenever it asks again, and tells our library so.
+/// The program took the memory of a message away that is being sent.
 void EnginePort::refuse_replies()
 {
-    const fw_replies run = replies_.give_up();
-    endpoint_.window[run.window].used = 0;
     fw_fx fx;
-    fw_replies_refuse(&endpoint_, &run, &fx);
+    refuse(replies_.give_up(), fx);
     transmit_effect(fx);
 }
 

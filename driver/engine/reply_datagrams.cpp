@@ -5,24 +5,24 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 namespace emx {
 
 bool ReplySender::add(const fw_replies &run, int socket, const DatagramTarget &target)
 {
-    if (!add(run, socket))
+    ReplyRun *queued = queue_.add(run);
+    if (!queued)
         return false;
-    Run &queued = at(count_ - 1);
+    queued->socket = socket;
     if (FW_X_DATA_HEADER + run.unit > target.bytes)
         return true; // as frames
-    queued.target = target;
-    fw_datagram_seal(queued.header.data(), target.secret);
+    queued->target = target;
+    fw_datagram_seal(queued->header.data(), target.secret);
     return true;
 }
 
 /// Datagrams of one run: all as long, but the last of the message.
-uint32_t ReplySender::build_datagrams(const Run &run, uint32_t &iovecs)
+uint32_t ReplySender::build_datagrams(const ReplyRun &run, uint32_t &iovecs)
 {
     fw_replies left = run.replies;
     const auto most = static_cast<uint32_t>(std::clamp<std::size_t>(
@@ -30,8 +30,7 @@ uint32_t ReplySender::build_datagrams(const Run &run, uint32_t &iovecs)
     uint32_t frames = 0;
     for (; frames < most && left.count > 0; frames++) {
         uint8_t *header = datagram_headers_[frames].data();
-        std::memcpy(header, run.header.data(), FW_X_DATA_HEADER);
-        const uint32_t used = describe(left, header, &iovecs_[iovecs], iovecs_max - iovecs);
+        const uint32_t used = queue_.describe(run, left, header, &iovecs_[iovecs], iovecs_max - iovecs);
         if (used == 0)
             break;
         iovecs += used;
@@ -41,7 +40,7 @@ uint32_t ReplySender::build_datagrams(const Run &run, uint32_t &iovecs)
 
 int ReplySender::send_datagrams(int socket)
 {
-    const Run &run = at(0);
+    const ReplyRun &run = queue_.at(0);
     uint32_t iovecs = 0;
     const uint32_t frames = socket < 0 ? 0 : build_datagrams(run, iovecs);
     if (frames == 0) {
@@ -51,7 +50,7 @@ int ReplySender::send_datagrams(int socket)
     const auto each = static_cast<uint16_t>(frames > 1 ? FW_X_DATA_HEADER + run.replies.unit : 0);
     if (send_segments(socket, run.target, {iovecs_.data(), iovecs}, each)) {
         emx_count(&counters_, EMX_CNT_TX_DATAGRAM, frames);
-        advance(frames, true);
+        queue_.advance(frames, true);
         return 0;
     }
     const int why = errno;
@@ -68,9 +67,9 @@ int ReplySender::send_datagrams(int socket)
 /// The next run leaves as frames.
 void ReplySender::leave_datagrams()
 {
-    Run &run = at(0);
+    ReplyRun &run = queue_.at(0);
     run.target = {};
-    fw_encode(&sizes_, &run.replies.reply, run.header.data());
+    queue_.encode(run);
 }
 
 } // namespace emx

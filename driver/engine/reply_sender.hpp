@@ -3,8 +3,7 @@
 // windows' memory; X DATA also in datagrams, up to 64 KiB by one call, which the kernel or the card cuts.
 #pragma once
 
-#include "driver/engine/datagrams.hpp"
-#include "driver/segments.hpp"
+#include "driver/engine/reply_queue.hpp"
 
 #include <sys/socket.h>
 
@@ -13,30 +12,27 @@
 #include <optional>
 #include <utility>
 
-extern "C" {
-#include "driver/core/fw.h"
-}
-
 namespace emx {
 
 /// Called under the port's lock.
 class ReplySender {
 public:
-    ReplySender(const fw_sizes &sizes, emx_counters &counters) : sizes_(sizes), counters_(counters) {}
+    ReplySender(const fw_sizes &sizes, emx_counters &counters) : queue_(sizes, counters), counters_(counters)
+    {
+    }
 
-    /// Windows are named by fw_window_slot.
-    void open_window(uint16_t slot, std::span<const Segment> memory);
-    /// Also forgets what is still to be sent from it.
-    void close_window(uint16_t slot);
+    /// As of the queue.
+    void open_window(uint16_t slot, std::span<const Segment> memory) { queue_.open_window(slot, memory); }
+    void close_window(uint16_t slot) { queue_.close_window(slot); }
 
     /// Queues the answer to one request, for sending on `socket`; false when too many wait.
     bool add(const fw_replies &run, int socket);
     /// The same in datagrams to that target; what cannot be sent so leaves as frames on `socket`.
     bool add(const fw_replies &run, int socket, const DatagramTarget &target);
 
-    bool pending() const { return count_ != 0; }
+    bool pending() const { return queue_.size() != 0; }
     /// True if what is next leaves in datagrams.
-    bool next_is_datagrams() { return count_ != 0 && at(0).target.address != 0; }
+    bool next_is_datagrams() { return pending() && queue_.at(0).target.address != 0; }
     /// Sends one batch. Returns 0, or the errno that ended it; a full socket (EAGAIN), a downed interface
     /// (ENETDOWN) and memory that cannot be read (EFAULT) keep the rest, other errors lose a frame, for which
     /// the peer asks again.
@@ -45,37 +41,22 @@ public:
     /// A target that the system refuses to send to, since the last call.
     std::optional<DatagramTarget> take_lost() { return std::exchange(lost_, std::nullopt); }
     /// Takes the run that is next in the queue, unsent; there must be one.
-    fw_replies give_up();
+    fw_replies give_up() { return queue_.give_up(); }
     /// Forgets everything queued; its frames count as failed.
     void drop_all();
 
 private:
     static constexpr uint32_t batch_max = 16;
-    static constexpr uint32_t queue_max = 256; // power of two
     static constexpr uint32_t iovecs_max = 1024;
 
-    struct Run {
-        fw_replies replies; ///< what is left of it
-        int socket; ///< of frames
-        DatagramTarget target; ///< of datagrams; else its address is 0
-        std::array<uint8_t, EMX_HEADER_MAX> header; ///< of its first frame
-    };
-
-    Run &at(uint32_t i) { return queue_[(first_ + i) % queue_max]; }
     uint32_t build(int socket);
-    uint32_t describe(fw_replies &run, uint8_t *header, iovec *io, uint32_t room) const;
-    bool build_frame(fw_replies &run, uint32_t slot, uint32_t &iovecs);
+    bool build_frame(const ReplyRun &run, fw_replies &left, uint32_t slot, uint32_t &iovecs);
     [[gnu::noinline]] int send_datagrams(int socket);
-    uint32_t build_datagrams(const Run &run, uint32_t &iovecs);
+    uint32_t build_datagrams(const ReplyRun &run, uint32_t &iovecs);
     void leave_datagrams();
-    void advance(uint32_t frames, bool sent);
 
-    const fw_sizes sizes_;
+    ReplyQueue queue_;
     emx_counters &counters_;
-    std::array<PieceList, FW_WINDOWS> windows_;
-    std::array<Run, queue_max> queue_;
-    uint32_t first_ = 0;
-    uint32_t count_ = 0;
     std::array<std::array<uint8_t, EMX_HEADER_MAX>, batch_max> headers_;
     std::array<mmsghdr, batch_max> messages_{};
     std::array<iovec, iovecs_max> iovecs_;

@@ -14,7 +14,6 @@ namespace {
 constexpr int udp_frames_per_peek = 64;
 constexpr uint32_t udp_polls_per_clock = 16;
 constexpr uint32_t udp_frames_per_round = 64;
-constexpr uint32_t udp_rounds_behind_max = 512;
 // A look is a system call: as long as so many looks at a word of memory.
 constexpr unsigned looks_per_call = 16;
 constexpr int introduction_ms = 50;
@@ -49,25 +48,11 @@ bool UdpPort::spin(unsigned looks)
     return endpoint_.pulls_active != 0;
 }
 
-/// Gives a checked frame to the core; false when it found no endpoint.
-bool UdpPort::give(fw_pkt &pkt, fw_fx &fx, int &more)
-{
-    more = 0;
-    fw_endpoint *ep = fw_demux(&board_, &pkt, &fx);
-    if (!ep) {
-        if (fx.kind == FW_FX_DROP)
-            count_drop(counters_, fx.counter);
-        return false;
-    }
-    more = fw_rx(ep, &pkt, now_, &fx);
-    return true;
-}
-
 /// True if a frame that names that endpoint of the peer may come from there. Those that name none, of whom a
 /// secret is asked, come from any endpoint; refusals also from the agent.
-bool UdpPort::comes_from(uint32_t peer, const UdpAddress &source) const
+bool UdpPort::comes_from(uint32_t peer, const UdpAddress &source)
 {
-    const UdpAddress *agent = const_cast<UdpSender &>(sender_).address(peer); // NOLINT: it only looks anew
+    const UdpAddress *agent = sender_.address(peer);
     if (!agent || !agent->same_host(source))
         return false;
     if (source.port == agent->port)
@@ -120,7 +105,7 @@ const emx_msg *UdpPort::take()
     if (fw_needs_time(&pkt_))
         now_ = monotonic_ns();
     if (!give(pkt_, fx_, more_))
-        return drop(0);
+        return drop(fx_.kind == FW_FX_DROP ? fx_.counter : 0);
     if (fx_.kind == FW_FX_EVENT) {
         held_ = true;
         return current_ = &fx_.u.msg;
@@ -149,8 +134,7 @@ void UdpPort::consume()
         receiver_.next();
         held_ = false;
     } else if (queued_current_) {
-        queue_.pop_front();
-        queued_current_ = false;
+        pop_queued();
     }
 }
 
@@ -171,10 +155,8 @@ void UdpPort::execute(const fw_fx &fx, const std::byte *frame)
     case FW_FX_EVENT: post(fx.u.msg); break;
     case FW_FX_TX: transmit_effect(fx); break;
     case FW_FX_ANSWER:
-        if (fw_may_answer(&endpoint_.answers, monotonic_ns()))
+        if (may_answer())
             transmit_effect(fx);
-        else
-            count_drop(counters_, EMX_CNT_DROP_ANSWER);
         break;
     case FW_FX_REPLIES:
         if (!sender_.add_replies(fx.u.replies))
@@ -205,33 +187,19 @@ const emx_msg *UdpPort::idle()
         empty_polls_ = 0;
         check_time();
     }
-    if (queue_.empty())
-        return nullptr;
-    queued_current_ = true;
-    return current_ = &queue_.front();
+    return next_queued();
 }
 
 void UdpPort::check_time()
 {
     check_link();
     tags_.follow(peers_);
-    if (endpoint_.pulls_active == 0)
+    if (!ran_out())
         return;
-    now_ = monotonic_ns();
-    if (now_ < fw_deadline(&endpoint_)) {
-        rounds_behind_ = 0;
-        return;
-    }
-    // Drain received frames before serving timers: after a pause the answers are usually queued already. A
-    // flood stops no timer for good.
-    if ((rounds_behind_ == 0 || receiver_.ready()) && rounds_behind_ < udp_rounds_behind_max) {
-        rounds_behind_++;
+    if (!serve_timer(receiver_.ready())) {
         empty_polls_ = udp_polls_per_clock; // again after the next round
         return;
     }
-    rounds_behind_ = 0;
-    fw_tick(&endpoint_, now_);
-    more_ = 1;
     drain(nullptr);
     publish();
 }

@@ -36,24 +36,18 @@ bool UdpPort::send(const emx_msg &msg, std::byte *payload)
 /// The core's own frames: pull requests and refusals.
 void UdpPort::transmit_effect(const fw_fx &fx)
 {
-    std::byte frame[std::max<std::size_t>(sizeof(fx.u.tx.header), EMX_FRAME_MIN)] = {};
-    std::memcpy(frame, fx.u.tx.header, fx.u.tx.length);
+    const CoreFrame frame(fx);
     const int peer = fw_peer_find(peers_, emx_get_mac(fx.u.tx.header), 0);
     if (peer >= 0)
-        sender_.send(static_cast<uint32_t>(peer), frame, std::max<std::size_t>(fx.u.tx.length, EMX_FRAME_MIN),
-                     fx.counter);
+        sender_.send(static_cast<uint32_t>(peer), frame.bytes.data(), frame.length, fx.counter);
 }
 
 void UdpPort::send_replies()
 {
     sender_.send_replies();
-    fw_replies run;
-    if (sender_.take_unreadable(run)) [[unlikely]] {
-        // The program took the memory of a message away that is being sent: the puller hears that there is no
-        // such window, now and whenever it asks again, and tells our library so.
-        endpoint_.window[run.window].used = 0;
-        fw_fx fx;
-        fw_replies_refuse(&endpoint_, &run, &fx);
+    if (const auto run = sender_.take_unreadable()) [[unlikely]] {
+        fw_fx fx; // the program took the memory of a message away that is being sent
+        refuse(*run, fx);
         transmit_effect(fx);
     }
     publish();

@@ -150,58 +150,14 @@ int UdpSender::send_singly(const Batch &batch, msghdr &message, iovec *io)
     return why == EFAULT ? why : 0;
 }
 
-void UdpSender::close_window(uint16_t slot)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count_; i++) {
-        const fw_replies &each = queue_[(first_ + i) % queue_max];
-        if (each.window != slot)
-            queue_[(first_ + kept++) % queue_max] = each;
-    }
-    count_ = kept;
-    windows_[slot].clear();
-}
-
-bool UdpSender::add_replies(const fw_replies &run)
-{
-    if (count_ == queue_max)
-        return false;
-    queue_[(first_ + count_++) % queue_max] = run;
-    return true;
-}
-
-/// Takes the next frame off the run, and tells where it lies; 0 when `room` does not suffice.
-uint32_t UdpSender::describe(fw_replies &run, uint8_t *header, iovec *io, uint32_t room) const
-{
-    const uint32_t header_bytes = fw_replies_header(&run);
-    uint32_t position = 0;
-    const uint32_t length = fw_replies_take(&run, header, &position);
-    if (room < 3)
-        return 0;
-    io[0] = {header, header_bytes};
-    const uint64_t from = uint64_t{run.window_offset} + position;
-    uint32_t used = windows_[run.window].describe(from, length, io + 1, room - 2);
-    if (used == 0)
-        return 0;
-    if (run.reply.msg.type == EMX_X_DATA && run.reply.x.sum)
-        fw_put_checksum(header, sum_pieces(io + 1, used));
-    used++;
-    if (header_bytes + length < EMX_FRAME_MIN)
-        io[used++] = {frame_padding.data(), EMX_FRAME_MIN - header_bytes - length};
-    return used;
-}
-
 /// Frames from the front of a run that one call sends.
-uint32_t UdpSender::build_replies(const fw_replies &run, Batch &batch)
+uint32_t UdpSender::build_replies(const ReplyRun &run, Batch &batch)
 {
-    fw_replies left = run;
-    std::array<uint8_t, EMX_HEADER_MAX> first{};
-    fw_encode(&sizes_, &run.reply, first.data());
+    fw_replies left = run.replies;
     while (left.count > 0 && batch.count < batch_max) {
         uint8_t *header = headers_[batch.count].data();
-        std::memcpy(header, first.data(), first.size());
         iovec *io = &iovecs_[batch.iovecs];
-        const uint32_t used = describe(left, header, io, iovecs_max - batch.iovecs);
+        const uint32_t used = replies_.describe(run, left, header, io, iovecs_max - batch.iovecs);
         uint32_t bytes = 0;
         for (uint32_t i = 0; i < used; i++)
             bytes += static_cast<uint32_t>(io[i].iov_len);
@@ -213,30 +169,19 @@ uint32_t UdpSender::build_replies(const fw_replies &run, Batch &batch)
     return batch.count;
 }
 
-void UdpSender::advance(uint32_t frames, bool sent)
-{
-    fw_replies &run = front();
-    const int counter = run.reply.msg.type == EMX_X_DATA ? EMX_CNT_TX_X_DATA : EMX_CNT_TX_PULL_REPLY;
-    emx_count(&counters_, sent ? counter : int{EMX_CNT_TX_FAILED}, frames);
-    for (uint32_t position = 0; frames > 0 && run.count > 0; frames--)
-        fw_replies_take(&run, nullptr, &position);
-    if (run.count == 0) {
-        first_ = (first_ + 1) % queue_max;
-        count_--;
-    }
-}
-
 bool UdpSender::send_replies()
 {
     flush();
-    if (count_ == 0)
+    if (!pending())
         return true;
+    const ReplyRun &run = replies_.at(0);
     Batch batch;
-    batch.peer = front().reply.msg.peer;
+    batch.peer = run.replies.reply.msg.peer;
     const bool reachable = address(batch.peer) != nullptr;
-    const uint32_t frames = reachable ? build_replies(front(), batch) : 0;
+    const uint32_t frames = reachable ? build_replies(run, batch) : 0;
     if (frames == 0) {
-        advance(1, false); // a cut that needs more pieces than a batch has, or a peer that is nowhere
+        replies_.advance(1,
+                         false); // a cut that needs more pieces than a batch has, or a peer that is nowhere
         return true;
     }
     const int why = send_batch(batch, iovecs_.data());
@@ -245,22 +190,10 @@ bool UdpSender::send_replies()
         return false;
     }
     if (why == EFAULT) {
-        unreadable_ = true;
-        unread_ = front();
-        first_ = (first_ + 1) % queue_max;
-        count_--;
+        unreadable_ = replies_.give_up();
         return true;
     }
-    advance(frames, why == 0);
-    return true;
-}
-
-bool UdpSender::take_unreadable(fw_replies &run)
-{
-    if (!unreadable_)
-        return false;
-    unreadable_ = false;
-    run = unread_;
+    replies_.advance(frames, why == 0);
     return true;
 }
 

@@ -5,16 +5,14 @@
 
 #include "driver/base/udp_socket.hpp"
 #include "driver/board/board_file.hpp"
-#include "driver/segments.hpp"
+#include "driver/engine/reply_queue.hpp"
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
-
-extern "C" {
-#include "driver/core/fw.h"
-}
 
 namespace emx {
 
@@ -22,7 +20,7 @@ namespace emx {
 class UdpSender {
 public:
     UdpSender(std::shared_ptr<BoardFile> file, uint32_t board, emx_counters &counters, const fw_sizes &sizes)
-        : file_(std::move(file)), board_(board), counters_(counters), sizes_(sizes)
+        : file_(std::move(file)), board_(board), counters_(counters), replies_(sizes, counters)
     {
     }
     void open(Fd socket) { socket_ = std::move(socket); }
@@ -39,16 +37,16 @@ public:
                       uint32_t payload_bytes, int counter);
     void flush();
 
-    /// Windows are named by fw_window_slot.
-    void open_window(uint16_t slot, std::span<const Segment> memory) { windows_[slot].assign(memory); }
-    void close_window(uint16_t slot);
+    /// As of the queue.
+    void open_window(uint16_t slot, std::span<const Segment> memory) { replies_.open_window(slot, memory); }
+    void close_window(uint16_t slot) { replies_.close_window(slot); }
     /// Queues the answer to a request; false when too many wait.
-    bool add_replies(const fw_replies &run);
-    bool pending() const { return count_ != 0; }
+    bool add_replies(const fw_replies &run) { return replies_.add(run) != nullptr; }
+    bool pending() const { return replies_.size() != 0; }
     /// Sends a part of the answers. False when the socket is full.
     bool send_replies();
-    /// The run whose memory could not be read since the last call, if there is one.
-    bool take_unreadable(fw_replies &run);
+    /// The answer whose memory could not be read since the last call, if there is one.
+    std::optional<fw_replies> take_unreadable() { return std::exchange(unreadable_, std::nullopt); }
 
 private:
     struct Path {
@@ -56,7 +54,6 @@ private:
         UdpAddress address;
     };
     static constexpr uint32_t batch_max = 64; ///< datagrams that all kernels cut
-    static constexpr uint32_t queue_max = 256; ///< power of two
     static constexpr uint32_t iovecs_max = 1024;
 
     struct Batch {
@@ -77,26 +74,19 @@ private:
     /// 0, or the errno with which the kernel refused all of it.
     int send_batch(const Batch &batch, iovec *io);
     int send_singly(const Batch &batch, msghdr &message, iovec *io);
-    uint32_t describe(fw_replies &run, uint8_t *header, iovec *io, uint32_t room) const;
-    uint32_t build_replies(const fw_replies &run, Batch &batch);
-    void advance(uint32_t frames, bool sent);
-    fw_replies &front() { return queue_[first_ % queue_max]; }
+    uint32_t build_replies(const ReplyRun &run, Batch &batch);
 
     const std::shared_ptr<BoardFile> file_;
     const uint32_t board_;
     emx_counters &counters_;
-    const fw_sizes sizes_;
     Fd socket_;
     std::vector<Path> paths_; ///< by peer
     Batch fragments_;
     std::array<iovec, std::size_t{3} * batch_max> fragment_iovecs_;
     std::array<std::array<uint8_t, EMX_HEADER_MAX>, batch_max> fragment_headers_;
 
-    std::array<PieceList, FW_WINDOWS> windows_;
-    std::array<fw_replies, queue_max> queue_;
-    uint32_t first_ = 0, count_ = 0;
-    bool unreadable_ = false;
-    fw_replies unread_{};
+    ReplyQueue replies_;
+    std::optional<fw_replies> unreadable_;
     std::array<iovec, iovecs_max> iovecs_;
     std::array<std::array<uint8_t, EMX_HEADER_MAX>, batch_max> headers_;
     std::array<uint32_t, batch_max> pieces_; ///< iovecs of each datagram of a batch, to send it alone

@@ -29,31 +29,33 @@ bool GroupInbox::put(const emx_msg &msg, uint64_t nic_id)
     return true;
 }
 
-std::deque<GroupInbox::Frame>::iterator GroupInbox::find(uint32_t key)
+std::size_t GroupInbox::find(uint32_t key) const
 {
-    return std::find_if(frames_.begin(), frames_.end(), [key](const Frame &f) { return f.key == key; });
+    const auto is_of = [key](const Frame &f) { return f.key == key; };
+    return static_cast<std::size_t>(std::find_if(frames_.begin(), frames_.end(), is_of) - frames_.begin());
 }
 
 const GroupInbox::Frame *GroupInbox::first(uint32_t key) const
 {
-    const auto found = const_cast<GroupInbox *>(this)->find(key);
-    return found == frames_.end() ? nullptr : &*found;
+    const std::size_t place = find(key);
+    return place == frames_.size() ? nullptr : &frames_[place];
 }
 
-void GroupInbox::take_away(const std::deque<Frame>::iterator &frame)
+void GroupInbox::take_away(std::size_t place)
 {
-    bytes_ -= frame->data.size();
+    std::vector<std::byte> &data = frames_[place].data;
+    bytes_ -= data.size();
     if (spare_.size() < spare_max)
-        spare_.push_back(std::move(frame->data));
-    frames_.erase(frame);
+        spare_.push_back(std::move(data));
+    frames_.erase(frames_.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
 void GroupInbox::pop(uint32_t key) { take_away(find(key)); }
 
 void GroupInbox::drop(uint32_t key)
 {
-    for (auto frame = find(key); frame != frames_.end(); frame = find(key))
-        take_away(frame);
+    for (std::size_t place = find(key); place != frames_.size(); place = find(key))
+        take_away(place);
 }
 
 std::byte *GroupInbox::to_send(std::span<const std::byte> data)

@@ -40,8 +40,8 @@ public:
 private:
     static constexpr std::size_t frames_max = 1024, bytes_max = 8u << 20;
     static constexpr std::size_t spare_max = 64;
-    std::deque<Frame>::iterator find(uint32_t key);
-    void take_away(const std::deque<Frame>::iterator &frame);
+    std::size_t find(uint32_t key) const; ///< place of the oldest frame of a group, or their number
+    void take_away(std::size_t place);
 
     std::deque<Frame> frames_;
     std::vector<std::vector<std::byte>> spare_;
