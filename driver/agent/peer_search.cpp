@@ -61,12 +61,13 @@ void PeerSearch::suspect(uint64_t mac, const UdpAddress &where, uint64_t now)
     for (Question &each : questions_) {
         if (each.to != where || each.doubting)
             continue;
+        const uint64_t soon = std::max(now, each.asked + first_pause);
         if (each.settled) { // another board is there than before, or it was forgotten here
             each.settled = false;
             each.tries = 0;
-            each.due = now;
+            each.due = soon;
         } else if (each.listed) {
-            each.due = std::min(each.due, now);
+            each.due = std::min(each.due, soon);
         }
         return;
     }
@@ -144,6 +145,7 @@ void PeerSearch::send(Question &question, uint64_t now)
     ask_(question.to, question.mac ? question.mac : EMX_MAC_BROADCAST, question.token);
     const uint64_t pause = first_pause << std::min(question.tries, 7u);
     question.due = now + (question.doubting ? doubt_pause : std::min(pause, last_pause));
+    question.asked = now;
     question.tries++;
 }
 

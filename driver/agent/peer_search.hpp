@@ -73,6 +73,7 @@ private:
         uint32_t token = 0;
         uint32_t tries = 0;
         uint64_t due = 0;
+        uint64_t asked = 0; ///< the last time
         bool listed = false;
         bool settled = false; ///< of the list: answered
         bool doubting = false;

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <sstream>
+#include <utility>
 
 namespace emx {
 namespace {
@@ -41,20 +41,21 @@ bool parse_place(const std::string &place, bool bracketed, BoardSpec &spec)
            place.find_first_of(" \t/") == std::string::npos;
 }
 
-/// Empty, or what is wrong with a part behind the place.
+/// Empty, or what is wrong with a part behind the place; spec: as the parts before have it.
 std::string parse_more(const std::string &text, BoardSpec &spec)
 {
     constexpr uint32_t least = 512, most = 65507;
     if (is_number(text)) {
+        if (spec.udp_port != 0)
+            return "give its port once";
         if (parse_number(text, 1, port_last, spec.udp_port))
             return {};
         return "a UDP board has " + std::to_string(EMX_ENDPOINTS_MAX + 1) +
                " ports from the one that is given: 1 to " + std::to_string(port_last);
     }
-    spec.dialect = 'N';
-    if (text == "N" || (text.rfind("N=", 0) == 0 && parse_number(text.substr(2), least, most, spec.mtu)))
-        return {};
-    return "the dialect of a UDP board is N, or N=SIZE with a frame size of 512 to 65507";
+    if (text != "N" && (text.rfind("N=", 0) != 0 || !parse_number(text.substr(2), least, most, spec.mtu)))
+        return "the dialect of a UDP board is N, or N=SIZE with a frame size of 512 to 65507";
+    return std::exchange(spec.dialect, 'N') == 0 ? std::string{} : "give its dialect once";
 }
 
 std::string join(const std::string &host, uint32_t port)
@@ -83,22 +84,28 @@ bool parse_udp_board(const std::string &part, BoardSpec &spec, std::string &erro
     std::string rest = part.substr(std::strlen(udp_prefix));
     const bool bracketed = !rest.empty() && rest[0] == '[';
     const auto end = bracketed ? rest.find(']') : rest.find(':');
+    const bool closed = !bracketed || end != std::string::npos;
+    const bool bare = !bracketed && end != std::string::npos && // an IPv6 address
+                      (parse_ip(rest, 1) || rest.find("::") != std::string::npos);
     const std::string place = trim(rest.substr(bracketed ? 1 : 0, bracketed ? end - 1 : end));
     rest = end == std::string::npos ? std::string{} : rest.substr(bracketed ? end + 1 : end);
-    spec.udp_port = udp_port_default;
-    spec.dialect = 'N';
-    if (!parse_place(place, bracketed, spec) || (!rest.empty() && rest[0] != ':')) {
+    if (!closed || bare || !parse_place(place, bracketed, spec) || (!rest.empty() && rest[0] != ':')) {
         error = "board \"" + part +
                 "\": write udp:INTERFACE, udp:ADDRESS or udp:[IPv6 ADDRESS], and perhaps :PORT and :N=SIZE "
                 "behind it";
         return false;
     }
-    std::istringstream parts(rest.empty() ? rest : rest.substr(1));
-    for (std::string more; std::getline(parts, more, ':');)
-        if (const std::string why = parse_more(trim(more), spec); !why.empty()) {
+    while (!rest.empty()) {
+        const auto next = rest.find(':', 1);
+        if (const std::string why = parse_more(trim(rest.substr(1, next - 1)), spec); !why.empty()) {
             error = "board \"" + part + "\": " + why;
             return false;
         }
+        rest = next == std::string::npos ? std::string{} : rest.substr(next);
+    }
+    spec.dialect = 'N';
+    if (spec.udp_port == 0)
+        spec.udp_port = udp_port_default;
     return true;
 }
 
