@@ -84,14 +84,15 @@ end
 Addresses are known by what Wireshark calls them, perhaps by a name: a first pass without tree has no fields, and Lua
 has no other way to the bytes. What they were called first is kept, since names may be switched on and off.
 ]]
-local function addresses(pinfo)
-    if not called[pinfo.number] then called[pinfo.number] = { tostring(pinfo.dl_src), tostring(pinfo.dl_dst) } end
-    return table.unpack(called[pinfo.number])
-end
-
 local function digits(field, shown)
     local all = { field() }
     return #all > 0 and all[#all].range:bytes():tohex() or shown:gsub(":", "")
+end
+
+local function add_addresses(p, pinfo)
+    if not called[pinfo.number] then called[pinfo.number] = { tostring(pinfo.dl_src), tostring(pinfo.dl_dst) } end
+    p.src, p.dst = table.unpack(called[pinfo.number])
+    p.src_digits, p.dst_digits = digits(eth_src, p.src), digits(eth_dst, p.dst)
 end
 
 local function is_group(mac) -- a name is not judged
@@ -104,9 +105,8 @@ local function judge_outer(p, problems)
         if wrong then problems[#problems + 1] = { key, text } end
     end
     problem(p.bytes < FRAME_MIN, "malformed.short", string.format("%d bytes, at least %d", p.bytes, FRAME_MIN))
-    local src, dst = digits(eth_src, p.src), digits(eth_dst, p.dst)
-    problem(src == "000000000000" or is_group(src), "malformed.source")
-    problem(p.type ~= 1 and is_group(dst), "malformed.destination")
+    problem(p.src_digits == "000000000000" or is_group(p.src_digits), "malformed.source")
+    problem(p.type ~= 1 and not (p.is_udp and p.type == 3) and is_group(p.dst_digits), "malformed.destination")
     problem(not layout.known(p.type), "malformed.type")
 end
 
@@ -126,7 +126,7 @@ local function read(p, tvb, s, tree)
         tree:add(fields.name, range, p.name)
     end
     if layout.known(p.type) then
-        if p.type == 36 then p.macs = digits(eth_dst, p.dst) .. digits(eth_src, p.src) end
+        if p.type == 36 then p.macs = p.dst_digits .. p.src_digits end
         problems = layout.read(p, tvb, s, visit)
         if p.type == 39 and p.position then tree:add(fields.position, p.position):set_generated() end
         if not problems then
@@ -189,16 +189,15 @@ local function summary(p)
     return (p.repeated and "[Retransmission] " or "") .. table.concat(words, " ")
 end
 
-function mxoe.dissector(tvb, pinfo, root)
-    pinfo.cols.protocol = "MXoE"
+-- A frame from its tag on. p: what is known of it, its addresses above all. Returns its line.
+local function dissect(tvb, pinfo, root, p)
     local tree = root:add(mxoe, tvb())
     if tvb:captured_len() < 3 then
         add_warning(tree, tvb:reported_len() < 3 and "malformed.short" or "cut")
-        return tvb:captured_len()
+        return ""
     end
-    local p = { at = pinfo.number, when = pinfo.rel_ts, tag = tvb(0, 2):uint(), type = tvb(2, 1):uint(),
-                bytes = tvb:reported_len() + 14 }
-    p.src, p.dst = addresses(pinfo)
+    p.at, p.when, p.bytes = pinfo.number, pinfo.rel_ts, tvb:reported_len() + 14
+    p.tag, p.type = tvb(0, 2):uint(), tvb(2, 1):uint()
     tree:add(fields.tag, tvb(0, 2))
     tree:add(fields.type, tvb(2, 1))
     local dialect = dialect_of(p, tvb)
@@ -206,10 +205,17 @@ function mxoe.dissector(tvb, pinfo, root)
     local s = sizes_of(p, dialect or "W")
     local good = read(p, tvb, s, tree)
     if good and not pinfo.visited then follow(p, s) end
-    show_notes(p, tree)
+    if not p.is_joined then show_notes(p, tree) end
     local line = summary(p)
-    pinfo.cols.info = line
     tree:append_text(", " .. line)
+    return line
+end
+
+function mxoe.dissector(tvb, pinfo, root)
+    pinfo.cols.protocol = "MXoE"
+    local p = {}
+    add_addresses(p, pinfo)
+    pinfo.cols.info = dissect(tvb, pinfo, root, p)
     return tvb:captured_len()
 end
 
@@ -228,7 +234,7 @@ function datagram.dissector(tvb, pinfo, root)
     root:add(datagram, tvb(0, 16)):add(datagram.fields[1], tvb(0, 8))
     local tree = root:add(mxoe, tvb(16))
     local p = { at = pinfo.number, type = tvb(16, 1):uint(), bytes = tvb:reported_len() }
-    p.src, p.dst = addresses(pinfo)
+    add_addresses(p, pinfo)
     tree:add(fields.type, tvb(16, 1))
     if p.type == 112 or p.type == 115 or p.type == 117 then read(p, tvb(14):tvb(), sizes_of(p, "W"), tree) end
     local line = summary(p)
@@ -238,3 +244,45 @@ function datagram.dissector(tvb, pinfo, root)
 end
 
 for port = PORT_FIRST, PORT_LAST do DissectorTable.get("udp.port"):add(port, datagram) end
+
+-- ---- UDP boards: whole frames in UDP datagrams (docs/protocol.md, UDP boards) ----
+
+local HEADER, BOARD_FIRST, BOARD_LAST = 14, 34783, 34783 + 256
+local board = Proto("mxoeudp", "EtherMX UDP board")
+local board_dst = ProtoField.ether("mxoeudp.dst", "Board that it is for")
+local board_src = ProtoField.ether("mxoeudp.src", "Board that it is from")
+board.fields = { board_dst, board_src }
+
+-- Length of each frame but the last: a host's own capture shows what the kernel cuts or joins (UDP_SEGMENT, UDP_GRO).
+local function length_of_each(tvb)
+    local again = tvb:raw():find(tvb:raw(0, HEADER), FRAME_MIN + 1, true)
+    return again and again - 1 or tvb:captured_len()
+end
+
+local function read_board_frame(tvb, pinfo, root, is_joined)
+    local p = { is_udp = true, is_joined = is_joined }
+    p.dst, p.src = tostring(tvb(0, 6):ether()), tostring(tvb(6, 6):ether())
+    p.dst_digits, p.src_digits = tvb(0, 6):bytes():tohex(), tvb(6, 6):bytes():tohex()
+    local ids = root:add(board, tvb(0, HEADER))
+    ids:add(board_dst, tvb(0, 6))
+    ids:add(board_src, tvb(6, 6))
+    return dissect(tvb(HEADER):tvb(), pinfo, root, p)
+end
+
+function board.dissector(tvb, pinfo, root)
+    local total = tvb:captured_len()
+    if total <= HEADER or tvb(12, 2):uint() ~= 0x86df then return 0 end
+    pinfo.cols.protocol = "MXoE"
+    local each = length_of_each(tvb)
+    local line = read_board_frame(each < total and tvb(0, each):tvb() or tvb, pinfo, root, false)
+    local frames = 1
+    for at = each, total - 1, each do
+        if total - at <= HEADER or tvb:raw(at, HEADER) ~= tvb:raw(0, HEADER) then break end
+        read_board_frame(tvb(at, math.min(each, total - at)):tvb(), pinfo, root, true)
+        frames = frames + 1
+    end
+    pinfo.cols.info = frames == 1 and line or string.format("%s, and %d more", line, frames - 1)
+    return total
+end
+
+for port = BOARD_FIRST, BOARD_LAST do DissectorTable.get("udp.port"):add(port, board) end

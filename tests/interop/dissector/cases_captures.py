@@ -126,13 +126,70 @@ def golden(folder, name, payload):
     return bytes.fromhex(''.join(''.join(r) for r in rows)) + bytes(payload)
 
 
-def in_datagram(frame, secret, port=34532):
-    """That frame as a UDP datagram, in a frame of IP."""
-    payload = struct.pack('>QI4x', secret, 0x454d5844) + frame[16:]
-    udp = struct.pack('>HHHH', port - 3, port, 8 + len(payload), 0) + payload
+def in_udp(frame, payload, port, source=None):
+    """A UDP datagram with that payload, in a frame of IPv4 with the addresses of another."""
+    udp = struct.pack('>HHHH', source or port - 3, port, 8 + len(payload), 0) + payload
     ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0, bytes((10, 0, 0, 10)),
                      bytes((10, 0, 0, 11)))
     return frame[:12] + b'\x08\0' + ip + udp
+
+
+def in_datagram(frame, secret, port=34532):
+    """That frame as a UDP datagram, in a frame of IP."""
+    return in_udp(frame, struct.pack('>QI4x', secret, 0x454d5844) + frame[16:], port)
+
+
+def of_udp_board(frames, port=34783 + 6, v6=False):
+    """Those frames as the kernel joins them: one datagram of UDP boards, whose ids no address of Ethernet shows."""
+    routers = bytes((2, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2))
+    payload = b''.join(frames)
+    whole = in_udp(routers, payload, port)
+    if v6:
+        udp = whole[34:]
+        whole = routers + b'\x86\xdd' + struct.pack('>IHBB', 6 << 28, len(udp), 17, 64) + bytes(15) + b'\1' + \
+            bytes(15) + b'\2' + udp
+    return whole
+
+
+def check_udp_boards(folder):
+    """The examples' story between UDP boards, with the same fields, and answers found."""
+    def check(tshark):
+        path = os.path.join(tshark.home, 'boards.pcap')
+        frames = [golden(folder, name, payload) for name, payload, _ in EXAMPLES]
+        names = sorted({'mxoe.' + key for _, _, fields in EXAMPLES for key in fields})
+        for options, made in (([], [of_udp_board([frame]) for frame in frames]),
+                              ([], [of_udp_board([frame], v6=True) for frame in frames]),
+                              (['-d', 'udp.port==40000-40256,mxoeudp'], [of_udp_board([f], 40006) for f in frames])):
+            write_pcap(path, made)
+            shown = tshark.fields(path, [*names, 'mxoeudp.src', '_ws.expert.severity'], *options)
+            for (name, _, fields), whole, frame in zip(EXAMPLES, frames, shown):
+                assert frame.one('mxoeudp.src') == whole[6:12].hex(':'), f'{name}: {frame}'
+                for key, wanted in fields.items():
+                    found = ','.join(frame.get('mxoe.' + key, [])) or None
+                    assert found == wanted, f'{name}, {key}: {found}, not {wanted}'
+    return check
+
+
+def check_joined(folder):
+    """Frames that the kernel joined are shown one by one; others' datagrams, and cut ones, do no harm."""
+    def check(tshark):
+        path = os.path.join(tshark.home, 'joined.pcap')
+        data = golden(folder, 'x_data', 0)
+        last = data[:34] + struct.pack('>H', 20) + bytes(4) + data[40:60]
+        query = b'\xff' * 6 + golden(folder, 'host_query', 0)[6:]
+        write_pcap(path, [of_udp_board([data, data, last]), of_udp_board([query]), of_udp_board([data], 35043),
+                          of_udp_board([b'x' * 100]), of_udp_board([data[:17]]), of_udp_board([data[:5]]),
+                          of_udp_board([data, b'x' * 30])])
+        shown = tshark.fields(path, ['mxoe.x.size', 'mxoe.type', 'mxoe.malformed.destination', 'mxoe.malformed.short',
+                                     'mxoeudp.dst', 'mxoe.altered', '_ws.col.Info'])
+        assert shown[0].get('mxoe.x.size') == ['64', '64', '20'], shown[0]
+        assert 'and 2 more' in shown[0].one('_ws.col.Info') and 'mxoe.altered' not in shown[0], shown[0]
+        assert shown[1].get('mxoe.type') == ['3'] and 'mxoe.malformed.destination' not in shown[1], shown[1]
+        for n, why in ((2, 'port'), (3, 'other data'), (5, 'no header')):
+            assert 'mxoe.type' not in shown[n], f'{why}: {shown[n]}'
+        assert 'mxoe.malformed.short' in shown[4], shown[4]
+        assert shown[6].get('mxoe.type') == ['115'], shown[6]
+    return check
 
 
 def check_datagrams(folder):
@@ -202,6 +259,8 @@ def checks(_codec, pcap_folder, wire_folder):
     yield 'examples of refusals', check_examples(wire_folder, REFUSALS)
     yield 'examples of the extension', check_examples(wire_folder, EXTENSION)
     yield 'datagrams', check_datagrams(wire_folder)
+    yield 'UDP boards', check_udp_boards(wire_folder)
+    yield 'frames of UDP boards, joined', check_joined(wire_folder)
     yield 'examples of dialect N', check_examples(wire_folder, EXAMPLES_N)
     yield 'examples of dialect N, given', check_examples(wire_folder, EXAMPLES_N, '-o', 'mxoe.dialect:N',
                                                          '-o', 'mxoe.size:9000')
