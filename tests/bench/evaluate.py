@@ -17,7 +17,10 @@ from rounds import cell, inverse, median, ratio
 FLOORS = ("floor-ring", "floor-bulk")
 NAMES = {"emx": "EtherMX", "emx-raw": "EtherMX, raw frames", "emx-stream": "EtherMX, stream",
          "emx-dialect": "EtherMX, no extension", "emx-lossy-stream": "EtherMX, stream, 1 % loss",
-         "emx-dialect-lossy-stream": "no extension, stream, 1 % loss", "floor-ring": "floor: ring",
+         "emx-dialect-lossy-stream": "no extension, stream, 1 % loss", "emx-raw-stream": "EtherMX, stream, raw frames",
+         "emx-raw-lossy-stream": "EtherMX, stream, raw frames, 1 % loss",
+         "emx-datagrams-stream": "EtherMX, stream, datagrams that are cut",
+         "emx-datagrams-lossy-stream": "EtherMX, stream, datagrams that are cut, 1 % loss", "floor-ring": "floor: ring",
          "floor-bulk": "floor: ring + bulk", "floor-udp": "floor: UDP, offloads on", "tcp": "TCP",
          "tcp-offloads": "TCP, offloads on"}
 
@@ -60,7 +63,8 @@ def print_merits(data):
         print(f"{NAMES[what]} ({kind}): latency {latency:.2f} us, r_inf {r_inf:.0f} MB/s, N1/2 {half:.0f} bytes")
         found += [(f"{NAMES[what]}: r_inf", f"{r_inf:.0f}", "MB/s"), (f"{NAMES[what]}: N1/2", f"{half:.0f}", "bytes")]
     for lossy, whole in (("emx-lossy-stream", "emx-stream"), ("emx-dialect-lossy-stream", "emx-stream"),
-                         ("emx", "emx-dialect")):
+                         ("emx-raw-lossy-stream", "emx-raw-stream"),
+                         ("emx-datagrams-lossy-stream", "emx-datagrams-stream"), ("emx", "emx-dialect")):
         for length in rounds.lengths(data, [lossy]):
             slower = ratio(data, lossy, [whole], length)
             if slower and length >= 1 << 20:
@@ -109,7 +113,8 @@ def evaluate(folder, config, settings):
     print()
     merits = print_merits(data)
     rounds.write_table(base + ".csv", head, rows)
-    picture(base + ".svg", f"EtherMX, {title}", short_settings(settings), data)
+    if any(not what.endswith("stream") for what in data): # times alone have a picture
+        picture(base + ".svg", f"EtherMX, {title}", short_settings(settings), data)
     configuration = f"{title}, {count} rounds"
     return history.of_table(head, rows, configuration) + \
         [history.Row(figure, "", configuration, value, unit) for figure, value, unit in merits]

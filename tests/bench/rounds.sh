@@ -104,6 +104,10 @@ bench_one() {
     emx-within-stream) bench_perf "$csv" 1 -U ;;
     emx-dialect) EMX_EXTENSION=0 bench_perf "$csv" 2 ;;
     emx-lossy-stream) bench_lossy bench_perf "$csv" 2 -U ;;
+    emx-raw-stream) EMX_BULK=raw bench_perf "$csv" 2 -U ;;
+    emx-raw-lossy-stream) EMX_BULK=raw bench_lossy bench_perf "$csv" 2 -U ;;
+    emx-datagrams-stream) EMX_BULK=udp bench_cut bench_perf "$csv" 2 -U ;;
+    emx-datagrams-lossy-stream) EMX_BULK=udp bench_cut bench_lossy bench_perf "$csv" 2 -U ;;
     emx-dialect-lossy-stream) EMX_EXTENSION=0 bench_lossy bench_perf "$csv" 2 -U ;;
     *) echo "nothing is called \"$1\" here" >&2; return 1 ;;
     esac
@@ -121,6 +125,23 @@ bench_lossy() {
         netlab_loss_off "$host" || return
     done
     return $status
+}
+
+# bench_cut COMMAND...: while datagrams are cut before they leave a host, as a card does it, so that each can be lost
+# alone; a virtual link carries them in one piece otherwise
+bench_cut() {
+    local status
+    bench_segmentation off || return
+    "$@"
+    status=$?
+    bench_segmentation on || return
+    return $status
+}
+bench_segmentation() {
+    local ns
+    for ns in "${NETLAB_NS[@]}"; do
+        ip netns exec "$ns" ethtool -K eth0 tx-udp-segmentation "$1" >/dev/null || return
+    done
 }
 
 bench_tcp() {

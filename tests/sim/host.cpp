@@ -239,6 +239,7 @@ void Board::execute(SimPort &port, const Frame *frame, fw_fx &fx)
     switch (fx.kind) {
     case FW_FX_EVENT: port.put_event(fx.u.msg, frame); break;
     case FW_FX_REPLIES: replies(port, fx.u.replies); break;
+    case FW_FX_FALLBACK: port.leave_datagrams(fx.u.address); break;
     case FW_FX_COPY:
         if (!frame)
             abort(); // the core copies out of a frame that it was not given
@@ -283,7 +284,10 @@ void Board::replies(SimPort &port, fw_replies run)
         if (run.reply.msg.type == EMX_X_DATA && run.reply.x.sum && x_fragment() != 0)
             fw_put_checksum(frame.data(), fw_crc32c(0, frame.data() + header, length));
         port.counters().v[counter]++;
-        transmit(std::move(frame));
+        if (run.reply.x.datagrams && frame.size() <= host_.options().datagram)
+            host_.network().send_datagram(*this, frame);
+        else
+            transmit(std::move(frame));
     }
 }
 

@@ -39,6 +39,11 @@ struct HostOptions {
     /// X MEDIUM as long as that allows, and checksums.
     bool x_fragments = true;
     uint16_t x_window = 256; ///< such frames under way, at most; less where they wait in front of the process
+    /// Longest datagram of X DATA between hosts that both have them, 0: none. The way to each endpoint is up
+    /// from the start, and again some time after its datagrams have ceased to come.
+    uint16_t datagram = 0;
+    uint16_t datagram_window = 124; ///< such datagrams under way, at most
+    uint64_t datagram_rest = 10 * ms;
 };
 
 /// One board and its firmware.

@@ -15,6 +15,7 @@ namespace emx::sim {
 namespace {
 
 constexpr uint32_t incast_key = 0x5150;
+constexpr uint64_t start_at = 1100 * ms;
 
 struct Incast {
     uint32_t senders = 16;
@@ -24,6 +25,8 @@ struct Incast {
     uint16_t window = 256; ///< frames that the receive queue holds
     bool polled = false;
     uint32_t loss = 0; ///< per mille, beside what the switch drops
+    uint16_t datagram = 0; ///< bytes of the datagrams that data comes in; 0: in frames
+    uint64_t firewall_from = 0, firewall_until = 0; ///< behind the start: no datagram passes
     const char *extension = "1";
 };
 
@@ -31,6 +34,9 @@ struct Outcome {
     uint64_t bytes = 0;
     uint64_t time = 0; ///< until all was there
     uint64_t overflows = 0;
+    uint64_t datagrams = 0, datagrams_before = 0,
+             datagrams_after = 0; ///< all, up to the firewall, and behind
+    uint64_t fallbacks = 0; ///< pulls that left them
     uint32_t failed = 0;
     bool equal = true;
 
@@ -52,6 +58,7 @@ public:
         o.x_frame = 9014;
         o.x_window = plan.window;
         o.polled = plan.polled;
+        o.datagram = plan.datagram;
         for (uint32_t i = 0; i <= plan.senders; i++)
             hosts_.push_back(std::make_unique<Host>(world_, network_, i, o));
         introduce(hosts_, world_.rng);
@@ -62,6 +69,16 @@ public:
         start(0, "receiver", [this](Process &) { receive(); });
         for (uint32_t i = 1; i <= plan_.senders; i++)
             start(i, "sender", [this, i](Process &p) { send(p, i); });
+        if (plan_.firewall_until != 0) {
+            world_.at(start_at + plan_.firewall_from, [this] {
+                network_.faults.no_datagrams = true;
+                outcome_.datagrams_before = network_.datagrams;
+            });
+            world_.at(start_at + plan_.firewall_until, [this] {
+                network_.faults.no_datagrams = false;
+                outcome_.datagrams_after = network_.datagrams;
+            });
+        }
         const bool ended = world_.run(
             [this] {
                 for (auto &p : processes_)
@@ -73,6 +90,9 @@ public:
         CHECK(ended);
         CHECK(network_.violation() == "");
         outcome_.overflows = network_.overflows;
+        outcome_.datagrams = network_.datagrams;
+        outcome_.datagrams_after = outcome_.datagrams - outcome_.datagrams_after;
+        outcome_.fallbacks = hosts_[0]->boards[0]->counters.v[EMX_CNT_DATAGRAM_FALLBACK];
         return outcome_;
     }
 
@@ -134,7 +154,7 @@ private:
         REQUIRE(mx_open_endpoint(0, 0, incast_key, nullptr, 0, &ep) == MX_SUCCESS);
         REQUIRE(mx_connect(ep, hosts_[0]->boards[0]->fw().mac, 0, incast_key, MX_INFINITE, &to) ==
                 MX_SUCCESS);
-        while (world_.now() < 1100 * ms) // all at once
+        while (world_.now() < start_at) // all at once
             p.sleep(20 * us);
         begin_ = world_.now();
         std::vector<std::vector<char>> out;
@@ -185,27 +205,77 @@ TEST_CASE("16 senders keep one receiver's link busy through a switch that holds 
         }
 }
 
-TEST_CASE("large messages lose little of their speed when one frame in a hundred is lost")
+TEST_CASE("large messages lose little of their speed when one frame or datagram in a hundred is lost")
 {
-    for (const bool polled : {false, true}) {
+    struct Carrier {
+        bool polled;
+        uint16_t datagram;
+    };
+    for (const auto &[polled, datagram] :
+         std::vector<Carrier>{{false, 0}, {true, 0}, {false, 1472}, {true, 1472}, {true, 8972}}) {
         double use[2] = {};
         for (const uint32_t loss : {0u, 10u})
             for (uint64_t seed = 1; seed <= 3; seed++) {
-                CAPTURE(polled, loss, seed);
+                CAPTURE(polled, datagram, loss, seed);
                 Incast plan;
                 plan.senders = 1;
                 plan.length = 4 << 20;
                 plan.polled = polled;
                 plan.loss = loss;
+                plan.datagram = datagram;
                 Stage stage(plan, seed);
                 const Outcome o = stage.run();
                 CHECK(o.failed == 0);
                 CHECK(o.equal);
+                CHECK((o.datagrams > 0) == (datagram != 0));
+                CHECK(o.fallbacks == 0); // a loss here and there is no reason
                 use[loss != 0] += o.use(stage.links()) / 3;
             }
-        CAPTURE(polled, use[0], use[1]);
+        CAPTURE(polled, datagram, use[0], use[1]);
         CHECK(use[1] >= 0.7 * use[0]);
     }
+}
+
+TEST_CASE("a firewall that closes in the middle of a message is noticed, and frames bring the rest")
+{
+    for (const bool polled : {false, true})
+        for (const uint64_t from : {0 * ms, 2 * ms, 5 * ms}) {
+            CAPTURE(polled, from / ms);
+            Incast plan;
+            plan.senders = 1;
+            plan.length = 4 << 20;
+            plan.polled = polled;
+            plan.datagram = 1472;
+            plan.firewall_from = from;
+            plan.firewall_until = 100 * sec;
+            Stage stage(plan, 1);
+            const Outcome o = stage.run();
+            CHECK(o.failed == 0);
+            CHECK(o.equal);
+            CHECK((o.datagrams_before > 0) == (from != 0));
+            CHECK(o.datagrams == o.datagrams_before);
+            CHECK(o.fallbacks >= 1);
+            CHECK(o.fallbacks <= plan.messages);
+        }
+}
+
+TEST_CASE("datagrams are used again after a firewall has opened")
+{
+    Incast plan;
+    plan.senders = 1;
+    plan.messages = 24;
+    plan.length = 4 << 20;
+    plan.datagram = 1472;
+    plan.firewall_from = 5 * ms;
+    plan.firewall_until = 20 * ms;
+    Stage stage(plan, 1);
+    const Outcome o = stage.run();
+    CHECK(o.failed == 0);
+    CHECK(o.equal);
+    CHECK(o.datagrams_before > 1000);
+    CHECK(o.datagrams_after > 1000);
+    CHECK(o.fallbacks >= 1);
+    CHECK(o.use(stage.links()) >= 0.5);
 }
 
 } // namespace emx::sim

@@ -42,6 +42,14 @@ void Network::send_foreign(Station &from, const Frame &frame)
     switch_frame(from, frame);
 }
 
+void Network::send_datagram(Station &from, const Frame &frame)
+{
+    if (faults.no_datagrams)
+        return;
+    datagrams++;
+    switch_frame(from, frame);
+}
+
 void Network::switch_frame(Station &from, const Frame &frame)
 {
     const uint64_t to = board_mac(frame.data());

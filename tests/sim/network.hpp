@@ -31,6 +31,7 @@ struct Faults {
     uint32_t flip = 0;
     bool flip_headers = true; ///< that, too
     uint32_t refuse = 0; ///< the interface does not take the frame
+    bool no_datagrams = false; ///< a firewall drops them all
     uint64_t latency = 5 * us;
     uint64_t jitter = 0;
     uint64_t reorder_delay = 200 * us;
@@ -65,6 +66,8 @@ public:
     bool send(Board &from, const Frame &frame);
     /// Takes a frame that is not judged: of a foreign host.
     void send_foreign(Station &from, const Frame &frame);
+    /// Takes an X DATA that travels in a datagram: as its frame, which no board's rules of frames judge.
+    void send_datagram(Station &from, const Frame &frame);
     /// A frame of ours that the wire specification forbids, or nothing.
     const std::string &violation() const;
     /// Cuts hosts a and b (numbers) off from each other until that time.
@@ -79,6 +82,7 @@ public:
     bool trace = false; ///< prints every frame and its fate
     std::function<void(const Frame &)> tap; ///< sees every frame that a board sends
     uint64_t frames = 0;
+    uint64_t datagrams = 0; ///< that passed the firewall
     uint64_t altered = 0;
     uint64_t flipped = 0;
 

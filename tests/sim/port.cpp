@@ -52,6 +52,8 @@ SimPort::SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t sess
     ep_->x_frag = board.x_fragment();
     ep_->x_window = static_cast<uint16_t>(
         o.polled ? std::min<uint32_t>(o.x_window, std::max(1u, o.rx_slots / 2)) : o.x_window);
+    ep_->x_datagram = o.datagram;
+    ep_->x_datagrams = o.datagram_window;
     mask_ = o.ring_entries - 1;
     ring_memory_.resize((sizeof(fw_ring) + o.ring_entries * sizeof(emx_msg)) / 8 + 1);
     ring_ = reinterpret_cast<fw_ring *>(ring_memory_.data());
@@ -222,11 +224,28 @@ bool SimPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Se
         return false;
     if (!cookie || pulls_.count(cookie))
         abort();
-    if (fw_pull_start(ep_.get(), &rndv, total, cookie, device_.host().world().now()) < 0)
+    if (fw_pull_start_by(ep_.get(), &rndv, total, cookie, choose_datagrams(rndv),
+                         device_.host().world().now()) < 0)
         return false;
     pulls_[cookie].assign(memory.begin(), memory.end());
     board_->drain(*this);
     return true;
+}
+
+/// The longest datagram by which a message is pulled; 0: by frames.
+uint16_t SimPort::choose_datagrams(const emx_msg &rndv) const
+{
+    const auto rest = rests_.find({rndv.peer, rndv.remote_ep});
+    if (!(emx_offer_features(rndv.data) & EMX_X_DATAGRAMS) ||
+        (rest != rests_.end() && device_.host().world().now() < rest->second))
+        return 0;
+    return ep_->x_datagram;
+}
+
+void SimPort::leave_datagrams(const fw_address &address)
+{
+    rests_[{address.peer, address.remote_ep}] =
+        device_.host().world().now() + board_->host().options().datagram_rest;
 }
 
 void SimPort::cancel_pull(uint64_t cookie)

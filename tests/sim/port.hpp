@@ -36,6 +36,7 @@ public:
     uint16_t peer_speaks(uint32_t peer) const override;
     emx_counters &counters() override { return counters_; }
     uint32_t x_fragment() const override { return ep_->x_frag; }
+    bool has_datagrams() const override { return ep_->x_datagram != 0; }
     uint32_t group_bytes() const override;
     bool join_group(uint32_t key, DeviceError &error) override;
     void leave_group(uint32_t key) override { fw_group_leave(&groups_, key); }
@@ -50,6 +51,8 @@ public:
     void put_event(const emx_msg &msg, const Frame *frame);
     void copy_in(uint64_t cookie, uint32_t position, const uint8_t *from, uint32_t length);
     bool read_window(uint16_t slot, uint64_t at, uint8_t *to, uint32_t length);
+    /// Datagrams of that endpoint have ceased to come.
+    void leave_datagrams(const fw_address &address);
     /// Sets the firmware's own timer, where the simulated host and not the process runs the firmware.
     void arm();
     /// The process died: the number is closed and nothing moves any more.
@@ -63,6 +66,7 @@ public:
 
 private:
     using Memory = std::vector<Segment>;
+    uint16_t choose_datagrams(const emx_msg &rndv) const;
     bool put_ring(const emx_msg &msg, const Frame *frame);
     void signal();
     void serve_queue();
@@ -87,6 +91,7 @@ private:
     std::deque<emx_msg> late_; ///< local events that found the ring full: those cannot be lost
     std::map<uint16_t, Memory> windows_; ///< by fw_window_slot
     std::map<uint64_t, Memory> pulls_;
+    std::map<std::pair<uint32_t, uint8_t>, uint64_t> rests_; ///< endpoints without datagrams, until then
     uint64_t armed_ = never;
     Task *waiter_ = nullptr;
     bool woken_ = false;
