@@ -153,7 +153,8 @@ mx_return_t mx_group_limit(mx_endpoint_t endpoint, uint32_t *bytes);
 
 /*
  * Joins a group, once; the endpoint leaves all when it closes. The first join asks the board agent
- * for a socket, for seconds at most.
+ * for a socket, for seconds at most. From here on each frame that comes to the group ends blocking
+ * calls of the endpoint, as mx_wakeup does.
  * - key: of the group.
  * Errors: MX_BAD_CONNECTION_KEY (0, or no groups here), MX_NO_RESOURCES (more than MX_GROUPS_MAX),
  * MX_NO_DEV, MX_NO_DRIVER, MX_NO_PERM, MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.

@@ -117,13 +117,14 @@ bool Group::timer_ran_out()
 
 // ---- operations
 
-void Group::begin_send(const void *data, uint32_t length)
+void Group::begin_send(const void *data, uint32_t length, uint64_t tag)
 {
     if (!sent_)
         sent_ = new_frames();
     doing_ = Doing::sending;
     from_ = static_cast<const std::byte *>(data);
     length_ = length;
+    tag_ = tag;
     offset_ = 0;
     begun_ = false;
     polls_ = 0;
@@ -207,6 +208,7 @@ void Group::make_frame()
     Packet head = packet(Kind::data, next_);
     head.length = length_;
     head.offset = offset_;
+    head.here = tag_;
     std::byte *at = place(*sent_, next_);
     std::memcpy(at, &head, sizeof head);
     if (bytes > 0)
@@ -265,6 +267,7 @@ Outcome Group::receive_on()
             tell(root_, Kind::ack);
         if (head.length != length_ || head.offset != offset_ || bytes > length_ - offset_)
             return Outcome::disagreed;
+        tag_ = head.here;
         if (bytes > 0)
             std::memcpy(to_ + offset_, at + sizeof head, bytes);
         offset_ += bytes;
@@ -401,6 +404,12 @@ void Group::lose(uint32_t member)
 {
     if (member != self_)
         members_[member].dead = true;
+}
+
+void Group::leave(uint32_t member, uint32_t sent)
+{
+    members_[member].left = true;
+    members_[member].last = sent;
 }
 
 } // namespace emx::cast

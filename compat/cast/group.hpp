@@ -37,8 +37,8 @@ public:
     Group(Link &link, uint32_t id, uint32_t self, std::vector<bool> by_group, uint32_t frame_bytes);
 
     /// Sends to all others. The memory stays the caller's until advance() ends; the data has left then, and
-    /// others may still ask for it.
-    void begin_send(const void *data, uint32_t length);
+    /// others may still ask for it. The tag goes along with the message.
+    void begin_send(const void *data, uint32_t length, uint64_t tag = 0);
     /// Takes the next message of that member, which must be so long.
     void begin_receive(uint32_t root, void *data, uint32_t length);
     /// Waits for all members: member 0 lets them go.
@@ -51,9 +51,15 @@ public:
     void take(uint32_t member, std::span<const std::byte> bytes);
     /// That member has died.
     void lose(uint32_t member);
+    /// That member takes no more, nor sends more than `sent` frames, as it told by other means than ours.
+    void leave(uint32_t member, uint32_t sent);
 
     uint32_t id() const { return id_; }
     uint32_t self() const { return self_; }
+    /// Tag of the message that was received last.
+    uint64_t tag() const { return tag_; }
+    /// Frames of ours so far, modulo 2^32.
+    uint32_t sent() const { return next_; }
     uint32_t count() const { return static_cast<uint32_t>(members_.size()); }
     /// True if members may lack frames of ours, so that they are to be heard now and then.
     bool owes() const { return slowest() != next_; }
@@ -130,6 +136,7 @@ private:
     const std::byte *from_ = nullptr; ///< the message that is being sent
     std::byte *to_ = nullptr; ///< or received
     uint32_t length_ = 0, offset_ = 0;
+    uint64_t tag_ = 0;
     bool begun_ = false; ///< its first frame was made, or taken
     uint32_t root_ = 0;
     unsigned polls_ = 0; ///< in a row, in vain

@@ -25,7 +25,7 @@ struct Packet {
     uint32_t length = 0;
     uint32_t offset = 0; ///< data: of the piece in its message
     uint32_t reserved20 = 0;
-    uint64_t here = 0; ///< bit i: frame .number + i
+    uint64_t here = 0; ///< bit i: frame .number + i. Data: the sender's tag of the message
 };
 static_assert(sizeof(Packet) == 32);
 

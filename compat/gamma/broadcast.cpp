@@ -5,6 +5,7 @@ namespace emx_gamma {
 
 void Broadcast::join()
 {
+    lines_.resize(node_.count());
     for (uint32_t root = 0; root < node_.count(); root++)
         node_.aim(node_.new_port(user_ports + root), GAMMA_ALL, user_ports + node_.number());
 }
@@ -35,11 +36,11 @@ void Broadcast::launch(Send &send)
         node_.finish(&send);
 }
 
-void Broadcast::tell(Kind kind, uint32_t a)
+void Broadcast::tell(Kind kind, uint32_t a, uint32_t b)
 {
     for (Peer &peer : node_.peers_)
         if (peer.node != node_.number())
-            node_.tell(peer, kind, a);
+            node_.tell(peer, kind, a, b);
 }
 
 Buffer *Broadcast::expect(uint32_t root, void *memory, uint32_t length)

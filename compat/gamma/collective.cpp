@@ -63,35 +63,71 @@ int Node::broadcast(uint32_t root, void *buffer, unsigned long length)
     if (!code) {
         const auto bytes = static_cast<uint32_t>(length);
         note_call(broadcast_call, root, bytes);
-        code = root == options_.node ? broadcast_own(lock, buffer, bytes)
-                                     : broadcast_of(lock, root, buffer, bytes);
+        code = broadcast_in_turn(lock, root, buffer, bytes);
     }
     return code ? fail(code) : 0;
 }
 
-int Node::broadcast_own(Lock &lock, void *buffer, uint32_t length)
+/// Broadcasts of one root go one after the other, in the order of their calls.
+int Node::broadcast_in_turn(Lock &lock, uint32_t root, void *memory, uint32_t length)
 {
-    Header header{length, calls_sum_, !several_callers_};
-    Message message;
-    message.segments[0] = {&header, sizeof header};
-    message.segments[1] = {buffer, length};
-    message.length = static_cast<uint32_t>(sizeof header) + length;
-    message.flow = message.blocking = true;
+    const Header header{length, calls_sum_, !several_callers_};
+    multicast_.join();
+    Broadcast::Line &line = broadcast_.line(root);
+    const uint32_t place = line.last++;
+    wait_until(lock, &peers_[root], [&] { return line.served == place; });
+    const int code = root == options_.node ? broadcast_own(lock, header, memory)
+                                           : broadcast_of(lock, root, header, memory);
+    ++line.served;
+    return code;
+}
+
+int Node::broadcast_own(Lock &lock, const Header &header, void *memory)
+{
+    Broadcast::Line &line = broadcast_.line(options_.node);
     bool missed = false;
     for (const Peer &peer : peers_)
         missed |= peer.left;
-    lock.unlock();
-    const int code = -send(user_ports + options_.node, message);
-    lock.lock();
+    int code = 0;
+    if (!line.by_frames && multicast_.is_ready()) {
+        const Header last{length_goes_on_by_frames, header.sum, header.one_thread};
+        code = send_to_all(lock, last, nullptr, 0);
+        line.by_frames = true;
+    }
+    if (line.by_frames && !code) {
+        emx::cast::Group &stream = multicast_.stream(options_.node);
+        stream.begin_send(memory, static_cast<uint32_t>(header.length), header.tag());
+        if (go_on(lock, stream, nullptr) == emx::cast::Outcome::busy)
+            code = sync_error_;
+    } else if (!code) {
+        code = send_to_all(lock, header, memory, static_cast<uint32_t>(header.length));
+    }
     if (code)
         return code;
     return missed || dead_ ? GAMMA_E_PEER : 0; // one that leaves now has got it
 }
 
-int Node::broadcast_of(Lock &lock, uint32_t root, void *memory, uint32_t length)
+/// A message to each.
+int Node::send_to_all(Lock &lock, const Header &header, void *memory, uint32_t length)
 {
+    Message message;
+    message.segments[0] = {const_cast<Header *>(&header), sizeof header};
+    message.segments[1] = {memory, length};
+    message.length = static_cast<uint32_t>(sizeof header) + length;
+    message.flow = message.blocking = true;
+    lock.unlock();
+    const int code = -send(user_ports + options_.node, message);
+    lock.lock();
+    return code;
+}
+
+int Node::broadcast_of(Lock &lock, uint32_t root, const Header &header, void *memory)
+{
+    Broadcast::Line &line = broadcast_.line(root);
+    if (line.by_frames)
+        return receive_frames(lock, root, header, memory);
     Peer &peer = peers_[root];
-    Buffer *buffer = broadcast_.expect(root, memory, length);
+    Buffer *buffer = broadcast_.expect(root, memory, static_cast<uint32_t>(header.length));
     if (!buffer)
         return GAMMA_E_MX;
     wait_until(lock, &peer,
@@ -101,17 +137,65 @@ int Node::broadcast_of(Lock &lock, uint32_t root, void *memory, uint32_t length)
         return sync_error_ == GAMMA_E_GROUP ? GAMMA_E_GROUP : GAMMA_E_PEER;
     }
     wait_until(lock, &peer, [&] { return buffer->done; }); // MX ends what it has begun
-    const Header header = buffer->header;
-    const bool whole = buffer->length == sizeof header + length && !buffer->cut;
-    const bool broken = buffer->length == 0;
+    line.by_frames = buffer->length == sizeof(Header) && buffer->header.length == length_goes_on_by_frames;
+    const int code = line.by_frames ? 0 : judge_message(header, buffer);
     broadcast_.release(buffer);
-    if (broken)
+    return line.by_frames ? receive_frames(lock, root, header, memory) : code;
+}
+
+/// 0 if the message is of the call that the header describes.
+int Node::judge_message(const Header &header, const Buffer *buffer)
+{
+    const Header &other = buffer->header;
+    if (buffer->length == 0)
         return GAMMA_E_PEER;
-    if (whole && header.length == length &&
-        (several_callers_ || !header.one_thread || header.sum == calls_sum_))
+    if (buffer->length == sizeof header + header.length && !buffer->cut && other.length == header.length &&
+        agrees(header, other.tag()))
         return 0;
     give_up(GAMMA_E_GROUP);
     return GAMMA_E_GROUP;
+}
+
+int Node::receive_frames(Lock &lock, uint32_t root, const Header &header, void *memory)
+{
+    emx::cast::Group &stream = multicast_.stream(root);
+    stream.begin_receive(root, memory, static_cast<uint32_t>(header.length));
+    switch (go_on(lock, stream, &peers_[root])) {
+    case emx::cast::Outcome::dead: return GAMMA_E_PEER;
+    case emx::cast::Outcome::busy: return GAMMA_E_GROUP;
+    case emx::cast::Outcome::done:
+        if (agrees(header, stream.tag()))
+            return 0;
+        break;
+    case emx::cast::Outcome::disagreed: break;
+    }
+    give_up(GAMMA_E_GROUP);
+    return GAMMA_E_GROUP;
+}
+
+/// Brings an operation on a stream to its end, and runs handlers meanwhile. It stays busy only where nodes do
+/// not agree.
+emx::cast::Outcome Node::go_on(Lock &lock, emx::cast::Group &stream, Peer *awaited)
+{
+    emx::cast::Outcome outcome;
+    uint32_t idle = 0;
+    ++streaming_;
+    while ((outcome = stream.advance()) == emx::cast::Outcome::busy && sync_error_ != GAMMA_E_GROUP) {
+        bool news = pump();
+        news |= multicast_.poll(); // last, as a sleep ends by frames that come in it
+        if (!deliver(lock) && !news)
+            rest(idle, awaited);
+        else
+            idle = 0;
+    }
+    --streaming_;
+    return outcome;
+}
+
+/// True if the root's calls so far are ours, as far as they can be compared.
+bool Node::agrees(const Header &header, uint64_t tag) const
+{
+    return several_callers_ || !(tag >> 32) || static_cast<uint32_t>(tag) == header.sum;
 }
 
 } // namespace emx_gamma

@@ -303,7 +303,9 @@ int gamma_sync(void);
 /*
  * Brings bytes of one node to all others. All nodes call it with the same root and length. Returns when the
  * memory may be used again (at the root), or is filled. Calls with different roots do not wait for each other,
- * so threads may make them at once; those with one root go by their order in each process.
+ * so threads may make them at once; those with one root go by their order in each process. One frame serves
+ * all other hosts where it can; a root that computes for long afterwards calls gamma_test from time to time, as
+ * a node that lacks a frame asks it.
  * - root: the node that has the bytes.
  * - buf: the bytes, or the place for them.
  * Errors: GAMMA_E_NODE, GAMMA_E_LENGTH, GAMMA_E_ARGUMENT, GAMMA_E_IN_HANDLER, GAMMA_E_PEER (the root is gone;

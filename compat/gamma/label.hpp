@@ -7,7 +7,10 @@
 //   58..47 number of the sending node       46..30 port that it goes to
 //   29..13 port that it was sent by         12..8  units (below); of best effort 1: longer than MX copies
 //
-// Ports above those of users are channels: number r of them carries the broadcasts of node r.
+// Ports above those of users are channels: number r of them carries the broadcasts of node r, until that
+// finds all others in the group of the job. Then the last message of its channel says so, and the broadcasts
+// that follow are a stream of frames (compat/cast), whose packets, where they travel as messages, have a kind
+// of their own.
 //
 // Receiving. A posted buffer is an MX receive for that port, so that data goes to its final place. A message
 // without a buffer is met by the unexpected handler of MX. Of flow-controlled ones it leaves all to MX, whose
@@ -26,8 +29,9 @@
 //   arrived  at a barrier, to node 0: b sum of the calls so far, c one thread made them all
 //   release  from node 0
 //   fail     barriers can no more succeed, or broadcasts: a code of the error
-//   hello    its data tells version, nodes, number of the program, window
-//   bye      the node leaves
+//   hello    its data tells version, nodes, number of the program, window; with a = 1: the node has joined
+//            the group of the job, and its frames have b bytes; b = 0: it cannot
+//   bye      the node leaves, after a + b * 2^16 frames of its stream
 //   abort    the job ends
 #pragma once
 
@@ -41,10 +45,12 @@ inline constexpr uint32_t ports_all = user_ports + 256;
 inline constexpr uint32_t unit_bytes = 4096;
 inline constexpr uint32_t window_units = 16;
 inline constexpr uint32_t kept_most = 8; ///< messages of best effort without a buffer
-inline constexpr uint32_t protocol_version = 1;
+inline constexpr uint32_t protocol_version = 2;
+inline constexpr uint32_t hello_joined = 1;
 
 enum class Kind : uint32_t {
     data = 1,
+    packet = 2, ///< of a stream
     credit = 8,
     refused = 9,
     arrived = 10,
@@ -57,7 +63,8 @@ enum class Kind : uint32_t {
 
 inline constexpr uint64_t control_bit = 1ull << 63;
 inline constexpr uint64_t port_mask = 0x1ffff;
-inline constexpr uint64_t data_mask = 0xfull << 60 | port_mask << 30; ///< what a posted buffer looks at
+inline constexpr uint64_t kind_mask = 0xfull << 60;
+inline constexpr uint64_t data_mask = kind_mask | port_mask << 30; ///< what a posted buffer looks at
 
 constexpr uint64_t label(Kind kind, uint32_t node, uint32_t a, uint32_t b, uint32_t c)
 {

@@ -87,7 +87,7 @@ int Node::close()
         if (peer.node == options_.node)
             peer.left = true;
         else
-            tell(peer, Kind::bye);
+            tell(peer, Kind::bye, multicast_.sent() & 0xffff, multicast_.sent() >> 16);
     wait_for_leavers();
     ready_for_use_ = false;
     mx_close_endpoint(endpoint_);
@@ -107,6 +107,7 @@ void Node::abort()
 bool Node::mourn(job::Member &member)
 {
     ++dead_;
+    multicast_.lose(static_cast<const Peer &>(member));
     room_came_ = true; // for nobody: what waits for it has failed
     if (closing_)
         return false;

@@ -14,7 +14,7 @@ constexpr uint32_t looks_awake =
 
 } // namespace
 
-Node::Node(const Options &options) : options_(options), peers_(options.places.size())
+Node::Node(const Options &options) : options_(options), peers_(options.places.size()), multicast_(*this)
 {
     for (uint32_t i = 0; i < count(); i++) {
         peers_[i].node = i;
@@ -70,6 +70,7 @@ void Node::take(Event *event, const mx_status_t &status)
             finish(send);
         return;
     }
+    case What::packet: return multicast_.take_message(static_cast<Multicast::Receive *>(event), status);
     case What::mark: --static_cast<Peer::Mark *>(event)->peer.marks_out; return;
     case What::ping:
         // The only member of a peer that MX knows without it.
@@ -121,9 +122,12 @@ void Node::obey(Peer &peer, uint64_t label, const Hello &hello)
         if (!sync_error_)
             sync_error_ = static_cast<int>(a_of(label));
         return;
-    case Kind::hello: return take_hello(peer, hello);
+    case Kind::hello:
+        return a_of(label) == hello_joined ? multicast_.take_joined(peer, b_of(label))
+                                           : take_hello(peer, hello);
     case Kind::bye:
         peer.left = true;
+        multicast_.leave(peer, a_of(label) | b_of(label) << 16);
         room_came_ = true; // for nobody: what waits for it has failed
         return barrier_.look_for_missing();
     case Kind::abort: aborting_ = true; return;
@@ -169,7 +173,9 @@ void Node::rest(uint32_t &idle, Peer *awaited)
     if (idle >= looks_awake) {
         const auto wake = [](void *node) { mx_wakeup(static_cast<Node *>(node)->endpoint_); };
         if (turn_.begin_sleep(wake, this)) {
-            if (!take_one(job::look_ms))
+            // A frame that is late is asked for, sooner than a node is looked after.
+            const uint32_t ms = streaming_ ? 1 : job::look_ms;
+            if (!take_one(ms) && (ms == job::look_ms || ++short_sleeps_ % job::look_ms == 0))
                 look_after(awaited);
         }
         turn_.end_sleep();

@@ -6,6 +6,7 @@
 #include "broadcast.hpp"
 #include "gamma.h"
 #include "label.hpp"
+#include "multicast.hpp"
 #include "semaphore.hpp"
 #include "turn.hpp"
 
@@ -28,7 +29,7 @@ namespace emx_gamma {
 struct Port;
 
 /// Kinds of objects that the context of an MX request points to.
-enum class What : uint8_t { control, buffer, send, mark, ping };
+enum class What : uint8_t { control, buffer, send, mark, ping, packet };
 struct Event {
     explicit Event(What w) : what(w) {}
     What what;
@@ -126,6 +127,7 @@ struct Port {
 struct Options : job::Options {
     uint32_t par_pid = 0;
     void (*aborted)(Node &node) = nullptr; ///< the job is to end
+    uint64_t (*now_ns)() = nullptr; ///< time for the simulator, whose is virtual; nullptr: the system's
 };
 
 /// The layer in words for its users.
@@ -179,6 +181,7 @@ public:
 private:
     friend class Barrier;
     friend class Broadcast;
+    friend class Multicast;
     using Page = std::array<Port *, 256>;
 
     // node.cpp: the endpoint, events, waiting
@@ -246,8 +249,14 @@ private:
     // collective.cpp
     void note_call(uint32_t what, uint32_t root, uint32_t length);
     void give_up(int code);
-    int broadcast_own(Lock &lock, void *buffer, uint32_t length);
-    int broadcast_of(Lock &lock, uint32_t root, void *buffer, uint32_t length);
+    int broadcast_in_turn(Lock &lock, uint32_t root, void *memory, uint32_t length);
+    int broadcast_own(Lock &lock, const Header &header, void *memory);
+    int send_to_all(Lock &lock, const Header &header, void *memory, uint32_t length);
+    int broadcast_of(Lock &lock, uint32_t root, const Header &header, void *memory);
+    int judge_message(const Header &header, const Buffer *buffer);
+    int receive_frames(Lock &lock, uint32_t root, const Header &header, void *memory);
+    emx::cast::Outcome go_on(Lock &lock, emx::cast::Group &stream, Peer *awaited);
+    bool agrees(const Header &header, uint64_t tag) const;
 
     Options options_;
     Turn turn_;
@@ -273,6 +282,9 @@ private:
     std::vector<Note> notes_;
     // Collectives.
     Broadcast broadcast_{*this};
+    Multicast multicast_;
+    uint32_t streaming_ = 0; ///< threads that wait for frames
+    uint32_t short_sleeps_ = 0; ///< in vain
     Barrier barrier_{*this};
     pthread_t caller_{}; ///< of all collectives so far
     bool called_ = false, several_callers_ = false;

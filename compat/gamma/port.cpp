@@ -258,6 +258,8 @@ bool Node::keeps(uint64_t label)
 {
     if (label & control_bit)
         return true;
+    if (kind_of(label) == Kind::packet)
+        return true;
     if (kind_of(label) != Kind::data || node_of(label) >= count() || a_of(label) >= ports_all)
         return false;
     Port *port = find(a_of(label));

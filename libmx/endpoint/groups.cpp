@@ -7,7 +7,12 @@ namespace emx {
 void Endpoint::on_group(const emx_msg &msg)
 {
     if (gate_.is_ending() || !groups_ || !groups_->put(msg, port_->peer_nic_id(msg.peer)))
-        count(EMX_CNT_DROP_GROUP_FULL);
+        return count(EMX_CNT_DROP_GROUP_FULL);
+    // No request completes, so blocking calls end for the program to look.
+    const bool another_sleeps = waiter_.is_taken();
+    waiter_.wakeup();
+    if (another_sleeps)
+        port_->wake();
 }
 
 GroupInbox &Endpoint::groups()

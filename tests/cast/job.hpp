@@ -16,7 +16,6 @@
 namespace emx::casttest {
 
 struct Plan : sim::Plan {
-    uint32_t deaf = ~0u; ///< host whose members join no group
     static Plan of(uint32_t nodes, uint32_t hosts)
     {
         Plan plan;

@@ -48,6 +48,7 @@ private:
     {
         emx_gamma::Options options;
         options.key = 0x47414d00;
+        options.now_ns = [] { return Job::current->world.now(); };
         options.aborted = [](emx_gamma::Node &) { Job::current->me().process->kill(); };
         return options;
     }

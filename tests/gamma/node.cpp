@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A node of a real job (run.sh): two threads that broadcast from different nodes and meet in barriers, two
-// that send checked messages by active ports, all at once; then it says so. With an argument:
+// that broadcast from the same, two that send checked messages by active ports, all at once; then it says so.
+// With an argument:
 //   wait   waits for messages until a node dies, and says so
 //   die    dies when all have sent a message
 //   abort  ends the job
+//   cast   broadcasts, and says how many it got of node 0
+//   fall   dies among those
 //   3      takes part in a job of so many nodes only
 #include <gamma.h>
 
@@ -96,6 +99,21 @@ void send_all(unsigned short first)
     need("wait", gamma_wait(first, static_cast<unsigned long>(gamma_how_many_nodes()) * rounds));
 }
 
+/// Two threads share a root, and which of them gets a broadcast is open: all are there, each once.
+std::atomic<unsigned> shared_got{0}, shared_sum{0};
+
+void broadcast_shared(unsigned thread)
+{
+    for (unsigned round = 0; round < rounds; round++) {
+        std::vector<unsigned> memory(500, gamma_my_node() == 2 ? thread * rounds + round : ~0u);
+        need("broadcast", gamma_broadcast(2, memory.data(), memory.size() * sizeof memory[0]));
+        for (const unsigned word : memory)
+            wrong += word != memory[0];
+        shared_sum += memory[0];
+        shared_got++;
+    }
+}
+
 /// Each thread has a root of its own, and an order of calls that no other process shares.
 void broadcast_all(unsigned short root)
 {
@@ -119,11 +137,14 @@ int exchange()
     threads.emplace_back(send_all, second);
     threads.emplace_back(broadcast_all, number(0));
     threads.emplace_back(broadcast_all, number(1));
+    threads.emplace_back(broadcast_shared, 0);
+    threads.emplace_back(broadcast_shared, 1);
     for (std::thread &thread : threads)
         thread.join();
     need("sync", gamma_sync());
+    wrong += shared_sum != rounds * (2 * rounds - 1);
     std::printf("node %d of %d: %u messages, %u broadcasts, %u wrong\n", gamma_my_node(),
-                gamma_how_many_nodes(), messages.load(), broadcasts.load(), wrong.load());
+                gamma_how_many_nodes(), messages.load(), broadcasts + shared_got, wrong.load());
     return wrong ? 1 : 0;
 }
 
@@ -145,6 +166,27 @@ int wait_for_death()
     return code == -GAMMA_E_PEER && gamma_sync() == -GAMMA_E_PEER ? 0 : 1;
 }
 
+/// Broadcasts of node 0, in which the last node may die: the others get all of them.
+int broadcast_to_the_living(bool dies)
+{
+    constexpr unsigned count = 500, length = 3000;
+    unsigned got = 0;
+    int told = 0;
+    for (unsigned round = 0; round < count; round++) {
+        if (dies && round == count / 2)
+            std::raise(SIGKILL);
+        std::vector<char> memory(length, static_cast<char>(gamma_my_node() ? 0 : round));
+        const int code = gamma_broadcast(0, memory.data(), length);
+        if (code < 0 && (gamma_my_node() || code != -GAMMA_E_PEER))
+            need("broadcast", code);
+        told = code < 0 ? code : told;
+        got += memory == std::vector<char>(length, static_cast<char>(round));
+    }
+    std::printf("node %d: %u broadcasts%s%s\n", gamma_my_node(), got, told ? "; told: " : "",
+                told ? gamma_strerror(told) : "");
+    return got == count ? 0 : 1;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -161,6 +203,8 @@ int main(int argc, char **argv)
         if (mode == "die")
             std::raise(SIGKILL);
         gamma_abort();
+    } else if (mode == "cast" || mode == "fall") {
+        status = broadcast_to_the_living(mode == "fall");
     } else {
         status = exchange();
     }

@@ -26,6 +26,7 @@ struct Plan {
     uint64_t seed = 1;
     uint32_t loss = 0, duplicate = 0, reorder = 0; ///< per mille
     bool polled = false;
+    uint32_t deaf = ~0u; ///< host whose frames are too short for groups
 
     void make_rough(uint64_t with_seed)
     {
@@ -72,8 +73,12 @@ public:
         o.dialect = plan.dialect;
         o.dialect_mtu = plan.mtu;
         o.polled = plan.polled;
-        for (uint32_t i = 0; i < plan.hosts; i++)
-            hosts.push_back(std::make_unique<Host>(world, network, i, o));
+        for (uint32_t i = 0; i < plan.hosts; i++) {
+            HostOptions own = o;
+            if (i == plan.deaf)
+                own.x_frame = 0;
+            hosts.push_back(std::make_unique<Host>(world, network, i, own));
+        }
         introduce(hosts, world.rng);
         options_.quiet = true;
         for (uint32_t i = 0; i < plan.nodes; i++)

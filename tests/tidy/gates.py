@@ -89,7 +89,7 @@ IN_PROGRAMS = ('driver/base/', 'driver/config/', 'driver/board/', 'driver/engine
                'driver/system_error', 'libmx/')
 PRODUCT = (*IN_PROGRAMS, 'driver/agent/', 'compat/openmpi/', 'driver/core/', 'include/', 'tools/')
 # There a sleep only moves the simulator's clock.
-VIRTUAL_TIME = re.compile(r'^tests/(sim|model)/|^tests/fm/(delivery|flow|job)\.|^tests/cast/|^tests/gamma/(delivery|group|loss|job)\.|/run_sim\.cpp$|^tests/interop/sim_link|^tests/fuzz/fuzz_(api|endpoint)\.cpp$')
+VIRTUAL_TIME = re.compile(r'^tests/(sim|model)/|^tests/fm/(delivery|flow|job)\.|^tests/cast/|^tests/gamma/(delivery|group|loss|frames|job)\.|/run_sim\.cpp$|^tests/interop/sim_link|^tests/fuzz/fuzz_(api|endpoint)\.cpp$')
 BANNED = (
     ('unbounded', ('',), C_SUFFIXES, r'\b(strcpy|strcat|sprintf|vsprintf|gets)\s*\(',
      'writes without a bound: use snprintf or memcpy with a length'),
