@@ -144,14 +144,16 @@ public:
 
     // Groups: one frame for all members on other hosts (docs/protocol.md, Groups). Frames to a group come as
     // EMX_X_GROUP events, and may be lost; no port hears its own, nor those of other ports of its host.
-    /// Bytes of data in such a frame, at most. 0: the device has no groups.
+    /// Bytes of data in such a frame, at most. 0: there are no groups here, for a reason with its remedy.
     virtual uint32_t group_bytes() const { return 0; }
+    virtual const char *why_no_groups() const { return "this device has no groups: send messages"; }
     /// Joins the group of that key, not 0, if the port is not in it. False with error filled.
     virtual bool join_group(uint32_t /*key*/, DeviceError & /*error*/) { return false; }
     virtual void leave_group(uint32_t /*key*/) {}
-    /// Sends a frame with that payload, as send() does, to a group, whose member the port need not be.
+    /// Sends a frame with that payload, as send() does, to a group, whose member the port need not be;
+    /// summed: with a checksum.
     virtual bool send_group(uint32_t /*key*/, uint32_t /*number*/, std::byte * /*payload*/,
-                            uint32_t /*length*/)
+                            uint32_t /*length*/, bool /*summed*/)
     {
         return false;
     }

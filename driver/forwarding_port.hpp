@@ -60,10 +60,11 @@ public:
     void fragments_ended() override { inner_->fragments_ended(); }
     uint32_t group_bytes() const override { return inner_->group_bytes(); }
     bool join_group(uint32_t key, DeviceError &error) override { return inner_->join_group(key, error); }
+    const char *why_no_groups() const override { return inner_->why_no_groups(); }
     void leave_group(uint32_t key) override { inner_->leave_group(key); }
-    bool send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length) override
+    bool send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length, bool summed) override
     {
-        return inner_->send_group(key, number, payload, length);
+        return inner_->send_group(key, number, payload, length, summed);
     }
     uint64_t deadline_ns() const override { return inner_->deadline_ns(); }
     bool wait(uint64_t deadline_ns) override { return inner_->wait(deadline_ns); }

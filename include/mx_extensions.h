@@ -176,7 +176,7 @@ mx_return_t mx_group_leave(mx_endpoint_t endpoint, uint32_t key);
  * - number: for the program's own use; receivers get it.
  * - data: the bytes.
  * - length: how many.
- * Errors: MX_BAD_SEG_MEM (key 0, or longer than mx_group_limit), MX_BAD_ENDPOINT,
+ * Errors: MX_BAD_SEG_MEM (key 0, longer than mx_group_limit, no groups here), MX_BAD_ENDPOINT,
  * MX_NOT_INITIALIZED.
  */
 mx_return_t mx_group_send(mx_endpoint_t endpoint, uint32_t key, uint32_t number, const void *data,

@@ -175,8 +175,8 @@ __u32 fw_crc32c(__u32 crc, const void *bytes, __u64 n);
 /* The same without it. */
 __u32 fw_crc32c_table(__u32 crc, const void *bytes, __u64 n);
 /*
- * Checksum of an X MEDIUM or X DATA whose header (outer part included) is hdr and whose payload
- * has that CRC-32C. Never 0, and independent of the checksum that stands in hdr.
+ * Checksum of an X MEDIUM, X DATA or X GROUP whose header (outer part included) is hdr and whose
+ * payload has that CRC-32C. Never 0, and independent of the checksum that stands in hdr.
  */
 __u32 fw_checksum(const void *hdr, __u32 payload_crc);
 /* Writes it there. */

@@ -64,6 +64,11 @@ static int read_group_outer(const struct fw_board *b, const void *frame, __u64 *
 	return 0;
 }
 
+static int has_wrong_sum(const __u8 *frame, __u32 sum, __u32 data_len)
+{
+	return sum && sum != fw_checksum(frame, fw_crc32c(0, frame + FW_X_GROUP_HEADER, data_len));
+}
+
 /* The body: what it says of itself is what its address and its length say. */
 static int read_group_body(const __u8 *frame, __u32 len, struct emx_msg *msg)
 {
@@ -84,7 +89,11 @@ static int read_group_body(const __u8 *frame, __u32 len, struct emx_msg *msg)
 	msg->msg_len = emx_get16(body->length);
 	msg->data_len = msg->msg_len;
 	msg->data = (__u64)(unsigned long)(frame + FW_X_GROUP_HEADER);
-	return FW_X_GROUP_HEADER + msg->data_len > len ? EMX_CNT_DROP_LENGTH : 0;
+	if (FW_X_GROUP_HEADER + msg->data_len > len)
+		return EMX_CNT_DROP_LENGTH;
+	return has_wrong_sum(frame, emx_get32(body->checksum), msg->data_len)
+		       ? EMX_CNT_DROP_CHECKSUM
+		       : 0;
 }
 
 int fw_group_check(const struct fw_board *b, const void *frame, __u32 len, struct emx_msg *msg)

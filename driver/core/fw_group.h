@@ -50,7 +50,8 @@ int fw_group_has(const struct fw_groups *groups, __u32 key);
 /*
  * The judge of a frame of len bytes with a group address: 0 with *msg filled as the event for each
  * member (local_ep is 0; match: key << 32 | number; session: the sender's own; data: the payload
- * behind `frame`), or the counter of the reason to drop. Only a peer of the table is heard.
+ * behind `frame`), or the counter of the reason to drop. Only a peer of the table is heard. A
+ * checksum is judged.
  */
 int fw_group_check(const struct fw_board *b, const void *frame, __u32 len, struct emx_msg *msg);
 static inline __u32 fw_group_key(const struct emx_msg *msg)
@@ -60,7 +61,8 @@ static inline __u32 fw_group_key(const struct emx_msg *msg)
 
 /*
  * Header of a frame to that group with data_len bytes behind it, into hdr (EMX_HEADER_MAX bytes).
- * Returns its length, 0 for key 0 or more data than a frame has.
+ * Returns its length, 0 for key 0 or more data than a frame has. It has no checksum:
+ * fw_put_checksum makes one.
  */
 __u32 fw_group_encode(const struct fw_endpoint *ep, __u32 key, __u32 number, __u32 data_len,
 		      void *hdr);

@@ -172,14 +172,24 @@ __u32 fw_crc32c(__u32 crc, const void *bytes, __u64 n)
 
 #endif
 
+/* X DATA and X GROUP have the checksum last, at the same place. */
+#define SUM_AT_END __builtin_offsetof(struct emx_w_x_data, checksum)
+
+_Static_assert(SUM_AT_END == __builtin_offsetof(struct emx_w_x_group, checksum), "X GROUP");
+_Static_assert(sizeof(struct emx_w_x_data) == sizeof(struct emx_w_x_group), "X GROUP");
+
+static int has_sum_at_end(__u8 type)
+{
+	return type == EMX_X_DATA || type == EMX_X_GROUP;
+}
+
 __u32 fw_checksum(const void *hdr, __u32 payload_crc)
 {
 	static const __u8 zero[4];
 	const __u8 *body = (const __u8 *)hdr + EMX_OUTER_LEN;
-	const int is_data = *body == EMX_X_DATA;
-	const __u32 at = is_data ? __builtin_offsetof(struct emx_w_x_data, checksum)
-				 : __builtin_offsetof(struct emx_w_x_medium, checksum);
-	const __u32 end = is_data ? sizeof(struct emx_w_x_data) : sizeof(struct emx_w_x_medium);
+	const int at_end = has_sum_at_end(*body);
+	const __u32 at = at_end ? SUM_AT_END : __builtin_offsetof(struct emx_w_x_medium, checksum);
+	const __u32 end = at_end ? sizeof(struct emx_w_x_data) : sizeof(struct emx_w_x_medium);
 	__u32 crc = fw_crc32c(payload_crc, body, at);
 
 	crc = fw_crc32c(crc, zero, sizeof(zero));
@@ -192,7 +202,7 @@ void fw_put_checksum(void *hdr, __u32 payload_crc)
 	__u8 *body = (__u8 *)hdr + EMX_OUTER_LEN;
 	const emx_be32 sum = emx_put32(fw_checksum(hdr, payload_crc));
 
-	if (*body == EMX_X_DATA)
+	if (has_sum_at_end(*body))
 		((struct emx_w_x_data *)body)->checksum = sum;
 	else
 		((struct emx_w_x_medium *)body)->checksum = sum;

@@ -62,9 +62,13 @@ public:
             send_fragments();
     }
     uint32_t group_bytes() const override;
+    const char *why_no_groups() const override
+    {
+        return "frames of this board are too short for groups: raise the MTU of its interface";
+    }
     bool join_group(uint32_t key, DeviceError &error) override;
     void leave_group(uint32_t key) override;
-    bool send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length) override;
+    bool send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length, bool summed) override;
     uint64_t deadline_ns() const override;
     bool wait(uint64_t deadline_ns) override;
 

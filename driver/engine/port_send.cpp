@@ -80,7 +80,7 @@ void EnginePort::transmit_kept(const void *frame, std::size_t bytes, int counter
     transmit(ring_.fd(), frame, bytes, counter);
 }
 
-bool EnginePort::send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length)
+bool EnginePort::send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length, bool summed)
 {
     static_assert(send_headroom >= FW_X_GROUP_HEADER);
     if (length > group_bytes() || link_state_ == EMX_LINK_GONE)
@@ -89,6 +89,8 @@ bool EnginePort::send_group(uint32_t key, uint32_t number, std::byte *payload, u
     const uint32_t bytes = fw_group_encode(&endpoint_, key, number, length, header);
     if (bytes == 0)
         return false;
+    if (summed)
+        fw_put_checksum(header, fw_crc32c(0, payload, length));
     if (bytes + length >= EMX_FRAME_MIN) {
         std::memcpy(payload - bytes, header, bytes);
         return transmit(ring_.fd(), payload - bytes, bytes + length, EMX_CNT_TX_X_GROUP);

@@ -43,6 +43,12 @@ public:
                                             DeviceError &error);
 
     uint32_t number() const override { return number_; }
+    const char *why_no_groups() const override
+    {
+        return "the kernel module has no groups: send messages, or let the board agent serve the boards "
+               "(stop "
+               "the module by omx_init stop, then start omxd)";
+    }
     const emx_msg *peek() override;
     void consume() override;
     bool spin(unsigned looks) override;

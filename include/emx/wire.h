@@ -436,7 +436,8 @@ struct emx_w_x_group {
 	emx_be32 key;
 	emx_be32 number;
 	emx_be16 length; /* of the data */
-	__u8 reserved18[6];
+	emx_be16 reserved18;
+	emx_be32 checksum;
 };
 
 /* In a datagram, instead of struct emx_outer. */

@@ -23,8 +23,7 @@ mx_return_t mx_group_join(mx_endpoint_t ep, uint32_t key)
 {
     return on_endpoint("mx_group_join", ep, [&](Call &call) {
         if (key == 0 || call->port().group_bytes() == 0)
-            return call.fail(MX_BAD_CONNECTION_KEY,
-                             key ? "this device has no groups: ask mx_group_limit first" : "0 is no key");
+            return call.fail(MX_BAD_CONNECTION_KEY, key ? call->port().why_no_groups() : "0 is no key");
         call->groups(); // before the first frame
         DeviceError error;
         if (!call->port().join_group(key, error))
@@ -45,10 +44,13 @@ mx_return_t mx_group_leave(mx_endpoint_t ep, uint32_t key)
 mx_return_t mx_group_send(mx_endpoint_t ep, uint32_t key, uint32_t number, const void *data, uint32_t length)
 {
     return on_endpoint("mx_group_send", ep, [&](Call &call) {
+        if (call->port().group_bytes() == 0)
+            return call.fail(MX_BAD_SEG_MEM, call->port().why_no_groups());
         if (key == 0 || length > call->port().group_bytes())
             return call.fail(MX_BAD_SEG_MEM, "no key, or more bytes than mx_group_limit tells");
         std::byte *copy = call->groups().to_send({static_cast<const std::byte *>(data), length});
-        call->port().send_group(key, number, copy, length); // one that does not leave is a lost one
+        const bool summed = call->instance().conf().checksum != 0;
+        call->port().send_group(key, number, copy, length, summed); // one that does not leave is a lost one
         return call.done();
     });
 }

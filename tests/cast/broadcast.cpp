@@ -126,6 +126,39 @@ TEST_CASE("losses are repaired without waiting for long timers")
     }
 }
 
+TEST_CASE("with checksums no altered bit reaches a broadcast, and every member gets it")
+{
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        Plan plan = Plan::of(4, 4);
+        plan.seed = seed;
+        Job *running = nullptr;
+        Job job(plan, [&](Me &m) {
+            CHECK(m.barrier() == Outcome::done);
+            running->network.faults.flip = 30;
+            for (uint32_t i = 0; i < 50; i++) {
+                std::vector<char> memory = sim::text_of(0, i, m.id == 0 ? 20000 : 0);
+                memory.resize(20000);
+                CHECK(m.broadcast(0, memory) == Outcome::done);
+                CHECK((memory == sim::text_of(0, i, 20000)));
+            }
+            m.group->begin_close();
+            CHECK(m.finish() == Outcome::done);
+        });
+        for (auto &process : job.processes)
+            process->environment["EMX_CHECKSUM"] = "1";
+        running = &job;
+        job.network.faults.flip_only = EMX_X_GROUP; // others are for tests/sim/fragments.cpp
+        job.run();
+        CAPTURE(seed);
+        CHECK(job.network.flipped > 10);
+        uint64_t dropped = 0;
+        for (auto &host : job.hosts)
+            dropped += host->boards[0]->counters.v[EMX_CNT_DROP_CHECKSUM];
+        CHECK(dropped > 0);
+        CHECK(dropped <= job.network.flipped);
+    }
+}
+
 TEST_CASE("one frame serves all hosts")
 {
     Job job(Plan::of(8, 8), [](Me &m) {

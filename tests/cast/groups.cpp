@@ -116,6 +116,50 @@ TEST_CASE("who leaves a group hears no more of it")
     bench.run();
 }
 
+TEST_CASE("a frame to a group ends a blocking call of its members, which finds nothing")
+{
+    Bench bench(2);
+    bench.start(1, [](mx_endpoint_t endpoint, sim::Process &p) {
+        CHECK(mx_group_join(endpoint, key) == MX_SUCCESS);
+        mx_status_t status;
+        uint32_t result = 1;
+        const uint64_t begin = p.world().now();
+        CHECK(mx_wait_any(endpoint, 60000, 0, 0, &status, &result) == MX_SUCCESS);
+        CHECK(result == 0);
+        CHECK(p.world().now() - begin < sim::sec);
+        CHECK(listen(endpoint, p).size() == 1);
+    });
+    bench.start(0, [](mx_endpoint_t endpoint, sim::Process &p) {
+        p.sleep(20 * sim::ms);
+        CHECK(mx_group_send(endpoint, key, 1, "x", 1) == MX_SUCCESS);
+    });
+    bench.run();
+}
+
+TEST_CASE("a device without groups says why, and what to do")
+{
+    Bench bench(1);
+    sim::HostOptions options;
+    options.x_frame = 0;
+    bench.hosts.push_back(std::make_unique<sim::Host>(bench.world, bench.network, 7, options));
+    bench.start(1, [](mx_endpoint_t endpoint, sim::Process &) {
+        static std::string text;
+        mx_set_error_handler([](char *message, mx_return_t code) {
+            text = message;
+            return code;
+        });
+        uint32_t limit = 1;
+        CHECK(mx_group_limit(endpoint, &limit) == MX_SUCCESS);
+        CHECK(limit == 0);
+        CHECK(mx_group_join(endpoint, key) == MX_BAD_CONNECTION_KEY);
+        CHECK(text.find("no groups") != std::string::npos);
+        text.clear();
+        CHECK(mx_group_send(endpoint, key, 1, "x", 1) == MX_BAD_SEG_MEM);
+        CHECK(text.find("no groups") != std::string::npos);
+    });
+    bench.run();
+}
+
 TEST_CASE("bad calls of groups are refused")
 {
     Bench bench(1);

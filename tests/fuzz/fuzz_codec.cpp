@@ -3,11 +3,12 @@
 // accepts keeps the promises of the wire specification, section 13, and survives the round trip.
 #include "input.hpp"
 
-#include <driver/core/fw.h>
+#include <driver/core/fw_group.h>
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 namespace {
 
@@ -83,6 +84,32 @@ void judge(const fw_sizes &s, const fw_pkt &p, uint32_t len)
     }
 }
 
+/// A frame to a group: what is taken keeps the promises of docs/protocol.md, and is written again as it was.
+void judge_group(const uint8_t *data, uint32_t len)
+{
+    std::unique_ptr<uint8_t[]> frame(new uint8_t[len]);
+    std::copy_n(data, len, frame.get());
+    static std::vector<uint64_t> table(fw_peers_bytes(4) / sizeof(uint64_t) + 1);
+    fw_board board{};
+    board.peers = reinterpret_cast<fw_peers *>(table.data());
+    fw_peers_init(board.peers, 4, 1, 2);
+    const int sender = fw_peer_add(board.peers, emx_get_mac(data + 6));
+    emx_msg m;
+    if (fw_group_check(&board, frame.get(), len, &m))
+        return;
+    must(m.type == EMX_X_GROUP && m.peer == static_cast<uint32_t>(sender) && m.session != EMX_SESSION_NONE);
+    must(m.data_len == m.msg_len && FW_X_GROUP_HEADER + m.data_len <= len);
+    must(fw_group_key(&m) != 0 && fw_group_mac(fw_group_key(&m)) == emx_get_mac(data));
+    auto from = std::make_unique<fw_endpoint>();
+    board.mac = emx_get_mac(data + 6);
+    fw_endpoint_init(from.get(), &board, m.remote_ep, m.session, 0);
+    uint8_t again[EMX_HEADER_MAX] = {};
+    must(fw_group_encode(from.get(), fw_group_key(&m), static_cast<uint32_t>(m.match), m.data_len, again) ==
+         FW_X_GROUP_HEADER);
+    must(std::memcmp(again, data, EMX_OUTER_LEN - 2) == 0 && again[18] == data[18]);
+    must(std::memcmp(again + 20, data + 20, 14) == 0); // session to length
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, std::size_t size)
@@ -94,6 +121,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, std::size_t size)
     uint64_t self = data[0] & 0x80 ? 0x02000000000b : 0;
     fw_pkt p, back;
     auto len = static_cast<uint32_t>(size - 1);
+    if (len >= EMX_FRAME_MIN && fw_is_group_mac(emx_get_mac(data + 1)))
+        judge_group(data + 1, len);
     // Only what fw_check may read: a sanitizer sees more.
     uint32_t linear = std::min<uint32_t>(len, FW_CHECK_BYTES);
     std::unique_ptr<uint8_t[]> frame(new uint8_t[linear]);

@@ -34,6 +34,7 @@ namespace sim = emx::sim;
 
 constexpr uint64_t peer_mac = 0x02000000000a;
 constexpr uint32_t peer_session = 0x11223344, key = 7;
+constexpr uint32_t group = 0xc0ffee01; ///< that of the golden frame
 constexpr uint32_t large = 100000, longest = 4200; // bytes
 
 /// Golden frames of dialect W, padded, with room for the data they state.
@@ -99,6 +100,7 @@ private:
     {
         mx_set_error_handler(MX_ERRORS_RETURN);
         must(!mx_init() && !mx_open_endpoint(0, 5, key, nullptr, 0, &ep_));
+        must(!mx_group_join(ep_, group));
         inject(fitted(EMX_CONNECT, false));
         mx_connect(ep_, peer_mac, 2, key, 5, &peer_);
         while (!in_.empty()) {
@@ -148,6 +150,10 @@ private:
         mx_status_t status;
         uint32_t result;
         mx_test_any(ep_, 0, 0, &status, &result);
+        uint8_t memory[64];
+        mx_group_status_t came;
+        must(!mx_group_receive(ep_, group, memory, sizeof memory, &came, &result));
+        must(!result || (came.nic_id == peer_mac && came.length <= longest));
     }
 
     /// Remembers what a peer would have to echo.
@@ -181,7 +187,7 @@ private:
         default: break;
         }
         if (name == "dst")
-            return board().fw().mac;
+            return fw_is_group_mac(value) ? value : board().fw().mac;
         if (name == "src")
             return peer_mac;
         if (name == "x_checksum")

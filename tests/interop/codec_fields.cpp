@@ -3,7 +3,7 @@
 //
 //   codec_fields W|SIZE FILE       one line per frame: the counter of the reason to drop it, or "ok
 //   NAME=VALUE..."
-#include <driver/core/fw.h>
+#include <driver/core/fw_group.h>
 #include <tests/support/pcap.hpp>
 
 #include <cstdio>
@@ -194,18 +194,46 @@ void describe_extension(Line &line, const fw_pkt &p)
     }
 }
 
+/// The verdict on a frame to a group, of whatever sender; its checksum is the dissector's to judge.
+int check_group(const std::vector<uint8_t> &frame, fw_pkt &p)
+{
+    std::vector<uint64_t> table(fw_peers_bytes(1) / sizeof(uint64_t) + 1);
+    fw_board board{};
+    board.peers = reinterpret_cast<fw_peers *>(table.data());
+    fw_peers_init(board.peers, 1, 1, 2);
+    p = {};
+    const int why = fw_group_check(&board, frame.data(), static_cast<uint32_t>(frame.size()), &p.msg);
+    p.tag = EMX_TAG_NONE;
+    return why == EMX_CNT_DROP_UNKNOWN_PEER || why == EMX_CNT_DROP_CHECKSUM ? 0 : why;
+}
+
+void describe_group(Line &line, const fw_pkt &p)
+{
+    line.number("src_ep", p.msg.remote_ep).number("x.session", p.msg.session);
+    line.number("x.group.key", fw_group_key(&p.msg))
+        .number("x.group.number", static_cast<uint32_t>(p.msg.match));
+    line.number("x.group.size", p.msg.data_len);
+}
+
 void print_all(const fw_sizes &sizes, const char *path)
 {
     for (const auto &f : emx::test::read_pcap(path)) {
         fw_pkt p;
-        const int why = fw_check(&sizes, 0, f.bytes.data(), static_cast<uint32_t>(f.bytes.size()), &p);
+        const bool to_group = f.bytes.size() > EMX_OUTER_LEN &&
+                              fw_is_group_mac(emx_get_mac(f.bytes.data())) &&
+                              f.bytes[EMX_OUTER_LEN] == EMX_X_GROUP;
+        const int why = to_group
+                            ? check_group(f.bytes, p)
+                            : fw_check(&sizes, 0, f.bytes.data(), static_cast<uint32_t>(f.bytes.size()), &p);
         if (why) {
             std::puts(fw_counter_label(static_cast<unsigned>(why)));
             continue;
         }
         Line line;
         line.number("type", p.msg.type).number("tag", p.tag);
-        if (p.msg.type >= EMX_X_MEDIUM)
+        if (to_group)
+            describe_group(line, p);
+        else if (p.msg.type >= EMX_X_MEDIUM)
             describe_extension(line, p);
         else
             describe(line, p);

@@ -41,7 +41,7 @@ void Checker::told(const Packet &p)
 /// for another board and send its refusals there.
 void Checker::judge_tag(const Packet &p, const Bytes &frame)
 {
-    if (p.type == raw)
+    if (p.type == raw || p.type == x_group)
         return;
     auto told = adverts_.find({p.dst, p.src});
     bool known = told != adverts_.end() && told->second.count(p.tag);
@@ -53,7 +53,7 @@ void Checker::judge_tag(const Packet &p, const Bytes &frame)
 void Checker::judge_session(const Packet &p, const Bytes &frame)
 {
     if (!is_sequenced(p.type) && p.type != pull && p.type != truc && !(p.type == connect && p.is_reply) &&
-        (p.type < x_medium || p.type == x_data))
+        (p.type < x_medium || p.type == x_data || p.type == x_group))
         return;
     auto told = sessions_.find({p.dst, p.to});
     if (told != sessions_.end() && !told->second.count(p.session))
@@ -87,10 +87,10 @@ unsigned feature_of(uint8_t type)
 } // namespace
 
 /// Packets of the extension go to sessions that agreed to it only; data and addresses to whoever asked for
-/// them by one.
+/// them by one. Frames to groups belong to no agreement.
 void Checker::judge_agreement(const Packet &p, const Bytes &frame) const
 {
-    if (p.type < x_medium || p.type == x_data || (p.type == x_address && frame[19] & 1))
+    if (p.type < x_medium || p.type == x_data || p.type == x_group || (p.type == x_address && frame[19] & 1))
         return;
     auto agreed = agreements_.find({p.src, p.from, p.dst, p.to});
     if (agreed == agreements_.end() || !agreed->second.count(p.session))

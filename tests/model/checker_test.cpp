@@ -240,6 +240,7 @@ TEST_CASE("packets of the extension are taken as laid down, and no other")
         {"x_pull", 0, {{19, 4}, {47, 4}, {48, 0x80}, {40, 0}, {63, 1}}},
         {"x_data", 36, {{19, 1}, {35, 0}, {35, 63}, {35, 65}}},
         {"x_address", 0, {{19, 3}, {28, 0}, {28, 127}, {28, 224}, {41, 0xe2}, {44, 1}}},
+        {"x_group", 36, {{0, 1}, {5, 2}, {14, 0}, {17, 1}, {19, 1}, {27, 2}, {33, 20}, {33, 22}, {34, 1}}},
     };
     for (auto &row : rows) {
         INFO(row.name);

@@ -261,6 +261,7 @@ const char *type_name(uint8_t type)
     case x_pull: return "X PULL";
     case x_data: return "X DATA";
     case x_address: return "X ADDRESS";
+    case x_group: return "X GROUP";
     default: return "unassigned type";
     }
 }

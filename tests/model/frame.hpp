@@ -40,6 +40,7 @@ enum Type : uint8_t {
     x_pull = 114,
     x_data = 115,
     x_address = 117,
+    x_group = 118,
 };
 
 /// The sizes that both ends share (section 5.2).
@@ -90,7 +91,7 @@ struct Packet {
     bool offers = false; ///< a connect with an offer of the extension
     uint16_t features = 0, frame_max = 0; ///< that it names
     uint16_t unit = 0; ///< of an X PULL: data of a full frame
-    uint32_t checksum = 0; ///< of an X MEDIUM or X DATA; 0: none
+    uint32_t checksum = 0; ///< of an X MEDIUM, X DATA or X GROUP; 0: none
 };
 
 /// A frame that nobody may send; what() holds the rule and the frame.

@@ -73,6 +73,7 @@ private:
     void read_x_pull();
     void read_x_data();
     void read_x_address();
+    void read_x_group();
     void read_checksum(size_t at, size_t header, size_t data);
     bool bit(size_t at, unsigned number) const { return u8(at + number / 8) >> number % 8 & 1; }
 
@@ -87,7 +88,8 @@ void Reader::outer()
 {
     must(f_.size() >= 60, "2.3: a frame below 60 bytes may crash the peer's kernel");
     // The receiver of extension frames says how long they may be: see Checker.
-    must(f_.size() <= d_.frame_max || (f_.size() > 16 && (f_[16] == x_data || f_[16] == x_medium)),
+    must(f_.size() <= d_.frame_max ||
+             (f_.size() > 16 && (f_[16] == x_data || f_[16] == x_medium || f_[16] == x_group)),
          "2.3: longer than any frame of the dialect");
     must(f_[12] == 0x86 && f_[13] == 0xdf, "2.1: EtherType");
     for (unsigned i = 0; i < 6; i++) {
@@ -99,6 +101,8 @@ void Reader::outer()
     must(!(f_[6] & 1), "13: multicast source");
     if (p_.type == raw)
         must(p_.dst == 0xffffffffffff, "2.1: a beacon is broadcast");
+    else if (p_.type == x_group)
+        must(p_.dst >> 32 == 0x0345, "extension, X GROUP: another address than a group's");
     else
         must(!(f_[0] & 1), "2.1: unicast, but for the beacon");
 }
@@ -401,6 +405,23 @@ void Reader::read_x_address()
     ends(28, 0);
 }
 
+void Reader::read_x_group()
+{
+    reserved(1, 2);
+    p_.from = u8(2);
+    reserved(3, 4);
+    p_.own_session = u32(4);
+    p_.key = u32(8);
+    const uint32_t n = u16(16);
+    reserved(18, 20);
+    must(p_.tag == no_index, "extension, X GROUP: a tag");
+    must(p_.own_session != no_session, "extension, X GROUP: a session that nobody may draw");
+    must(p_.key != 0 && p_.key == (p_.dst & 0xffffffff), "extension, X GROUP: another group's key");
+    ends(24, n);
+    take_data(24, n);
+    read_checksum(20, 24, n);
+}
+
 void Reader::read_notify()
 {
     ends_of();
@@ -506,6 +527,7 @@ Packet Reader::read()
     case x_pull: read_x_pull(); break;
     case x_data: read_x_data(); break;
     case x_address: read_x_address(); break;
+    case x_group: read_x_group(); break;
     default: must(false, "3: a type that nobody sends");
     }
     return p_;

@@ -35,7 +35,7 @@ bool SimPort::join_group(uint32_t key, DeviceError &error)
     return false;
 }
 
-bool SimPort::send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length)
+bool SimPort::send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length, bool summed)
 {
     device_.charge(300);
     if (!board_ || length > group_bytes())
@@ -44,6 +44,8 @@ bool SimPort::send_group(uint32_t key, uint32_t number, std::byte *payload, uint
     const uint32_t bytes = fw_group_encode(ep_.get(), key, number, length, header);
     if (!bytes)
         return false;
+    if (summed)
+        fw_put_checksum(header, fw_crc32c(0, payload, length));
     Frame frame(header, header + bytes);
     const auto *data = reinterpret_cast<const uint8_t *>(payload);
     frame.insert(frame.end(), data, data + length);

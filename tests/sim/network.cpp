@@ -170,9 +170,10 @@ void Network::flip(Frame &frame)
     case EMX_PULL_REPLY: from = FW_REPLY_HEADER; break;
     case EMX_X_MEDIUM: from = faults.flip_headers ? 20 : FW_X_MEDIUM_HEADER; break;
     case EMX_X_DATA: from = faults.flip_headers ? 20 : FW_X_DATA_HEADER; break;
+    case EMX_X_GROUP: from = faults.flip_headers ? 28 : FW_X_GROUP_HEADER; break; // behind the key
     default: break;
     }
-    if (from >= frame.size())
+    if (from >= frame.size() || (faults.flip_only != 0 && frame[16] != faults.flip_only))
         return;
     flipped++;
     frame[rng_.range(from, frame.size() - 1)] ^= static_cast<uint8_t>(1u << rng_.below(8));

@@ -30,6 +30,7 @@ struct Faults {
     /// endpoints.
     uint32_t flip = 0;
     bool flip_headers = true; ///< that, too
+    uint8_t flip_only = 0; ///< of packets of that type; 0: of all
     uint32_t refuse = 0; ///< the interface does not take the frame
     bool no_datagrams = false; ///< a firewall drops them all
     uint64_t latency = 5 * us;

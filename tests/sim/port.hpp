@@ -40,7 +40,7 @@ public:
     uint32_t group_bytes() const override;
     bool join_group(uint32_t key, DeviceError &error) override;
     void leave_group(uint32_t key) override { fw_group_leave(&groups_, key); }
-    bool send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length) override;
+    bool send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length, bool summed) override;
     uint64_t deadline_ns() const override;
     bool wait(uint64_t deadline_ns) override;
     void wake() override;

@@ -250,7 +250,13 @@ struct wire_field {
 	FIELD(X_ADDRESS, ALL, 12, 4, x_address, ANY, emx_w_x_address, address)                   \
 	FIELD(X_ADDRESS, ALL, 16, 8, x_secret, ANY, emx_w_x_address, secret)                     \
 	FIELD(X_ADDRESS, ALL, 24, 2, x_port, ANY, emx_w_x_address, port)                         \
-	FIELD(X_ADDRESS, ALL, 26, 2, x_longest, ANY, emx_w_x_address, bytes)
+	FIELD(X_ADDRESS, ALL, 26, 2, x_longest, ANY, emx_w_x_address, bytes)                     \
+	FIELD(X_GROUP, ALL, 2, 1, src_ep, FROM, emx_w_x_group, src_ep)                           \
+	FIELD(X_GROUP, ALL, 4, 4, x_session, ANY, emx_w_x_group, session)                        \
+	FIELD(X_GROUP, ALL, 8, 4, x_group_key, ANY, emx_w_x_group, key)                          \
+	FIELD(X_GROUP, ALL, 12, 4, x_group_number, ANY, emx_w_x_group, number)                   \
+	FIELD(X_GROUP, ALL, 16, 2, x_group_size, ANY, emx_w_x_group, length)                     \
+	FIELD(X_GROUP, ALL, 20, 4, x_checksum, ANY, emx_w_x_group, checksum)
 
 #define WIRE_FIELDS(FIELD)                                                                \
 	WIRE_HOST(FIELD) WIRE_CONNECT(FIELD) WIRE_EAGER(FIELD) WIRE_PULL(FIELD) WIRE_ANSWERS(FIELD) \

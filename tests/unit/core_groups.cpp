@@ -16,13 +16,16 @@ namespace {
 constexpr uint32_t key = 0xc0ffee01;
 
 /// A frame to a group from a board, as its endpoint writes it.
-std::vector<uint8_t> frame_of(const fw_endpoint &from, uint32_t group, uint32_t number, uint32_t length)
+std::vector<uint8_t> frame_of(const fw_endpoint &from, uint32_t group, uint32_t number, uint32_t length,
+                              bool summed = false)
 {
     std::vector<uint8_t> frame(EMX_HEADER_MAX);
     const uint32_t header = fw_group_encode(&from, group, number, length, frame.data());
     frame.resize(header);
     for (uint32_t i = 0; i < length; i++)
         frame.push_back(static_cast<uint8_t>(i));
+    if (summed)
+        fw_put_checksum(frame.data(), fw_crc32c(0, frame.data() + header, length));
     frame.resize(std::max<std::size_t>(frame.size(), EMX_FRAME_MIN));
     return frame;
 }
@@ -98,8 +101,28 @@ TEST_CASE("fw_group: the golden frame is written and read")
 {
     const Pair pair;
     const auto golden = emx::test::golden(EMX_WIRE_FOLDER, "x_group");
-    CHECK(frame_of(pair.sender, key, 0x89abcdef, 21) == golden);
+    CHECK(frame_of(pair.sender, key, 0x89abcdef, 21, true) == golden);
     CHECK(pair.check(golden) == 0);
+}
+
+TEST_CASE("fw_group: a frame whose checksum is wrong is dropped, whichever byte is")
+{
+    const Pair pair;
+    for (const uint32_t length : {0u, 1u, 21u, 3000u}) {
+        const auto good = frame_of(pair.sender, key, 7, length, true);
+        CHECK(pair.check(good) == 0);
+        for (std::size_t at = EMX_OUTER_LEN + 1; at<FW_X_GROUP_HEADER + length; at += length> 100 ? 97 : 1) {
+            auto frame = good;
+            frame[at] ^= 0x10;
+            const int why = pair.check(frame);
+            CAPTURE(length, at, why);
+            CHECK((why == EMX_CNT_DROP_CHECKSUM || (why == EMX_CNT_DROP_GROUP && at >= 24 && at < 28) ||
+                   (why == EMX_CNT_DROP_LENGTH && at >= 32 && at < 34)));
+        }
+        auto none = good;
+        std::memset(none.data() + 36, 0, 4);
+        CHECK(pair.check(none) == 0);
+    }
 }
 
 TEST_CASE("fw_group: the address is a locally administered group's")

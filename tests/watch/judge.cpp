@@ -108,27 +108,6 @@ std::string danger(const std::vector<Dialect> &dialects, const Bytes &f)
     }
 }
 
-/// X GROUP, which goes to a group's address and belongs to no agreement (docs/protocol.md, Groups).
-static std::string judge_group(const Bytes &f)
-{
-    emx_w_x_group group;
-    std::memcpy(&group, f.data() + EMX_OUTER_LEN, sizeof group);
-    const uint32_t key = emx_get32(group.key);
-    const std::size_t ends = EMX_OUTER_LEN + sizeof group + emx_get16(group.length);
-    if (key == 0 || emx_get_mac(f.data()) != (uint64_t{EMX_X_GROUP_PREFIX} << 32 | key))
-        return "groups: the address is not the key's";
-    if (f[14] != 0xff || f[15] != 0xff)
-        return "groups: a tag";
-    if (group.reserved1 || group.reserved3 || emx_get32(group.session) == EMX_SESSION_NONE)
-        return "groups: reserved bytes or session";
-    for (const uint8_t byte : group.reserved18)
-        if (byte)
-            return "groups: reserved bytes";
-    if (f.size() != std::max<std::size_t>(ends, EMX_FRAME_MIN) && f.size() >= ends)
-        return "groups: the frame does not end with its data";
-    return "";
-}
-
 bool Judge::is_judged(const Bytes &frame) const
 {
     if (frame.size() < 12)
@@ -169,6 +148,17 @@ std::string Judge::judge(const Bytes &frame)
         all += (all.empty() ? "as " : "; as ") + d.name + ": " + why;
     }
     return alike ? first : all;
+}
+
+/// X GROUP, which is of any dialect, and which the core looks at by itself (driver/core/fw_group.h).
+std::string Judge::judge_group(const Bytes &frame)
+{
+    try {
+        by_specification_.sent(dialects_.front().model, frame, kept_bytes);
+    } catch (const model::Violation &violation) {
+        return rule_of(violation);
+    }
+    return "";
 }
 
 /// The specification first: its checker remembers only what is right, and the same of a frame that it sees

@@ -65,6 +65,7 @@ public:
 
 private:
     std::string judge_as(const Dialect &dialect, const Bytes &frame);
+    std::string judge_group(const Bytes &frame);
     bool is_spared(const Bytes &frame) const;
 
     const std::vector<Dialect> dialects_;

@@ -31,6 +31,7 @@ mxoe.prefs.size = Pref.uint("Frame size of dialect N", 0,
     "As in EMX_BOARDS=eth1:N=9000 or in the MTU of Open-MX; 0: as seen in the traffic")
 
 local FRAME_MIN = 60
+local X_GROUP = 118
 local NO_ADDRESS = "NONE"
 local eth_src, eth_dst = Field.new("eth.src"), Field.new("eth.dst")
 
@@ -95,8 +96,17 @@ local function add_addresses(p, pinfo)
     p.src_digits, p.dst_digits = digits(eth_src, p.src), digits(eth_dst, p.dst)
 end
 
+local function is_address(mac) -- no name, and no capture that lacks it
+    return #mac == 12 and not mac:find("%X")
+end
+
 local function is_group(mac) -- a name is not judged
-    return #mac == 12 and not mac:find("%X") and tonumber(mac:sub(1, 2), 16) % 2 == 1
+    return is_address(mac) and tonumber(mac:sub(1, 2), 16) % 2 == 1
+end
+
+-- An X GROUP to a board is of a type that receivers do not know.
+local function has_meaning(type, dst)
+    return layout.known(type) and (type ~= X_GROUP or is_group(dst) or not is_address(dst))
 end
 
 -- What the outer header alone shows: appends to a list of { expert note, text }.
@@ -105,9 +115,12 @@ local function judge_outer(p, problems)
         if wrong then problems[#problems + 1] = { key, text } end
     end
     problem(p.bytes < FRAME_MIN, "malformed.short", string.format("%d bytes, at least %d", p.bytes, FRAME_MIN))
-    problem(p.src_digits == "000000000000" or is_group(p.src_digits), "malformed.source")
-    problem(p.type ~= 1 and not (p.is_udp and p.type == 3) and is_group(p.dst_digits), "malformed.destination")
-    problem(not layout.known(p.type), "malformed.type")
+    local src, dst = p.src_digits, p.dst_digits
+    problem(src == "000000000000" or is_group(src), "malformed.source")
+    problem(p.type ~= 1 and p.type ~= X_GROUP and not (p.is_udp and p.type == 3) and is_group(dst), "malformed.destination")
+    problem(not has_meaning(p.type, dst), "malformed.type")
+    problem(p.x_group_key and is_address(dst) and dst:lower() ~= string.format("0345%08x", p.x_group_key),
+            "malformed.group", "address of another group")
 end
 
 local function learn_frag(p, s)
@@ -125,7 +138,7 @@ local function read(p, tvb, s, tree)
         p.name = range:string():gsub("\0.*", "")
         tree:add(fields.name, range, p.name)
     end
-    if layout.known(p.type) then
+    if has_meaning(p.type, p.dst_digits) then
         if p.type == 36 then p.macs = p.dst_digits .. p.src_digits end
         problems = layout.read(p, tvb, s, visit)
         if p.type == 39 and p.position then tree:add(fields.position, p.position):set_generated() end
@@ -180,6 +193,7 @@ local function summary(p)
     if p.x_unit then word("Request=%d Frame=%d (%d of %d bytes)", p.x_request, p.x_frame, p.x_count or 0, p.x_unit) end
     if p.x_size then word("Request=%d Frame=%d (%d bytes)", p.x_request, p.x_frame, p.x_size) end
     if p.x_port then word("%s port %d", p.x_address_flags % 2 == 1 and "answer" or p.x_address_flags >= 2 and "fragments" or "request", p.x_port) end
+    if p.x_group_key then word("%d > group %08x Number=%d (%d bytes)", p.src_ep, p.x_group_key, p.x_group_number, p.x_group_size) end
     if p.x_counter then word("Next=%d Report=%d Echo=%d", p.x_next % 16384, p.x_counter, p.x_echo) end
     if p.offer_newest then word("Extension=%d", p.offer_newest) end
     if p.reason then word("%s", names.reasons[p.reason] or "reason " .. p.reason) end

@@ -10,6 +10,7 @@ names.types = {
     [36] = "CONNECT", [37] = "TINY", [38] = "SMALL", [39] = "MEDIUM", [40] = "RNDV", [41] = "PULL",
     [42] = "PULL REPLY", [43] = "NOTIFY", [44] = "NACK LIB", [45] = "NACK MCP", [112] = "X MEDIUM",
     [113] = "X REPORT", [114] = "X PULL", [115] = "X DATA", [117] = "X ADDRESS",
+    [118] = "X GROUP",
 }
 
 names.reasons = {
@@ -105,6 +106,9 @@ function names.fields()
         x_secret = ProtoField.uint64("mxoe.x.secret", "Secret that they carry", hex),
         x_port = u16("mxoe.x.port", "UDP port", dec),
         x_longest = u16("mxoe.x.longest", "Longest datagram", dec),
+        x_group_key = u32("mxoe.x.group.key", "Group", hex),
+        x_group_number = u32("mxoe.x.group.number", "Number, the sender's own", dec),
+        x_group_size = u16("mxoe.x.group.size", "Bytes for the group", dec),
         data = ProtoField.bytes("mxoe.data", "Data"),
         padding = ProtoField.bytes("mxoe.padding", "Padding"),
         unknown = ProtoField.bytes("mxoe.unknown", "Body"),
@@ -149,7 +153,7 @@ function names.experts()
     end
     add(expert.group.MALFORMED, expert.severity.WARN, {
         ["malformed.short"] = "Frame too short",
-        ["malformed.destination"] = "Only beacons may be broadcast",
+        ["malformed.destination"] = "Only beacons may be broadcast, and X GROUP goes to its group's address",
         ["malformed.source"] = "Impossible source address",
         ["malformed.type"] = "Type without meaning: receivers drop it",
         ["malformed.length"] = "Stated length is wrong",
@@ -162,6 +166,7 @@ function names.experts()
         ["malformed.nack"] = "Impossible reason",
         ["malformed.host"] = "Impossible board name",
         ["malformed.address"] = "Impossible address for datagrams",
+        ["malformed.group"] = "Impossible frame to a group",
         ["malformed.beacon"] = "Impossible board address",
     })
     add(expert.group.SEQUENCE, expert.severity.WARN, {

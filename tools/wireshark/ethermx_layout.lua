@@ -194,6 +194,11 @@ local function check_x_address(p)
     end
 end
 
+local function check_x_group(p)
+    if p.x_group_key == 0 then return "malformed.group", "key 0" end
+    if p.x_session == NONE then return "malformed.group", "session ffffffff" end
+end
+
 local function hash(sum, text)
     local prime = UInt64(0x1b3, 0x100)
     for i = 1, #text do sum = sum:bxor(UInt64(text:byte(i))) * prime end
@@ -238,7 +243,7 @@ local function crc(sum, text)
 end
 
 --[[
-Whether the checksum of an X MEDIUM or X DATA is wrong: of the data, then of the body with the checksum, at `at`, as 0.
+Whether the checksum of an X MEDIUM, X DATA or X GROUP is wrong: of the data, then of the body with the checksum, at `at`, as 0.
 It takes about a millisecond, so only who shows the frame asks.
 ]]
 local function is_altered(tvb, at, body, data)
@@ -278,6 +283,7 @@ local types = {
     [114] = { body = 48, check = check_x_pull },
     [115] = { body = 24, payload = "x_size", sum = 20, check = check_x_data },
     [117] = { body = 28, check = check_x_address },
+    [118] = { body = 24, payload = "x_group_size", sum = 20, check = check_x_group },
 }
 
 -- By packet and dialect, and by the name of a part that not every frame has.

@@ -186,4 +186,10 @@ return {
     { 117, "all", 16, 8, "x_secret" },
     { 117, "all", 24, 2, "x_port" },
     { 117, "all", 26, 2, "x_longest" },
+    { 118, "all", 2, 1, "src_ep" },
+    { 118, "all", 4, 4, "x_session" },
+    { 118, "all", 8, 4, "x_group_key" },
+    { 118, "all", 12, 4, "x_group_number" },
+    { 118, "all", 16, 2, "x_group_size" },
+    { 118, "all", 20, 4, "x_checksum" },
 }

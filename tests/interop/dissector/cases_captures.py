@@ -78,6 +78,9 @@ EXTENSION = [
     ('x_address', 0, {**TO_B, 'type': '117', 'session': B, 'x.address.flags': '0x01', 'x.session': '0x11223344',
                       'x.address': '10.0.0.10', 'x.secret': '0x5ec7e70001020304', 'x.port': '34529',
                       'x.longest': '1472', 'padding': 16 * '00'}),
+    ('x_group', 0, {'type': '118', 'src_ep': '5', 'x.session': '0x11223344', 'x.group.key': '0xc0ffee01',
+                    'x.group.number': '2309737967', 'x.group.size': '21', 'x.checksum': '0xc9955a46',
+                    'data': bytes(range(21)).hex()}),
 ]
 
 

@@ -6,7 +6,8 @@ import struct
 BROADCAST = b'\xff' * 6
 BEACON, QUERY, HOST_REPLY, TRUC, CONNECT, TINY, SMALL, MEDIUM, RNDV, PULL, REPLY, NOTIFY, NACK_LIB, NACK_MCP = \
     1, 3, 4, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45
-X_MEDIUM, X_REPORT, X_PULL, X_DATA, X_ADDRESS = 112, 113, 114, 115, 117
+X_MEDIUM, X_REPORT, X_PULL, X_DATA, X_ADDRESS, X_GROUP = 112, 113, 114, 115, 117, 118
+GROUP = 0xc0ffee01
 SESSIONS = {'a': 0x11223344, 'b': 0xa1b2c3d4, 'c': 0x55667788}
 ENDPOINTS = {'a': 2, 'b': 5, 'c': 7}
 HANDLE, MAGIC = 0x00400023, 0x21071985
@@ -121,9 +122,10 @@ class Network:
 
     @staticmethod
     def summed(frame, altered=None):
-        """An X MEDIUM or X DATA with its checksum; altered: byte of the frame that is not what it was then."""
+        """An X MEDIUM, X DATA or X GROUP with its checksum; altered: byte of the frame that is not what it was then."""
         at, body = (48, 56) if frame[16] == X_MEDIUM else (36, 40)
-        size = struct.unpack('>H', frame[44:46] if frame[16] == X_MEDIUM else frame[34:36])[0]
+        length = {X_MEDIUM: 44, X_DATA: 34, X_GROUP: 32}[frame[16]]
+        size = struct.unpack('>H', frame[length:length + 2])[0]
         value = 0xffffffff
         for byte in frame[body:body + size] + frame[16:at] + bytes(4) + frame[at + 4:body]:
             value ^= byte
@@ -169,6 +171,12 @@ class Network:
         body = struct.pack('>BBBBIIIQHH', X_ADDRESS, ENDPOINTS[r], ENDPOINTS[s], answer, session, SESSIONS[s], address,
                            secret, port, longest)
         return self.frame(s, r, body, **outer)
+
+    def x_group(self, s, size=100, key=GROUP, to=None, number=7, session=None, data=None, **outer):
+        session = SESSIONS[s] if session is None else session
+        body = struct.pack('>BxBxIIIHxxI', X_GROUP, ENDPOINTS[s], session, key, number, size, 0)
+        outer = {'dst': b'\3\x45' + struct.pack('>I', key if to is None else to), 'tag': 0xffff, **outer}
+        return self.frame(s, None, body + bytes(size if data is None else data), **outer)
 
     def met(self, s='a', r='b'):
         """Both have connected to each other."""

@@ -49,7 +49,7 @@ def outer(s):
     s.after_connect('malformed.source', 'no source', lambda n: n.small('a', 'b', src=bytes(6)))
     s.after_connect('unexpected.own_address', 'connect from the own board',
                     lambda n: n.connect('b', 'b', ends=(2, 5)))
-    for kind in (0, 2, 5, 31, 32, 33, 34, 46, 255):
+    for kind in (0, 2, 5, 31, 32, 33, 34, 46, 118, 255):
         s.after_connect('malformed.type', f'type {kind}', lambda n, k=kind: n.frame('a', 'b', bytes([k])))
     s.after_connect('unexpected.tag', 'tag that nobody told', lambda n: n.small('a', 'b', tag=9))
 
@@ -287,6 +287,15 @@ def extension(s):
                          ('port', {'port': 34527}), ('short datagrams', {'longest': 103}),
                          ('long datagrams', {'longest': 65508})):
         s.after_connect('malformed.address', f'x address: {what}', lambda n, c=change: n.x_address('a', 'b', **c))
+    s.after_connect(None, 'x group', lambda n: n.x_group('a'))
+    s.after_connect(None, 'x group without data', lambda n: n.x_group('a', size=0))
+    s.after_connect(None, 'x group with a checksum', lambda n: n.summed(n.x_group('a')))
+    for at in (18, 30, 70):
+        s.after_connect('altered', f'x group altered at {at}', lambda n, a=at: n.summed(n.x_group('a'), a))
+    for what, change in (('key 0', {'key': 0}), ('of another group', {'to': 5}), ('no session', {'session': NO_SESSION}),
+                         ('other address', {'dst': b'\1\0\x5e\0\0\1'})):
+        s.after_connect('malformed.group', f'x group: {what}', lambda n, c=change: n.x_group('a', **c))
+    s.after_connect('malformed.length', 'x group: cut', lambda n: n.x_group('a', data=bytes(99)))
 
 
 def x_reports(s):
