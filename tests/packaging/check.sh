@@ -181,7 +181,7 @@ installed() { # VERSION ROOT
 # Runs the marked steps of a page; hosts are made of the system when the first step needs them.
 guide() { # FLOW PAGE ROOT
     local flow=$1 page=$2 root=$3 folder=$CHECK_DIR/steps step name
-    rm -rf "$folder" && python3 tests/packaging/steps.py "docs/$page.md" "$flow" "$folder" || { check "$flow, $page: steps" false; return; }
+    rm -rf "$folder" && python3 tests/packaging/steps.py "docs/$page.md" "$flow" "$number" "$folder" || { check "$flow, $page: steps" false; return; }
     for step in "$folder"/*; do
         name=${step##*/}
         case $name in *.once.*) ;; *) [ ${#HOSTS[@]} != 0 ] || check "$flow, $page: two hosts" hosts_ready "$root" ;; esac
@@ -260,7 +260,7 @@ by_guides() { # CODENAME
 }
 
 release() { # NUMBER CODENAME
-    local packages=$roots/debian-$1 builder version
+    local number=$1 packages=$roots/debian-$1 builder version
     version=$(sed -n '1s/.*(\(.*\)).*/\1/p' tools/packaging/debian/changelog)
     check "Debian $1: a system to build in" builder_of "$2"
     check "Debian $1: packages are built" build

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The commands of a page that are marked to be run, each step as a file of FOLDER.
 
-    steps.py PAGE FLOW FOLDER
+    steps.py PAGE FLOW RELEASE FOLDER
 
-A mark is a comment of HTML before an indented block, "run: [FLOW] WHERE WHO" or "run: transcript [server]". With another
-FLOW than the one asked for the block is left out. WHERE is once (before there are hosts), both, node1 or node2; WHO is root
-or user. A transcript has lines "node1# COMMAND" of root and "node1$ COMMAND" of a user; its other lines were printed.
+A mark is a comment of HTML before an indented block, "run: [FLOW] [RELEASE] WHERE WHO" or "run: transcript [server]". With
+another FLOW or RELEASE of Debian than the one asked for the block is left out. WHERE is once (before there are hosts),
+both, node1 or node2; WHO is root or user. A transcript has lines "node1# COMMAND" of root and "node1$ COMMAND" of a user; its other lines were printed.
 Files are NUMBER.WHERE.WHO, with .server behind it for commands that others wait for.
 """
 
@@ -17,6 +17,7 @@ import sys
 MARK = re.compile(r'\s*<!-- run: (.*) -->$')
 PROMPT = re.compile(r'(node[12])([#$]) (.*)')
 FLOWS = {'packages', 'source'}
+RELEASES = {'12', '13'}
 
 
 def blocks(lines):
@@ -46,13 +47,15 @@ def steps(words, block):
 
 
 def main():
-    page, flow, folder = sys.argv[1:]
+    page, flow, release, folder = sys.argv[1:]
     os.makedirs(folder)
     number = 0
     with open(page, encoding='utf-8') as file:
         lines = file.read().split('\n')
     for words, block in blocks(lines):
         if words[0] in FLOWS and words.pop(0) != flow:
+            continue
+        if words[0] in RELEASES and words.pop(0) != release:
             continue
         for name, text in steps(words, block):
             with open(os.path.join(folder, f'{number:02}.{name}'), 'w', encoding='utf-8') as file:
