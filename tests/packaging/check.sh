@@ -8,7 +8,8 @@
 #
 # As root, with mmdebstrap and the archive of Debian (EMX_DEBIAN_MIRROR). Systems are kept in build/packaging. In them stand
 # in: for systemctl a script that runs the unit's ExecStart, since no systemd runs there; for uname -r the kernel whose
-# headers are installed, since the running one is this machine's; a configuration that answers apt's questions by yes.
+# headers are installed, since the running one is this machine's; for meson setup one that has several files compiled as
+# one, which takes a third of the time; a configuration that answers apt's questions by yes.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/check.sh
 . tests/packaging/roots.sh
@@ -48,12 +49,17 @@ answer_yes() {
     printf '%s\n' 'APT::Get::Assume-Yes "true";' 'APT::Install-Recommends "false";' >"$1/etc/apt/apt.conf.d/00answers"
 }
 
+unity() { # ROOT
+    printf '%s\n' '#!/bin/sh' 'if [ "$1" = setup ]; then shift && set -- setup -Dunity=on -Dunity_size=10 "$@"; fi' \
+        'exec /usr/bin/meson "$@"' >"$1/usr/local/bin/meson" && chmod 755 "$1/usr/local/bin/meson"
+}
+
 sources_into() { mkdir -p "$1" && git archive HEAD | tar -x -C "$1"; }
 
 build() {
     [ $kept = no ] || [ ! -e "$packages/built" ] || return 0
     rm -rf "${builder:?}/src" "$builder/packages" && sources_into "$builder/src" || return
-    enter "$builder" sh -ec 'PATH=/usr/lib/ccache:$PATH; cd /src; tools/packaging/make-deb /packages' || return
+    unity "$builder" && enter "$builder" sh -ec 'PATH=/usr/lib/ccache:$PATH; cd /src; tools/packaging/make-deb /packages' || return
     rm -rf "$packages" && cp -a "$builder/packages" "$packages" && older && touch "$packages/built"
 }
 
@@ -139,6 +145,7 @@ stand_ins() { # ROOT
 	if [ "$*" = -r ] && [ -n "$kernel" ]; then echo "$kernel"; else exec /bin/uname "$@"; fi
 	END
     chmod 755 "$1/usr/local/bin/systemctl" "$1/usr/local/bin/uname"
+    unity "$1"
 }
 
 # A system of a user YOU, with ssh between hosts of it, which is nothing of ours.
