@@ -7,7 +7,28 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/release/common.sh
 architecture=$1 endian=$2
 row "$architecture"
-needs qemu-user-static "g++-$architecture-linux-gnu"
+. tests/support/debian_suite.sh
+needs qemu-user-static debian-archive-keyring
+
+# Debian's cross compilers exclude gcc-multilib, which other tests need. So none is installed.
+compiler_unpacked() {
+    local into=$FOLDER/compiler packages
+    [ ! -e "$into/.complete" ] || return 0
+    suite_lists "$FOLDER/apt" bookworm || return
+    mapfile -t packages < <(suite_apt apt-cache depends --recurse --no-{recommends,suggests,conflicts,breaks,replaces,enhances} \
+        "g++-$architecture-linux-gnu" | grep -E '^[a-z].*-(cross|linux-gnu|linux-gnu-base)$' | sort -u)
+    suite_unpack "$into" "${packages[@]}" && touch "$into/.complete"
+}
+
+# Runs a command that sees the compiler and its libraries in /usr.
+with_compiler() {
+    # shellcheck disable=SC2016 # the inner shell's
+    unshare -m --propagation private sh -ec 'mount -t overlay -o "lowerdir=$0/usr:/usr" overlay /usr; exec "$@"' "$FOLDER/compiler" "$@"
+}
+
+check "the compiler is there" compiler_unpacked
+[ "$failed" = 0 ] || finish
+INSIDE=with_compiler
 UNDER="qemu-$architecture-static -L /usr/$architecture-linux-gnu"
 
 cat >"$FOLDER/cross.ini" <<END
