@@ -11,14 +11,12 @@
 #ifndef COLL_MX_H
 #define COLL_MX_H
 
-#include "ompi_config.h"
+#include "mtl_mx_version.h"
 
 #include "ompi/communicator/communicator.h"
-#include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/coll/coll.h"
-#include "ompi/mca/rte/rte.h"
 #include "ompi/proc/proc.h"
 #include "opal/datatype/opal_convertor.h"
 #include "opal/runtime/opal_progress.h"
@@ -32,7 +30,7 @@
 #define COLL_MX_HOSTS_MAX 8
 
 struct coll_mx_component {
-	mca_coll_base_component_2_0_0_t super;
+	mca_coll_base_component_t super;
 	/* MCA parameters */
 	int enable;
 	int priority;

@@ -25,7 +25,7 @@ __attribute__((visibility("default"))) struct coll_mx_component mca_coll_mx_comp
 	{
 	    .collm_version =
 		{
-		    MCA_COLL_BASE_VERSION_2_0_0,
+		    COLL_MX_BASE_VERSION,
 		    .mca_component_name = "mx",
 		    MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
 		    .mca_open_component = nothing,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where Open MPI 5 differs from Open MPI 4 for this component.
+ * Where Open MPI 5 differs from Open MPI 4 for these components.
  */
 #ifndef MTL_MX_VERSION_H
 #define MTL_MX_VERSION_H
@@ -20,6 +20,7 @@
 #define mtl_mx_context_id(comm) ((uint32_t)(comm)->c_index)
 #define MTL_MX_INIT_PARAMETERS bool progress_threads, bool mpi_threads, bool *accelerators
 #define mtl_mx_refuse_accelerators() (*accelerators = false)
+#define COLL_MX_BASE_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #else
 #include "ompi/mca/rte/rte.h"
 #include "opal/mca/pmix/pmix.h"
@@ -29,6 +30,7 @@
 #define mtl_mx_context_id(comm) ((uint32_t)(comm)->c_contextid)
 #define MTL_MX_INIT_PARAMETERS bool progress_threads, bool mpi_threads
 #define mtl_mx_refuse_accelerators() ((void)0)
+#define COLL_MX_BASE_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #endif
 
 #endif

@@ -29,4 +29,7 @@ check "a ring and NetPIPE over it" kept_log mpi chroot_run bash -c "$line; tests
 # shellcheck disable=SC2016 # of the shell within
 check "a ring between two hosts of tools/netlab" says '^ring of 4: good$' chroot_run bash -c \
     'mpicc -O2 -o /tmp/ring tests/release/ring.c && tools/netlab 2 --build "$1" -- mpirun -n 4 /tmp/ring' _ "$FOLDER/build"
+check "its broadcasts by one frame for all hosts" says '^ring of 4: good$
+x group frames sent' chroot_run bash -c 'mpicc -O2 -o /tmp/ring tests/release/ring.c && tools/netlab 2 --build "$1" -- \
+        sh -c "mpirun --mca coll_mx_enable 1 -n 4 /tmp/ring && omx_counters"' _ "$FOLDER/build"
 finish
