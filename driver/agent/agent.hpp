@@ -68,6 +68,7 @@ private:
         int board = -1; ///< of its claim
         uint32_t endpoint = 0;
         unsigned group_sockets = 0; ///< that it was given
+        unsigned grown_sockets = 0;
         std::optional<AgentRequest> deferred; ///< asked during the recovery; nothing more is read until then
         std::vector<Fd> deferred_fds;
     };
@@ -127,6 +128,7 @@ private:
     void perform(const Client &client, const AgentRequest &request, AgentReply &reply);
     void give_group_socket(Client &client, const AgentRequest &request, AgentReply &reply,
                            EndpointSockets &sockets);
+    void grow_socket(Client &client, const AgentRequest &request, const Fd &socket, AgentReply &reply);
     void steer(const Client &client, const AgentRequest &request, AgentReply &reply);
     void change_peers(const AgentRequest &request, AgentReply &reply);
     void append_peer(uint64_t mac, const std::string &name, AgentReply &reply);

@@ -58,7 +58,15 @@ bool in_group(int connection, gid_t primary, gid_t wanted)
 
 bool no_descriptors() { return errno == EMFILE || errno == ENFILE; }
 
-std::size_t fds_with(AgentOp op) { return op == AgentOp::reclaim ? 2 : op == AgentOp::claim ? 1 : 0; }
+std::size_t fds_with(AgentOp op)
+{
+    switch (op) {
+    case AgentOp::reclaim: return 2;
+    case AgentOp::claim:
+    case AgentOp::grow_socket: return 1;
+    default: return 0;
+    }
+}
 
 } // namespace
 

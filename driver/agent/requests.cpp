@@ -3,8 +3,10 @@
 #include "driver/agent/agent.hpp"
 
 #include "driver/base/control_socket.hpp"
+#include "driver/base/packet_socket.hpp"
 #include "driver/base/printable.hpp"
 #include "driver/base/text_file.hpp"
+#include "driver/base/udp_socket.hpp"
 #include "driver/mx_codes.hpp"
 
 #include <algorithm>
@@ -76,6 +78,8 @@ bool Agent::answer(Client &client, const AgentRequest &request, const std::vecto
         give_group_socket(client, request, reply, sockets);
         if (reply.code == 0)
             fds = {sockets.ring.get()};
+    } else if (request.op == AgentOp::grow_socket) {
+        grow_socket(client, request, received.at(0), reply);
     } else {
         perform(client, request, reply);
     }
@@ -210,6 +214,19 @@ void Agent::give_group_socket(Client &client, const AgentRequest &request, Agent
     reply.ring_slot = shape.slot;
     reply.ring_block = shape.block;
     reply.ring_blocks = shape.blocks;
+}
+
+/// The buffers are kernel memory that a user's own limit does not give: for few sockets of each endpoint.
+void Agent::grow_socket(Client &client, const AgentRequest &request, const Fd &socket, AgentReply &reply)
+{
+    constexpr unsigned most = 16; // a port has one at a time, and another after its board's address changed
+    constexpr uint32_t bytes = 1u << 20; // more than is ever under way
+    if (client.board < 0 || static_cast<uint32_t>(client.board) != request.board ||
+        client.grown_sockets >= most || !is_udp_socket(socket.get()))
+        return refuse(reply, mx_no_perm,
+                      "buffers grow of UDP sockets of the holder of an endpoint of the board");
+    ++client.grown_sockets;
+    reply.bulk_bytes = grow_buffers(socket.get(), bytes);
 }
 
 void Agent::perform(const Client &client, const AgentRequest &request, AgentReply &reply)

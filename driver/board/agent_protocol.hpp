@@ -21,7 +21,7 @@ namespace emx {
 inline constexpr char agent_socket_name[] = "ethermx-omxd"; ///< after the leading NUL
 inline constexpr char agent_folder[] = "/run/ethermx";
 inline constexpr uint32_t agent_protocol_magic = 0x6f6d7864; // "omxd"
-inline constexpr uint32_t agent_protocol_version = 5;
+inline constexpr uint32_t agent_protocol_version = 6;
 
 enum class AgentOp : uint32_t {
     hello = 1, ///< -> board file (1 descriptor)
@@ -47,6 +47,9 @@ enum class AgentOp : uint32_t {
     list_host = 15, ///< text, where: the name and the UDP address of a peer, on every UDP board
     /// board, of the connection's claim -> a bound socket for frames to groups, its ring as ring_*
     group_socket = 16,
+    /// board, of the connection's claim, a UDP socket (1 descriptor) -> bulk_bytes: its buffers become as
+    /// large as the agent may make them
+    grow_socket = 17,
 };
 
 struct AgentRequest {
@@ -75,7 +78,7 @@ struct AgentReply {
     uint32_t lo_block = 0;
     uint32_t lo_blocks = 0;
     uint32_t life = 0; ///< of the interface that the sockets are bound to
-    uint32_t bulk_bytes = 0; ///< granted receive buffer of the bulk socket
+    uint32_t bulk_bytes = 0; ///< granted receive buffer of the bulk socket, or that to grow
     char text[256] = {}; ///< the error, with its remedy
 };
 

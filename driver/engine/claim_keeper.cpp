@@ -45,9 +45,9 @@ bool Claim::request(const AgentRequest &request, AgentReply &reply, DeviceError 
 }
 
 bool Claim::request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds, DeviceError &error,
-                    int patience_ms)
+                    int patience_ms, const std::vector<int> &sent)
 {
-    return agent_.request(request, reply, fds, error, {}, patience_ms);
+    return agent_.request(request, reply, fds, error, sent, patience_ms);
 }
 
 ClaimKeeper::ClaimKeeper(std::string agent)

@@ -47,9 +47,9 @@ public:
 
     /// Asks the agent on the connection of the claim; false with error filled, also while there is none.
     bool request(const AgentRequest &request, AgentReply &reply, DeviceError &error, int patience_ms);
-    /// The same, with the descriptors that come with the reply.
+    /// The same, with the descriptors that come with the reply, and those that go with the request.
     bool request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds, DeviceError &error,
-                 int patience_ms);
+                 int patience_ms, const std::vector<int> &sent = {});
     /// True if a new agent refused the claim: the number may be another process's by now. Any thread.
     bool refused() const { return refused_.load(std::memory_order_relaxed); }
 

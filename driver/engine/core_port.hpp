@@ -104,7 +104,7 @@ protected:
     void set_link(uint32_t state);
     void check_link();
 
-    /// Of wait(): poll(2) until then, as sys::sleep_on.
+    /// Sleeps in wait(): poll(2) until then, as sys::sleep_on.
     int sleep(pollfd *fds, nfds_t count, uint64_t deadline);
 
     struct Pull {

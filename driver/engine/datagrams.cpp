@@ -62,10 +62,21 @@ bool set(int socket, int level, int option, const Value &value)
 } // namespace
 
 Datagrams::Datagrams(std::string interface, uint8_t endpoint, uint32_t frame, uint32_t buffer,
-                     emx_counters &counters)
+                     emx_counters &counters, Grow grow)
     : interface_(std::move(interface)), endpoint_(endpoint), bytes_(datagram_of(frame)), buffer_(buffer),
-      counters_(counters)
+      counters_(counters), grow_(std::move(grow))
 {
+}
+
+/// Grows the buffers of a socket, and says how many datagrams may then be under way to it.
+uint16_t Datagrams::window_for(int socket) const
+{
+    constexpr uint32_t ample = 1u << 24;
+    const auto window = [this](uint32_t buffer) {
+        return datagram_window(bytes_, ethernet_header + EMX_IP_UDP_LEN, buffer);
+    };
+    const uint16_t own = window(grow_buffers(socket, buffer_));
+    return own < window(ample) ? std::max(own, window(grow_(socket))) : own;
 }
 
 bool Datagrams::open(const IpNetwork &network)
@@ -86,7 +97,7 @@ bool Datagrams::open(const IpNetwork &network)
         return false;
     }
     taken_ = false;
-    window_ = datagram_window(bytes_, ethernet_header + EMX_IP_UDP_LEN, grow_buffers(fd.get(), buffer_));
+    window_ = window_for(fd.get());
     socket_ = std::move(fd);
     network_ = network;
     return true;

@@ -13,6 +13,7 @@
 #include "driver/base/interface.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -63,13 +64,16 @@ struct DatagramWay {
     uint64_t rest_pause_ns = 0; ///< of the last time
 };
 
-/// One of an endpoint; called under the port's lock. Nothing here blocks.
+/// One of an endpoint; called under the port's lock. Nothing here blocks, but for what `grow` does.
 class Datagrams {
 public:
     /// interface: of the board. frame: the longest that the board sends (fw_x_frame_max); 0: no datagrams
-    /// ever, as for a program that wants none. buffer: bytes of receive and send buffer to ask for.
+    /// ever, as for a program that wants none. buffer: bytes of receive and send buffer to ask for. grow: has
+    /// another process raise those of a socket, to which the system gave less than datagrams need, and
+    /// returns the receive buffer, or 0.
+    using Grow = std::function<uint32_t(int socket)>;
     Datagrams(std::string interface, uint8_t endpoint, uint32_t frame, uint32_t buffer,
-              emx_counters &counters);
+              emx_counters &counters, Grow grow);
 
     /// True if X ADDRESS is of any use.
     bool wanted() const { return bytes_ != 0; }
@@ -119,6 +123,7 @@ private:
     bool open(const IpNetwork &network);
     void close();
     DatagramWay *way_to(uint32_t peer, uint8_t remote_ep);
+    uint16_t window_for(int socket) const;
     static void lose(DatagramWay &way, uint64_t now);
     DatagramWay *begin(uint32_t peer, uint8_t remote_ep, uint32_t session);
     fw_address own_address(const DatagramWay &way, bool is_answer) const;
@@ -128,6 +133,7 @@ private:
     const uint16_t bytes_;
     const uint32_t buffer_;
     emx_counters &counters_;
+    const Grow grow_;
     Fd socket_;
     IpNetwork network_; ///< of the socket
     uint16_t window_ = 0;

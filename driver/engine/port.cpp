@@ -29,7 +29,7 @@ EnginePort::EnginePort(EnginePortParts &parts)
     : CorePort(parts), bulk_(record_.sizes, record_.x_frame, std::move(parts.bulk)),
       replies_(record_.sizes, counters_),
       datagrams_(record_.interface, parts.endpoint, parts.bulk_way == BulkWay::frames ? 0 : record_.x_frame,
-                 parts.bulk_bytes, counters_),
+                 parts.bulk_bytes, counters_, [this](int socket) { return grow_socket(socket); }),
       bulk_way_(parts.bulk_way)
 {
 }

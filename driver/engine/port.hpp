@@ -111,6 +111,7 @@ private:
 
     // Datagrams (port_datagrams.cpp)
     uint16_t choose_datagrams(const emx_msg &rndv, uint32_t total);
+    uint32_t grow_socket(int socket);
     void take_probes();
     [[gnu::noinline]] bool poll_datagrams(int slot, const PieceList *target);
     void take_datagrams(uint32_t count, const PieceList *target);

@@ -28,6 +28,17 @@ bool EnginePort::prefers_frames() const
     return bulk_way_ == BulkWay::best && datagrams_.bytes() >= best_below;
 }
 
+/// By the agent, which may have rights that this process lacks; returns the receive buffer, 0 if it has not.
+uint32_t EnginePort::grow_socket(int socket)
+{
+    AgentReply reply;
+    std::vector<Fd> none;
+    DeviceError ignored;
+    return claim_->request(request_for(AgentOp::grow_socket), reply, none, ignored, hurry_ms, {socket})
+               ? reply.bulk_bytes
+               : 0;
+}
+
 /// The longest datagram by which a message is pulled; 0: by frames.
 uint16_t EnginePort::choose_datagrams(const emx_msg &rndv, uint32_t total)
 {

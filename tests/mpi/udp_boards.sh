@@ -51,8 +51,9 @@ powerless=(setpriv --reuid $user --regid $user --clear-groups --bounding-set=-al
            env -i "HOME=$home" "PATH=$PATH" "LD_LIBRARY_PATH=$LD_LIBRARY_PATH" "EMX_REMOTE=$home/remote"
            "OMPI_MCA_plm_rsh_agent=$PWD/tests/support/remote.py" "PRTE_MCA_plm_ssh_agent=$PWD/tests/support/remote.py"
            "OMPI_MCA_mca_base_component_path=$OMPI_MCA_mca_base_component_path"
-           ${PMIX_MCA_mca_base_component_path:+"PMIX_MCA_mca_base_component_path=$PMIX_MCA_mca_base_component_path"}
            OMPI_MCA_mpi_yield_when_idle=1)
+[ -z "${PMIX_MCA_mca_base_component_path:-}" ] ||
+    powerless+=("PMIX_MCA_mca_base_component_path=$PMIX_MCA_mca_base_component_path")
 serve_user() {
     local host
     mkdir -p "$home/remote" && ln -s "$build/tests/mpi/mpi_types" "$home/program" && chown -R $user "$home" &&

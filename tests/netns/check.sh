@@ -29,8 +29,10 @@ partner() { # on host 2, as its last agent's user, until the next boards
 }
 
 good_paths() {
-    local config
+    local config carrier
     for config in eth0:N=9000 eth0:N=1500 eth0:W; do
+        carrier='frames: frames of 9[0-9]* bytes are faster'
+        [ $config != eth0:N=1500 ] || carrier=datagrams
         boards $config $config
         checks 0 "answers +yes\$
 dialect +${config#*:}, as here
@@ -46,6 +48,7 @@ dialect +${config#*:}, as here
 loss +0 of 300
 latency +[0-9.]+ us
 bandwidth +[1-9][0-9]* MB/s there, [1-9][0-9]* MB/s back
+large messages +come in $carrier
 ^OK\$" "a good path, $config, with a partner" -N 300
     done
 }
@@ -223,6 +226,33 @@ unprivileged() {
     AS=()
 }
 
+# What brings large messages from host 2 here, and why not datagrams.
+carriers() {
+    local come='large messages +come in'
+    boards eth0:N=9000 eth0:N=9000
+    partner
+    AS=(env EMX_BULK=udp)
+    checks 0 "$come datagrams\$" "large messages in datagrams" -N 100
+    AS=(env EMX_BULK=raw)
+    checks 0 "$come frames: EMX_BULK=raw, here" "large messages in frames by the program's wish" -N 100
+    AS=(env EMX_BULK=udp)
+    netlab_in 1 nft -f - <<END
+table inet emx {
+    chain in { type filter hook input priority 0; udp dport 34527-34782 drop; }
+}
+END
+    checks 0 "$come frames: datagrams do not arrive, or no longer: does a firewall drop UDP ports" "a firewall" -N 100
+    netlab_in 1 nft delete table inet emx
+    ip -n "${NETLAB_NS[1]}" addr del "$(netlab_ip 1)/16" dev eth0
+    checks 0 "$come frames: eth0 has no IPv4 address here" "no IP address" -N 100
+    ip -n "${NETLAB_NS[1]}" addr add "$(netlab_ip 1)/16" dev eth0
+    EMX_EXTENSION=0 checks 0 "$come frames: that host does not speak the extension" "no extension" -N 100
+    boards eth0:N=9000 eth0:N=9000
+    EMX_BULK=raw partner
+    checks 0 "$come frames: that host offers no datagrams" "frames by the other host's wish" -N 100
+    AS=()
+}
+
 nonsense() {
     checks 255 'wanted one HOST, or -s' "no host" --
     checks 255 'wanted one HOST, or -s' "two hosts" -- a b
@@ -242,6 +272,7 @@ netlab_make 3 9000 || exit 1
 good_paths
 nonsense
 other_settings
+carriers
 narrow_bridge
 narrow_for_interfaces
 narrow_by_dialect

@@ -14,11 +14,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -122,6 +124,7 @@ void administration_is_barred(Session &session)
             break;
         case AgentOp::claim:
         case AgentOp::reclaim: break; // with descriptors: pages()
+        case AgentOp::grow_socket: break; // the same: sockets_grow_for_holders()
         case AgentOp::hello:
         case AgentOp::add_peer:
         case AgentOp::add_heard:
@@ -149,6 +152,13 @@ AgentRequest claim_of(uint32_t endpoint)
     request.op = AgentOp::claim;
     request.endpoint = endpoint;
     request.session = 7;
+    return request;
+}
+
+AgentRequest grow_of()
+{
+    AgentRequest request;
+    request.op = AgentOp::grow_socket;
     return request;
 }
 
@@ -211,6 +221,7 @@ public:
             ::munmap(ring.data(), ring.size_bytes());
     }
 
+    int32_t grow(int socket) { return session_.ask(grow_of(), {socket}); }
     void scribble(Rng &rng)
     {
         const uint64_t values[] = {0, ~uint64_t{0}, 1, rng.next()};
@@ -227,7 +238,7 @@ public:
     bool babble(Rng &rng)
     {
         AgentRequest request;
-        request.op = static_cast<AgentOp>(rng.below(17));
+        request.op = static_cast<AgentOp>(rng.below(18));
         request.endpoint = static_cast<uint32_t>(rng.below(40));
         request.mac = 0x020000000000 + rng.below(64);
         for (auto changes = rng.below(4); changes > 0; changes--) {
@@ -264,6 +275,45 @@ private:
     std::vector<Fd> fds_;
     std::vector<std::span<uint64_t>> rings_;
 };
+
+/// True where root of the agent has rights over all sockets.
+bool is_initial_user_namespace()
+{
+    std::ifstream map("/proc/self/uid_map");
+    uint64_t inside = 0, outside = 0, count = 0;
+    map >> inside >> outside >> count;
+    return count == 0xffffffff;
+}
+
+int receive_buffer(int socket)
+{
+    int bytes = 0;
+    socklen_t size = sizeof(bytes);
+    ::getsockopt(socket, SOL_SOCKET, SO_RCVBUF, &bytes, &size);
+    return bytes;
+}
+
+/// Buffers beyond a user's own limit are for UDP sockets, and for a few of each endpoint.
+void sockets_grow_for_holders(Session &stranger)
+{
+    constexpr int granted = 2 << 20; // the kernel counts twice what is asked for
+    const auto udp = [] { return Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); };
+    const Fd first = udp(), other(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)), page = memory(0, 4096, 0);
+    auto holder = Holder::make(4);
+    expect(holder != nullptr, "an endpoint is given");
+    if (!holder)
+        return;
+    expect(stranger.ask(grow_of(), {first.get()}) == mx_no_perm, "who holds no endpoint has no socket grown");
+    expect(holder->grow(other.get()) == mx_no_perm, "a socket that is not UDP is not grown");
+    expect(holder->grow(page.get()) == mx_no_perm, "a file is not grown");
+    expect(holder->grow(first.get()) == 0, "a UDP socket is grown");
+    if (is_initial_user_namespace())
+        expect(receive_buffer(first.get()) >= granted, "it is grown beyond the system's limit");
+    int32_t last = 0;
+    for (int n = 0; n < 64 && last == 0; n++)
+        last = holder->grow(udp().get());
+    expect(last == mx_no_perm, "sockets without number are not grown");
+}
 
 void scribble(uint64_t writes)
 {
@@ -319,6 +369,7 @@ int main(int argc, char **argv)
     administration_is_barred(*session);
     peers_have_a_quota(*session);
     bad_pages_are_refused();
+    sockets_grow_for_holders(*session);
     scribble(std::strtoull(argv[1], nullptr, 10));
     return failures ? 1 : 0;
 }

@@ -3,6 +3,7 @@
 #include "tools/omx_check/path.hpp"
 
 #include "tools/cli.hpp"
+#include "tools/omx_check/carrier.hpp"
 #include "tools/omx_check/prober.hpp"
 #include "tools/omx_check/results.hpp"
 
@@ -42,6 +43,7 @@ private:
     void test_doubles(Prober &prober);
     void test_messages();
     void test_rates();
+    void tell_carrier(const emx_counters &before);
     void compare(const Settings &theirs);
     static uint32_t reply_size(Prober &prober);
     void print_title() const;
@@ -327,14 +329,26 @@ void Path::test_rates()
         wrong("messages of 1 MiB do not get there, within seconds");
         return;
     }
+    const emx_counters before = BoardView::open()->counters(options_.board);
     const auto back = results_.back_mb_s = partner_.receive_rate();
     tell("bandwidth", "%.0f MB/s there, %s", *there,
          back ? (std::to_string(static_cast<int>(*back)) + " MB/s back").c_str() : "nothing comes back");
+    if (back)
+        tell_carrier(before);
     if (!back)
         wrong(
             "MTU mismatch on the way back: messages of 1 MiB come from there neither whole nor in part. Run "
             "omx_check on that host to find the size that passes, and raise the MTU on the way, also of " +
             board_.interface + " here");
+}
+
+void Path::tell_carrier(const emx_counters &before)
+{
+    const auto view = BoardView::open();
+    results_.carrier = carrier_of(board_, *view, before, view->counters(options_.board));
+    const Carrier &found = *results_.carrier;
+    tell("large messages", "come in %s%s%s", found.name.c_str(), found.why.empty() ? "" : ": ",
+         found.why.c_str());
 }
 
 std::string Path::verdict() const

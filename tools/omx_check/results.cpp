@@ -72,6 +72,8 @@ void print_json(const BoardFacts &board, const Settings &own, const std::string 
     maybe(json, "latency_us", results.latency_us);
     maybe(json, "there_MB_s", results.there_mb_s);
     maybe(json, "back_MB_s", results.back_mb_s);
+    json.text_or_null("carrier", results.carrier ? results.carrier->name : "");
+    json.text_or_null("carrier_why", results.carrier ? results.carrier->why : "");
     json.texts("wrong", results.wrong);
     json.texts("untested", results.untested);
     end_document(json);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tools/board_view.hpp"
+#include "tools/omx_check/carrier.hpp"
 #include "tools/omx_check/partner.hpp"
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct Results {
     bool frames_vanish = false; ///< those above it do not
     std::optional<uint32_t> frames, lost, reordered;
     std::optional<double> round_trip_min_us, round_trip_median_us, latency_us, there_mb_s, back_mb_s;
+    std::optional<Carrier> carrier; ///< of large messages from there
     std::vector<std::string> wrong;
     std::vector<std::string> untested;
 };
