@@ -47,7 +47,7 @@ behind_router() {
 # The user has no capability, and of this script's environment the way to the programs of the build and a stand-in for
 # ssh. Its programs get host names from /etc/hosts, as everybody's.
 user=65534 home=$NETLAB_TMP/user
-powerless=(setpriv --reuid $user --regid $user --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs
+powerless=(setpriv --reuid "$user" --regid "$user" --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs
            env -i "HOME=$home" "PATH=$PATH" "LD_LIBRARY_PATH=$LD_LIBRARY_PATH" "EMX_REMOTE=$home/remote"
            "OMPI_MCA_plm_rsh_agent=$PWD/tests/support/remote.py" "PRTE_MCA_plm_ssh_agent=$PWD/tests/support/remote.py"
            "OMPI_MCA_mca_base_component_path=$OMPI_MCA_mca_base_component_path"

@@ -226,7 +226,7 @@ unprivileged() {
     AS=()
 }
 
-# What brings large messages from host 2 here, and why not datagrams.
+# The carrier of large messages from host 2, and why not datagrams.
 carriers() {
     local come='large messages +come in'
     boards eth0:N=9000 eth0:N=9000
