@@ -319,7 +319,8 @@ void encode_again(const fw_sizes &s, const Bytes &frame, const fw_pkt &pkt)
     const char dialect = s.dialect == FW_DIALECT_W ? 'W' : 'N';
     Bytes again(EMX_HEADER_MAX + EMX_NAME_MAX);
     again.resize(fw_encode(&s, &pkt, again.data()));
-    for (std::size_t at = 0; at < again.size(); at++) {
+    // A beacon may be cut short, and is encoded whole.
+    for (std::size_t at = 0; at < std::min(again.size(), frame.size()); at++) {
         if (again[at] == frame[at] || is_said_otherwise(pkt, at) ||
             !wire_matters(at, frame.data(), frame.size(), dialect))
             continue;
