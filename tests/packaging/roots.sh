@@ -5,8 +5,8 @@
 #   base_of CODENAME             a minimal system of that release as a tarball, kept: its path in $base
 #   unpack TARBALL ROOT          a system as a folder
 #   enter ROOT COMMAND...        runs it there as root, in this machine's network
-#   hosts_make ROOT              two hosts, node1 and node2, that begin as copies of ROOT: network and UTS namespaces
-#                                of their own, whose eth1 are joined; hosts_end
+#   hosts_make ROOT              two hosts, node1 and node2, that begin as copies of ROOT and lie beside it: network and
+#                                UTS namespaces of their own, whose eth1 are joined; hosts_end
 #   on_host I COMMAND...         runs it there as root; as_user I LINE: the shell of the user YOU, logged in anew
 #   files_of ROOT                all files with checksums, but for lists, caches and logs of package tools, tables of depmod
 #                                and the key of DKMS
@@ -50,6 +50,7 @@ enter() {
 
 hosts_make() {
     local root=$1 i
+    hosts_root=$root
     for i in 1 2; do
         ip netns add "emxpkg$$n$i" && ip -n "emxpkg$$n$i" link set lo up || return
     done
@@ -62,7 +63,7 @@ hosts_make() {
 
 # A process whose namespaces are the host; its end, or this script's, is that of all that runs there.
 host_start() {
-    local root=$1 folder=$roots/node$2
+    local root=$1 folder=$1-node$2
     rm -rf --one-file-system "$folder" && mkdir -p "$folder/changes" "$folder/work" "$folder/root" || return
     # shellcheck disable=SC2016 # the inner shell's
     ip netns exec "emxpkg$$n$2" unshare -u -m -i -p --fork --kill-child --propagation private sh -ec '
@@ -90,7 +91,7 @@ hosts_end() {
 on_host() {
     local i=$1
     shift
-    nsenter -t "$(ps -o pid= --ppid "${HOSTS[i]}" | tr -d ' ')" -m -u -n -i -p chroot "$roots/node$i/root" "${root_environment[@]}" "$@"
+    nsenter -t "$(ps -o pid= --ppid "${HOSTS[i]}" | tr -d ' ')" -m -u -n -i -p chroot "$hosts_root-node$i/root" "${root_environment[@]}" "$@"
 }
 as_user() { on_host "$1" su -l YOU -c "$2"; }
 
