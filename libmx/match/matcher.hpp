@@ -36,7 +36,7 @@ public:
             posted_.remove(recv);
         return recv;
     }
-    bool is_awaited(uint64_t bits) const { return posted_.find(bits) != nullptr; }
+    bool is_awaited(uint64_t bits) { return posted_.find(bits) != nullptr; }
 
     /// Puts a message among the unexpected ones.
     void keep(Incoming *in)

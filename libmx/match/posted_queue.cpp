@@ -12,6 +12,18 @@ void PostedQueue::ungroup()
     groups_.clear();
 }
 
+Request *PostedQueue::walk(uint64_t bits)
+{
+    std::size_t steps = 0;
+    Request *recv = head_;
+    while (recv && (bits & recv->mask) != recv->match && steps++ < walk_max)
+        recv = recv->post_next;
+    if (steps <= walk_max)
+        return recv;
+    group_all();
+    return find_grouped(bits);
+}
+
 Request *PostedQueue::find_grouped(uint64_t bits) const
 {
     Request *best = nullptr;

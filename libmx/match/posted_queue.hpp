@@ -2,8 +2,9 @@
 // Posted receives, searched by the match bits of an arriving message: the first in posting order
 // whose (bits & mask) == info takes it (API specification, section 5).
 //
-// A short queue is walked. A long one is grouped by mask, each group hashed by info: one look-up per
-// distinct mask (programs use a handful) and the earliest posting wins.
+// The queue is walked as long as that ends soon, which it does for messages in the order of their receives.
+// After a long walk it is grouped by mask, each group hashed by info: one look-up per distinct mask (programs
+// use a handful) and the earliest posting wins.
 #pragma once
 
 #include "libmx/request.hpp"
@@ -33,8 +34,6 @@ public:
         ++size_;
         if (grouped_) [[unlikely]]
             group_add(recv);
-        else if (size_ > walk_max) [[unlikely]]
-            group_all();
     }
     void remove(Request *recv)
     {
@@ -52,13 +51,13 @@ public:
             ungroup();
     }
     /// The receive that a message with these bits goes to, or nullptr. It stays in the queue.
-    Request *find(uint64_t bits) const
+    Request *find(uint64_t bits)
     {
         if (grouped_) [[unlikely]]
             return find_grouped(bits);
         Request *recv = head_;
-        while (recv && (bits & recv->mask) != recv->match)
-            [[unlikely]] recv = recv->post_next;
+        if (recv && (bits & recv->mask) != recv->match) [[unlikely]]
+            return walk(bits);
         return recv;
     }
 
@@ -81,6 +80,7 @@ private:
     [[gnu::noinline]] void group_add(Request *recv);
     [[gnu::noinline]] void group_remove(Request *recv);
     [[gnu::noinline]] Request *find_grouped(uint64_t bits) const;
+    [[gnu::noinline]] Request *walk(uint64_t bits);
 
     Request *head_ = nullptr;
     Request *tail_ = nullptr;
