@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -157,6 +158,32 @@ public:
     {
         return false;
     }
+
+    // Sure ways: what is sent to some endpoints of this host is taken in its turn, or given back. So nobody
+    // acknowledges it, or keeps a copy. It comes as an event of its type + EMX_EV_SURE.
+    /// True if there is a sure way to that session of an endpoint: from now on all that has a number goes by
+    /// send_sure(), until EMX_EV_SURE_END or take_back(). All before must be acknowledged.
+    virtual bool begin_sure(uint32_t /*peer*/, uint8_t /*remote_ep*/, uint32_t /*session*/) { return false; }
+    /// Sends a RNDV, a NOTIFY, or a whole eager message, whose data are copied. False: it has no room now,
+    /// which EMX_EV_SURE_ROOM tells the end of, or it has ended.
+    virtual bool send_sure(const emx_msg & /*msg*/, std::span<const Segment> /*data*/) { return false; }
+    /// Calls `each` with what was not taken, in its order and with .data, and ends the way.
+    virtual void take_back(uint32_t /*peer*/, uint8_t /*remote_ep*/,
+                           const std::function<void(const emx_msg &)> & /*each*/)
+    {
+    }
+    /// True while something that was sent so is not taken.
+    virtual bool is_sure_pending() { return false; }
+    /// Consumes such an event; returns the next one of the same way if that is here already, of whatever
+    /// type. nullptr: there is none, and what consume() would do is done.
+    virtual const emx_msg *next_sure()
+    {
+        consume();
+        return nullptr;
+    }
+    /// Such an event, as peek() gave it, is not taken, nor is what follows it: its sender has that back. The
+    /// next consume() does nothing.
+    virtual void refuse_sure() {}
 
     /// Time of the firmware's next own timer (pull repeats), ~0 when none. peek() serves it.
     virtual uint64_t deadline_ns() const = 0;

@@ -66,6 +66,21 @@ public:
     {
         return inner_->send_group(key, number, payload, length, summed);
     }
+    bool begin_sure(uint32_t peer, uint8_t remote_ep, uint32_t session) override
+    {
+        return inner_->begin_sure(peer, remote_ep, session);
+    }
+    bool send_sure(const emx_msg &msg, std::span<const Segment> data) override
+    {
+        return inner_->send_sure(msg, data);
+    }
+    void take_back(uint32_t peer, uint8_t remote_ep,
+                   const std::function<void(const emx_msg &)> &each) override
+    {
+        inner_->take_back(peer, remote_ep, each);
+    }
+    bool is_sure_pending() override { return inner_->is_sure_pending(); }
+    void refuse_sure() override { inner_->refuse_sure(); }
     uint64_t deadline_ns() const override { return inner_->deadline_ns(); }
     bool wait(uint64_t deadline_ns) override { return inner_->wait(deadline_ns); }
     bool interrupted() override { return inner_->interrupted(); }

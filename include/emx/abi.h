@@ -18,7 +18,12 @@
 enum emx_event_kind {
 	EMX_EV_PULL_DONE = 0x80, /* u.pull: all copied, or failed with a status */
 	EMX_EV_LINK = 0x81, /* u.link: the interface went down, came up, or is gone */
+	EMX_EV_SURE_END = 0x82, /* the sure way to .peer and .remote_ep is gone: Port::take_back() */
+	EMX_EV_SURE_ROOM = 0x83, /* it was full, and is not any more */
 };
+
+/* Added to the type of a packet that came by a sure way; its .session is the sender's own. */
+#define EMX_EV_SURE 0x80
 
 enum emx_link_state {
 	EMX_LINK_UP = 0,

@@ -10,7 +10,8 @@ using namespace emx::api;
 
 namespace {
 
-/// Endpoint::posted. A receiver of this host takes what is sent at once, and wants to be heard as often.
+/// Endpoint::posted. A receiver of this host takes what is sent at once, and its acks want to be heard as
+/// often.
 constexpr unsigned send_weight = 2, local_weight = PassClock::weight_per_pass, receive_weight = 1;
 
 const char *segment_text(mx_return_t code)
@@ -42,7 +43,7 @@ const char *segment_text(mx_return_t code)
             *req = static_cast<mx_request_t>(call->requests().handle(request));
         else
             call->completions().forget(request);
-        call->posted(to->way.local ? local_weight : send_weight);
+        call->posted(to->way.local && !to->way.sure ? local_weight : send_weight);
         return call.done();
     });
 }

@@ -4,6 +4,7 @@
 // matches and never calls user code.
 #include "driver/base/thread.hpp"
 #include "libmx/context/context.hpp"
+#include "libmx/shm/ring.hpp"
 
 #include <chrono>
 #include <new>
@@ -75,6 +76,7 @@ void Context::helper_loop()
     constexpr unsigned busy_ticks = 5;
     const std::chrono::microseconds tick = std::chrono::milliseconds(conf_.helper_ms);
     Lock::allow_owners(); // on this thread, since it takes a while
+    shm::allow_barriers();
     std::unique_lock lock(helper_mutex_);
     unsigned busy = 0;
     while (!helper_stop_) {

@@ -36,6 +36,13 @@ void Endpoint::accept_other(const emx_msg &msg)
     case EMX_X_GROUP: return on_group(msg);
     case EMX_EV_PULL_DONE: return on_pull_done(msg);
     case EMX_EV_LINK: return on_link(msg);
+    case EMX_EV_SURE | EMX_TINY:
+    case EMX_EV_SURE | EMX_SMALL:
+    case EMX_EV_SURE | EMX_MEDIUM:
+    case EMX_EV_SURE | EMX_RNDV:
+    case EMX_EV_SURE | EMX_NOTIFY: return take_sure(&msg);
+    case EMX_EV_SURE_END: return on_sure_end(msg);
+    case EMX_EV_SURE_ROOM: return on_sure_room(msg);
     default: return; // events for others (raw endpoint)
     }
 }
@@ -100,6 +107,50 @@ void Endpoint::on_sequenced(const emx_msg &msg)
     if (partner->receiver.early) [[unlikely]]
         drain_early(partner);
     update_done(partner);
+}
+
+/// A packet by a sure way (sure.cpp), and what lies behind it: each costs less than the call that asks for
+/// it.
+void Endpoint::take_sure(const emx_msg *msg)
+{
+    constexpr unsigned run = 16;
+    for (unsigned i = 1; msg; ++i) {
+        if (msg->type & EMX_EV_SURE) [[likely]]
+            on_sure(*msg);
+        else
+            accept(*msg);
+        if (i == run || gate_.is_closed())
+            return;
+        msg = port_->next_sure();
+    }
+}
+
+/// Nothing is before it, and nothing is owed for it.
+inline void Endpoint::on_sure(const emx_msg &msg)
+{
+    Partner *partner = partners_.find(msg.peer, msg.remote_ep);
+    if (!partner || !partner->life.is_connected() || partner->session != msg.session ||
+        msg.seq != partner->receiver.next || partner->receiver.partial || gate_.is_lingering()) [[unlikely]]
+        return port_->refuse_sure(); // nobody is left to take it, or it is of an older life
+    partner->receiver.heard = Receiver::heard_frame | Receiver::heard_message;
+    acks_.note(partner, msg.ack);
+    partner->receiver.next = partner->receiver.done = seq::next(msg.seq);
+    if (msg.type > (EMX_EV_SURE | EMX_MEDIUM) || !fast_receive(partner, msg)) [[unlikely]]
+        hold_sure(partner, msg);
+}
+
+void Endpoint::hold_sure(Partner *partner, const emx_msg &msg)
+{
+    if (msg.type != (EMX_EV_SURE | EMX_NOTIFY) && matcher_.is_bounded() && is_unwelcome(msg)) {
+        partner->receiver.next = partner->receiver.done = msg.seq;
+        return port_->refuse_sure();
+    }
+    emx_msg packet = msg;
+    packet.type = static_cast<uint8_t>(packet.type & ~EMX_EV_SURE);
+    if (packet.type == EMX_NOTIFY)
+        on_notify(partner, packet);
+    else
+        hold(partner, packet);
 }
 
 /// A packet `ahead` numbers beyond the next one: those long received are so by nearly all numbers.

@@ -205,6 +205,33 @@ private:
     void send_copy(Request *request, TxMessage *tx, uint32_t bytes, Partner *to);
     [[gnu::noinline]] void send_detour(Request *request, std::span<const Segment> segments, uint64_t length,
                                        Partner *to, bool synchronous);
+    // within the host (endpoint/sure.cpp, sure_end.cpp)
+    bool goes_sure(Partner *to)
+    {
+        if (to->way.sure) [[likely]]
+            return true;
+        return begin_sure(to);
+    }
+    [[gnu::noinline]] bool begin_sure(Partner *to);
+    bool may_become_sure(const Partner *to);
+    [[gnu::noinline]] bool waits_for_sure(Partner *partner);
+    [[gnu::hot]] void send_sure(Request *request, std::span<const Segment> segments, uint32_t bytes,
+                                Partner *to);
+    [[gnu::cold, gnu::noinline]] void queue_sure(Request *request, std::span<const Segment> segments,
+                                                 uint32_t bytes, Partner *to);
+    TxMessage *copy_eager(std::span<const Segment> segments, uint32_t bytes, Partner *to, uint64_t match);
+    bool write_sure(TxMessage *tx);
+    void pump_sure(Partner *partner);
+    void number_sure(TxMessage *tx);
+    void enqueue_sure(TxMessage *tx);
+    void notify_sure(TxMessage *tx);
+    [[gnu::hot, gnu::noinline]] void take_sure(const emx_msg *msg);
+    [[gnu::hot]] void on_sure(const emx_msg &msg);
+    [[gnu::noinline]] void hold_sure(Partner *partner, const emx_msg &msg);
+    void on_sure_room(const emx_msg &msg);
+    void on_sure_end(const emx_msg &msg);
+    TxMessage *restore_sure(Partner *partner, const emx_msg &msg);
+    bool take_back_sure(Partner *partner);
     void choose_fragments(Partner *partner);
     void send_rendezvous(Request *request, Partner *to);
     void ask_dialect(Partner *partner, uint8_t for_type);

@@ -37,6 +37,8 @@ void Endpoint::tell_death(const Partner *partner) const
 
 void Endpoint::fail_sends(Partner *partner, int code)
 {
+    if (partner->way.sure)
+        take_back_sure(partner);
     // Announced and acknowledged ones stand in the rndv list only, the rest in unacked or waiting.
     for (TxMessage *tx = partner->sender.rndv, *next; tx; tx = next) {
         next = tx->rndv_next;

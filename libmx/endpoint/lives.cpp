@@ -51,7 +51,7 @@ Partner *Endpoint::add_partner(uint32_t peer, uint64_t nic_id, uint8_t remote_ep
     const bool local = peer != ~uint32_t{0} && port_->peer_is_local(peer);
     partner->sender.patience_ns = uint64_t(instance_.conf().resend_ms) * 1000000;
     partner->sender.flight.open(static_cast<uint32_t>(instance_.conf().window_frames));
-    partner->way.local = local;
+    partner->way.local = partner->way.detour = local;
     partner->way.eager_max =
         local && shared ? std::min(shared, identity_.board.medium_max) : identity_.eager_max;
     partner->way.medium_bytes = identity_.board.frag;

@@ -71,12 +71,20 @@ void Endpoint::send_eager(Request *request, std::span<const Segment> segments, u
     send_copy(request, tx, bytes, to);
 }
 
-/// To ourselves, or with checksums.
+/// To ourselves, within the host, or with checksums.
 void Endpoint::send_detour(Request *request, std::span<const Segment> segments, uint64_t length, Partner *to,
                            bool synchronous)
 {
-    if (to->self)
+    if (to->self) [[unlikely]]
         request->partner = to = way_to_self();
+    if (to->lists.acked && !to->way.sure) [[unlikely]]
+        take_acks(); // there may be nothing unacknowledged
+    if (to->way.local && goes_sure(to)) [[likely]] {
+        if (!synchronous && length <= to->way.eager_max) [[likely]]
+            return send_sure(request, segments, static_cast<uint32_t>(length), to);
+        request->segments.assign(segments.data(), static_cast<uint32_t>(segments.size()));
+        return send_rendezvous(request, to);
+    }
     if (to->way.is_of_other_dialect() && !to->way.offer && length > (synchronous ? 0 : EMX_SMALL_MAX))
         return completions_.complete(request, MX_STATUS_ENDPOINT_UNREACHABLE);
     if (!to->self && !synchronous && length <= to->way.eager_max) {

@@ -33,7 +33,10 @@ void Endpoint::send_rendezvous(Request *request, Partner *to)
     msg.peer = to->peer;
     msg.match = request->match;
     msg.msg_len = request->msg_length;
-    enqueue(tx);
+    if (to->way.sure)
+        enqueue_sure(tx);
+    else
+        enqueue(tx);
 }
 
 void Endpoint::free_window(TxMessage *tx)
@@ -92,6 +95,8 @@ void Endpoint::send_notify(Partner *to, const emx_msg &rndv, uint32_t length)
     msg.peer = to->peer;
     msg.msg_len = length;
     msg.u.window = rndv.u.window;
+    if (to->way.sure)
+        return notify_sure(tx);
     if (to->sender.is_open())
         return number_and_send(tx); // overtakes messages that wait for the window: it is what frees things
     // A peer that has our numbers before our connect counts from 1 again when that comes (7.5).

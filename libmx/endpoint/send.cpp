@@ -6,6 +6,7 @@
 #include "libmx/reliab/sequence.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace emx {
 
@@ -59,6 +60,8 @@ void Endpoint::enqueue(TxMessage *tx)
 void Endpoint::pump(Partner *partner)
 {
     Sender &sender = partner->sender;
+    if (partner->way.local && (partner->way.sure || waits_for_sure(partner)))
+        return pump_sure(partner);
     if (!sender.waiting.empty())
         sender.flight.widen(sender.oldest, sender.next);
     while (TxMessage *tx = sender.waiting.head) {
@@ -197,6 +200,102 @@ void Endpoint::complete_send(TxMessage *tx, int code, uint32_t xfer_length)
     request->tx = nullptr;
     request->xfer_length = xfer_length;
     completions_.complete(request, code);
+}
+
+// ---- within the host, by a sure way (sure.cpp)
+
+/// Everything but the acks is there for a switch. A program may want sends to complete by acks alone.
+bool Endpoint::may_become_sure(const Partner *to)
+{
+    return to->life.is_connected() && to->sender.is_open() && !to->way.summed &&
+           instance_.conf().zombies_max > 0 && port_->begin_sure(to->peer, to->remote_ep, to->session);
+}
+
+/// Messages wait for acks. In a stream that never pauses there would be no time for the switch: what waits
+/// stays back until all that was sent is acknowledged.
+bool Endpoint::waits_for_sure(Partner *partner)
+{
+    if (partner->sender.waiting.empty() || !may_become_sure(partner))
+        return false;
+    if (partner->sender.unacked.empty())
+        partner->way.sure = true;
+    else
+        ask_for_room(partner);
+    return true;
+}
+
+/// False: there is no room now.
+bool Endpoint::write_sure(TxMessage *tx)
+{
+    Partner *to = tx->partner;
+    std::array<Segment, EMX_FRAGS_MAX> pieces;
+    const bool eager = tx->header.type != EMX_RNDV && tx->header.type != EMX_NOTIFY;
+    const uint32_t frames = eager ? tx->frames : 0;
+    for (uint32_t i = 0, left = tx->header.msg_len; i < frames; ++i) {
+        const uint32_t bytes = frames == 1 ? left : std::min(left, tx->frame_data);
+        pieces[i] = {frame_at(tx, i), bytes};
+        left -= bytes;
+    }
+    tx->header.seq = to->sender.next;
+    tx->header.ack = to->receiver.done;
+    tx->header.session = to->session;
+    emx_msg msg = tx->header;
+    msg.data_len = 0;
+    if (eager)
+        msg.type = eager_type(msg.msg_len);
+    return port_->send_sure(msg, {pieces.data(), frames});
+}
+
+/// Writes what waits, in its order, as long as there is room.
+void Endpoint::pump_sure(Partner *partner)
+{
+    while (TxMessage *tx = partner->way.sure ? partner->sender.waiting.head : nullptr) {
+        const bool withdrawn = tx->is_withdrawn();
+        if (!withdrawn && (!give_window(tx) || !write_sure(tx)))
+            return;
+        partner->sender.waiting.pop_front();
+        if (!withdrawn)
+            number_sure(tx);
+        if (!withdrawn && tx->header.type == EMX_RNDV)
+            continue;
+        complete_send(tx, MX_STATUS_SUCCESS, tx->header.msg_len);
+        tx_pool_.bury(tx);
+    }
+}
+
+/// It was written: only an announcement has a future.
+void Endpoint::number_sure(TxMessage *tx)
+{
+    Partner *partner = tx->partner;
+    const bool announced = tx->header.type == EMX_RNDV;
+    partner->sender.number_sure(announced ? tx : nullptr);
+    partner->receiver.acknowledged();
+    if (!announced)
+        return;
+    tx->acked = true;
+    partners_.activate(partner); // whether it lives is asked until the NOTIFY comes
+    clock_.arm(now() + partner->sender.patience_ns);
+}
+
+void Endpoint::enqueue_sure(TxMessage *tx)
+{
+    tx->partner->sender.waiting.push_back(tx);
+    partners_.activate(tx->partner);
+    pump_sure(tx->partner);
+}
+
+/// A NOTIFY frees things, and so goes before messages that have no number yet.
+void Endpoint::notify_sure(TxMessage *tx)
+{
+    tx->partner->sender.waiting.push_behind_own_type(tx);
+    partners_.activate(tx->partner);
+    pump_sure(tx->partner);
+}
+
+void Endpoint::on_sure_room(const emx_msg &msg)
+{
+    if (Partner *partner = partners_.find(msg.peer, msg.remote_ep))
+        pump_sure(partner);
 }
 
 } // namespace emx

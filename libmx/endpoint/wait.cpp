@@ -12,6 +12,7 @@ namespace emx {
 namespace {
 
 constexpr uint64_t forever_ns = uint64_t{1} << 62;
+constexpr uint64_t sure_look_ns = 100000;
 
 /// Unlocks the endpoint, and locks it again also where the thread is cancelled meanwhile.
 struct Unlocked {
@@ -132,7 +133,7 @@ void Endpoint::linger(std::unique_lock<Lock> &lock)
     gate_.begin_linger();
     uint64_t end = now() + uint64_t(instance_.conf().linger_ms) * 1000000;
     const auto pending = [this] {
-        bool any = false;
+        bool any = port_->is_sure_pending();
         partners_.each_active([&any](const Partner *partner) {
             any |= partner->life.is_connected() && !partner->sender.waiting.empty();
             partner->sender.unacked.each([&any](const TxMessage *tx) { any |= tx->header.type != EMX_RNDV; });
@@ -147,6 +148,8 @@ void Endpoint::linger(std::unique_lock<Lock> &lock)
     while (pending() && now() < end) {
         if (!progress(Driver::helper)) {
             uint64_t until = std::min(end, next_deadline(now()));
+            if (port_->is_sure_pending())
+                until = std::min(until, now() + sure_look_ns); // nobody tells
             lock.unlock();
             port_->wait(until);
             lock.lock();

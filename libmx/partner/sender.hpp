@@ -73,6 +73,24 @@ struct Sender {
         if (tx->header.type == EMX_RNDV) [[unlikely]]
             announce(tx);
     }
+    /// Gives the next number to a packet that needs no ack, as if it had one. `tx`: nullptr, or a RNDV.
+    void number_sure(TxMessage *tx)
+    {
+        next = seq::next(next);
+        oldest = ack_seen = next;
+        state = State::used;
+        if (tx) [[unlikely]]
+            announce(tx);
+    }
+    /// That packet, and all behind it, is acknowledged by nothing: it stands among the unacknowledged ones.
+    void take_back(TxMessage *tx)
+    {
+        if (unacked.empty())
+            oldest = ack_seen = tx->header.seq;
+        if (takes_window(tx))
+            frames_out += tx->frames;
+        unacked.push_back(tx);
+    }
     /// Everything before `ack` is there: calls `end` for each message of that, no longer in the queue. False:
     /// the ack tells nothing new.
     template <class End>

@@ -21,7 +21,8 @@ bool Way::take_x_medium(uint32_t bytes, bool sums)
         return false;
     x_medium_bytes = bytes;
     eager_max = std::min(eager_max, bytes * EMX_FRAGS_MAX);
-    summed = detour = sums;
+    summed = sums;
+    detour |= sums;
     return true;
 }
 

@@ -26,7 +26,9 @@ struct Way {
 
     uint32_t eager_max = 0; ///< bytes; longer sends to it go by rendezvous
     bool local = false; ///< on this host
-    bool detour = false; ///< ourselves, summed, or of another dialect: messages to it do not go the usual way
+    /// Ourselves, of this host, summed, or of another dialect: messages to it do not go the usual way.
+    bool detour = false;
+    bool sure = false; ///< what has a number goes to it by Port::send_sure()
     bool summed = false; ///< eager messages to it are X MEDIUM with checksums, of whatever length
     Dialect dialect = Dialect::unknown;
     uint32_t medium_bytes = 0; ///< in a full MEDIUM to it

@@ -23,6 +23,12 @@ constexpr uint64_t resend_interval_ns(uint64_t resend_ms, uint32_t resends)
 /// A fragment of an eager message, of the dialect or the extension; the latter may be short messages, too.
 inline bool is_medium(uint8_t type) { return type == EMX_MEDIUM || type == EMX_X_MEDIUM; }
 
+/// Type of an eager message of that length in one piece.
+inline uint8_t eager_type(uint32_t bytes)
+{
+    return bytes <= EMX_TINY_MAX ? EMX_TINY : bytes <= EMX_SMALL_MAX ? EMX_SMALL : EMX_MEDIUM;
+}
+
 struct TxMessage {
     TxMessage *next = nullptr; ///< in a TxQueue
     TxMessage *rndv_prev = nullptr, *rndv_next = nullptr; ///< partner's list of announced messages

@@ -21,7 +21,7 @@ namespace emx::shm {
 namespace {
 
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-constexpr uint32_t hello_magic = 0x31784d45; // also tells the layout of RingMemory
+constexpr uint32_t hello_magic = 0x32784d45; // also tells the layout of RingMemory
 constexpr int backlog = 64;
 constexpr std::size_t silent_max = 256; // processes of this user only
 

@@ -82,12 +82,16 @@ public:
     RingMemory &memory() { return *mapping.get(); }
     bool attached() { return memory().attached.load(std::memory_order_acquire) != 0; }
     bool closed() { return memory().closed.load(std::memory_order_relaxed) != 0; }
+    /// Something that nobody keeps a copy of is still in the ring.
+    bool is_owed() const { return sure && !writer.is_empty(); }
 
     Link link;
     Mapping mapping;
     RingWriter writer;
     uint32_t session; ///< of the receiver
     uint32_t id = 0;
+    bool sure = false; ///< what is written needs no ack
+    bool starved = false; ///< there was no room: its owner waits for some
 };
 
 /// The receiving end.
@@ -106,6 +110,7 @@ public:
     uint32_t peer = 0; ///< of from.mac in our board's table
     uint32_t id = 0;
     bool ended = false; ///< nothing more will come than what the ring holds
+    bool refused = false; ///< the rest is its sender's again; changed under the waiting mutex, too
     bool readable = true; ///< the process lets us read its memory, as far as we know
 };
 

@@ -30,7 +30,8 @@ std::unique_ptr<Port> share(std::unique_ptr<Port> inner, const BoardInfo &board,
 }
 
 ShmPort::ShmPort(std::unique_ptr<Port> inner, const BoardInfo &board, uint32_t session)
-    : ForwardingPort(std::move(inner)), self_{board.nic_id, session, static_cast<uint8_t>(inner_->number())}
+    : ForwardingPort(std::move(inner)), self_{board.nic_id, session, static_cast<uint8_t>(inner_->number())},
+      counters_(&inner_->counters())
 {
     if (board.dialect != 'N' || fw_sizes_n(&sizes_, board.dialect_mtu) != 0)
         fw_sizes_w(&sizes_);
@@ -92,7 +93,7 @@ const emx_msg *ShmPort::handed_out()
 {
     if (source_ == Source::inner)
         return inner_->peek();
-    return source_ == Source::ring ? &event_ : &queue_.front();
+    return source_ == Source::ring ? &current_->reader.message() : &queue_.front();
 }
 
 const emx_msg *ShmPort::peek()
@@ -123,8 +124,8 @@ void ShmPort::consume()
     if (source == Source::inner) [[likely]]
         return inner_->consume();
     if (source == Source::ring) {
-        current_->reader.release();
-        current_.reset();
+        if (current_->reader.release() && current_->reader.must_feed()) [[unlikely]]
+            current_->link.wake();
     } else if (source == Source::queue) {
         queue_.pop_front();
     }
@@ -156,7 +157,7 @@ const emx_msg *ShmPort::peek_rings()
     bool stale = false;
     for (const auto &in : in_) {
         if (const emx_msg *event = take(*in)) {
-            current_ = in;
+            current_ = in.get();
             source_ = Source::ring;
             return event;
         }
@@ -169,32 +170,49 @@ const emx_msg *ShmPort::peek_rings()
 
 const emx_msg *ShmPort::take(Incoming &in)
 {
-    while (const emx_msg *msg = in.reader.front()) {
-        if (judge(in, *msg))
-            return &event_;
+    if (in.refused) [[unlikely]]
+        return nullptr;
+    while (emx_msg *msg = in.reader.front()) {
+        if (judge(in, *msg)) [[likely]]
+            return msg;
         in.reader.release();
     }
     if (in.reader.broken() && !in.ended) [[unlikely]] {
-        count_drop(inner_->counters(), EMX_CNT_DROP_LENGTH);
+        count_drop(*counters_, EMX_CNT_DROP_LENGTH);
         end(in);
     }
     return nullptr;
 }
 
 /// Applies the core's checks of a frame to a record; its sender is known and not believed.
-bool ShmPort::judge(Incoming &in, const emx_msg &msg)
+bool ShmPort::judge(Incoming &in, emx_msg &msg)
 {
-    event_ = msg;
-    event_.peer = in.peer;
-    event_.remote_ep = in.from.endpoint;
-    event_.local_ep = self_.endpoint;
+    if (in.reader.kind() != sure_eager) [[unlikely]]
+        return judge_packet(in, msg);
+    int why = 0;
+    if (msg.type != EMX_TINY && msg.type != EMX_SMALL && msg.type != EMX_MEDIUM) [[unlikely]]
+        why = EMX_CNT_DROP_TYPE;
+    else if (msg.data_len > record_data_max) [[unlikely]]
+        why = EMX_CNT_DROP_LENGTH;
+    if (why != 0) [[unlikely]]
+        count_drop(*counters_, why);
+    msg.type |= EMX_EV_SURE;
+    return why == 0;
+}
+
+bool ShmPort::judge_packet(Incoming &in, emx_msg &msg)
+{
+    msg.peer = in.peer;
+    msg.remote_ep = in.from.endpoint;
+    msg.local_ep = self_.endpoint;
+    const bool sure = in.reader.kind() == sure_packet;
     const bool eager = msg.type == EMX_TINY || msg.type == EMX_SMALL || msg.type == EMX_MEDIUM;
     const bool bare = msg.type == EMX_RNDV || msg.type == EMX_NOTIFY || msg.type == EMX_TRUC;
     const bool report = msg.type == EMX_X_REPORT; // behind what it speaks of, and so by the same way
-    pkt_.msg = event_;
+    pkt_.msg = msg;
     pkt_.exponent = EMX_MEDIUM_EXPONENT_W;
     int why = 0;
-    if (!eager && !bare && !report)
+    if (sure ? msg.type != EMX_RNDV && msg.type != EMX_NOTIFY : !eager && !bare && !report)
         why = EMX_CNT_DROP_TYPE;
     else if (!eager && msg.data_len > (report ? EMX_X_STATE_LEN : 0))
         why = EMX_CNT_DROP_DATA_PART;
@@ -203,7 +221,11 @@ bool ShmPort::judge(Incoming &in, const emx_msg &msg)
     else
         why = fw_check_fields(&sizes_, &pkt_);
     if (why != 0)
-        count_drop(inner_->counters(), why);
+        count_drop(*counters_, why);
+    if (sure) {
+        msg.type |= EMX_EV_SURE;
+        msg.session = in.from.session;
+    }
     return why == 0;
 }
 
@@ -218,6 +240,8 @@ const emx_msg *ShmPort::idle()
 {
     if (!pulls_.empty()) [[unlikely]]
         step_pulls();
+    if (starved_ != 0) [[unlikely]]
+        feed();
     if (!queue_.empty()) [[unlikely]] {
         source_ = Source::queue;
         return &queue_.front();
@@ -305,6 +329,8 @@ void ShmPort::accept_channels()
             continue;
         in->peer = *peer;
         in->id = next_id_++;
+        in->reader.identify(*peer, in->from.endpoint, self_.endpoint, in->from.session);
+        in->memory().barriers.store(put_barrier(), std::memory_order_relaxed);
         if (!add_link(in->link, in->id)) {
             remove_link(in->link);
             continue;
@@ -323,14 +349,17 @@ void ShmPort::end(Incoming &in)
     if (in.ended)
         return;
     in.ended = true;
-    in.memory().closed.store(1, std::memory_order_relaxed);
+    in.reader.tell(); // before its sender looks what is left
+    in.memory().closed.store(1, std::memory_order_release);
     remove_link(in.link);
 }
 
 void ShmPort::remove_ended()
 {
     const std::lock_guard lock(waiting_mutex_);
-    std::erase_if(in_, [](const std::shared_ptr<Incoming> &in) { return in->ended && !in->reader.front(); });
+    std::erase_if(in_, [](const std::shared_ptr<Incoming> &in) {
+        return in->ended && (in->refused || !in->reader.front());
+    });
 }
 
 // ---- waiting
@@ -357,13 +386,25 @@ bool ShmPort::wait(uint64_t deadline)
         for (const auto &in : in_)
             in->memory().sleeping.store(1, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_seq_cst); // as in RingWriter::must_wake
+        if (!in_.empty() && !put_barrier()) [[unlikely]]
+            deadline = std::min(deadline, without_barriers());
         for (const auto &in : in_)
-            if (in->memory().head.load(std::memory_order_relaxed) !=
-                in->memory().tail.load(std::memory_order_relaxed))
+            if (!in->refused && holds_something(in->memory()))
                 deadline = 0;
     }
     sleeper.news = deadline != 0 && inner_->wait(deadline);
     return sleeper.news;
+}
+
+/// The kernel no longer helps (a filter of system calls came): senders put their own barriers from now on,
+/// and what they had written before is seen at that time.
+uint64_t ShmPort::without_barriers()
+{
+    constexpr uint64_t stores_seen_ns = 10000000;
+    bool changed = false;
+    for (const auto &in : in_)
+        changed |= in->memory().barriers.exchange(0, std::memory_order_seq_cst) != 0;
+    return changed ? monotonic_ns() + stores_seen_ns : ~uint64_t{0};
 }
 
 void ShmPort::wake_up(bool news)
@@ -402,10 +443,8 @@ void ShmPort::service(uint64_t id)
         if (in->id == id && !in->ended && !in->link.drain())
             return end(*in);
     for (const auto &[key, to] : out_)
-        if (to->id == id && !to->link.drain()) {
-            refused_[key] = to->session;
-            return drop(key);
-        }
+        if (to->id == id && !to->link.drain())
+            return refuse(key);
 }
 
 } // namespace emx::shm

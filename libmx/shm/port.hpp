@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A port whose packets to endpoints of this host go through shared memory, around the port of a device.
 //
-// It changes the way only: numbers, acks, repeats and refusals stay the library's and the firmware's.
-// Whenever memory cannot serve (no channel yet, ring full, the other end gone, a window not to be read),
-// the packet or pull goes as frames through the port inside, which also finds out who is gone.
+// Whenever memory cannot serve (no channel yet, the other end gone, a window not to be read), the packet or
+// pull goes as frames through the port inside, which also finds out who is gone. Until all packets of before
+// are acknowledged, rings are but another way of packets that have numbers, acks and repeats. Then the ring
+// is a sure way (docs/decisions/0031-rings-need-no-acks.md): what is in it when the receiver goes is given
+// back.
 #pragma once
 
 #include "driver/base/steady_queue.hpp"
@@ -46,6 +48,13 @@ public:
     bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                     uint64_t cookie) override;
     void cancel_pull(uint64_t cookie) override;
+    bool begin_sure(uint32_t peer, uint8_t remote_ep, uint32_t session) override;
+    [[gnu::hot]] bool send_sure(const emx_msg &msg, std::span<const Segment> data) override;
+    void take_back(uint32_t peer, uint8_t remote_ep,
+                   const std::function<void(const emx_msg &)> &each) override;
+    bool is_sure_pending() override;
+    [[gnu::hot]] const emx_msg *next_sure() override;
+    void refuse_sure() override;
     uint64_t deadline_ns() const override;
     bool wait(uint64_t deadline_ns) override;
     bool watch(int) override { return false; } // taken by ourselves
@@ -60,7 +69,11 @@ private:
         std::vector<Segment> pieces; ///< stays in place while published
     };
 
-    // Out (port_send.cpp)
+    // Out (port_send.cpp, port_sure.cpp)
+    static constexpr uint64_t key_of(uint32_t peer, uint8_t endpoint)
+    {
+        return uint64_t{peer} << 8 | endpoint;
+    }
     /// Remembers the last peer that is not of this host: most packets are for it or from it.
     bool is_local(uint32_t peer)
     {
@@ -71,15 +84,27 @@ private:
     [[gnu::noinline]] bool ask_local(uint32_t peer);
     [[gnu::noinline]] bool send_local(const emx_msg &msg, std::byte *payload);
     Outgoing *channel_to(uint32_t peer, uint8_t endpoint, uint32_t session);
+    Outgoing *look_up(uint64_t key)
+    {
+        if (key != last_key_) [[unlikely]]
+            find_channel(key);
+        return last_out_;
+    }
+    [[gnu::noinline]] void find_channel(uint64_t key);
     Outgoing *connect(uint32_t peer, uint8_t endpoint, uint32_t session);
-    void drop(uint64_t key);
+    void refuse(uint64_t key);
+    std::unique_ptr<Outgoing> drop(uint64_t key);
     void publish(Outgoing &to, uint16_t slot);
+    [[gnu::noinline]] bool starve(Outgoing &to);
+    void feed();
+    void tell(emx_event_kind kind, uint64_t key);
 
     // In (port.cpp)
     const emx_msg *handed_out();
     [[gnu::noinline]] const emx_msg *peek_rings();
     const emx_msg *take(Incoming &in);
-    bool judge(Incoming &in, const emx_msg &msg);
+    bool judge(Incoming &in, emx_msg &msg);
+    bool judge_packet(Incoming &in, emx_msg &msg);
     void end(Incoming &in);
     void remove_ended();
     Incoming *find_incoming(uint32_t peer, uint8_t endpoint);
@@ -90,6 +115,7 @@ private:
 
     // Descriptors (port.cpp)
     void wake_up(bool news);
+    [[gnu::cold]] uint64_t without_barriers();
     void service();
     void service(uint64_t id);
     bool add_link(const Link &link, uint32_t id);
@@ -103,19 +129,22 @@ private:
     uint32_t empty_ = 0;
     uint32_t remote_peer_ = ~uint32_t{0};
     uint64_t serviced_ns_ = 0;
-    emx_msg event_{}; ///< of a ring, as handed out
-    std::shared_ptr<Incoming> current_; ///< ring that event_ came from
+    Incoming *current_ = nullptr; ///< ring that the event came from
+    emx_counters *counters_; ///< of the port inside
+    uint32_t starved_ = 0; ///< channels without room
 
     std::vector<std::shared_ptr<Incoming>> in_; ///< changed under waiting_mutex_ too
     std::unordered_map<uint64_t, std::unique_ptr<Outgoing>> out_; ///< by peer and endpoint
     std::unordered_map<uint64_t, uint32_t> refused_; ///< session that takes no channel
+    std::unordered_map<uint64_t, std::unique_ptr<Outgoing>>
+        ended_; ///< sure ways whose rest is to be given back
     Outgoing *last_out_ = nullptr;
     uint64_t last_key_ = ~uint64_t{0};
     uint32_t next_id_ = 1;
     std::array<Window, FW_WINDOWS> windows_{}; ///< by fw_window_slot
     uint64_t stamps_ = 0;
     std::deque<Pull> pulls_;
-    SteadyQueue<emx_msg> queue_; ///< pulls that ended
+    SteadyQueue<emx_msg> queue_; ///< pulls that ended, news of sure ways
 
     Listener listener_;
     Fd epoll_;

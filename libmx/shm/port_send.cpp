@@ -9,8 +9,6 @@
 namespace emx::shm {
 namespace {
 
-uint64_t key_of(uint32_t peer, uint8_t endpoint) { return uint64_t{peer} << 8 | endpoint; }
-
 /// True for types that carry the session of the endpoint they go to. CONNECT finds that out, by frames.
 bool carried(uint8_t type)
 {
@@ -41,32 +39,31 @@ bool ShmPort::send_local(const emx_msg &msg, std::byte *payload)
         return inner_->send(msg, payload);
     }
     if (begins_message(msg))
-        emx_count(&inner_->counters(), EMX_CNT_SHM_MESSAGE, 1);
+        emx_count(counters_, EMX_CNT_SHM_MESSAGE, 1);
     if (to->writer.must_wake())
         to->link.wake();
     return true;
 }
 
+void ShmPort::find_channel(uint64_t key)
+{
+    const auto found = out_.find(key);
+    last_out_ = found == out_.end() ? nullptr : found->second.get();
+    last_key_ = key;
+}
+
 Outgoing *ShmPort::channel_to(uint32_t peer, uint8_t endpoint, uint32_t session)
 {
     const uint64_t key = key_of(peer, endpoint);
-    if (key != last_key_) {
-        const auto found = out_.find(key);
-        last_out_ = found == out_.end() ? nullptr : found->second.get();
-        last_key_ = key;
-    }
-    Outgoing *to = last_out_;
+    Outgoing *to = look_up(key);
     if (to && to->session != session) {
         drop(key);
         to = nullptr;
     }
     if (!to)
         return connect(peer, endpoint, session);
-    // A receiver that takes nothing may be gone: asked at the second write, which may be a repeat, and then
-    // now and then.
-    if (to->closed() || (to->writer.stalled_writes() % 4 == 1 && !to->link.drain())) {
-        drop(key);
-        refused_[key] = session;
+    if (to->closed()) {
+        refuse(key);
         return nullptr;
     }
     return to->attached() ? to : nullptr;
@@ -99,15 +96,31 @@ Outgoing *ShmPort::connect(uint32_t peer, uint8_t endpoint, uint32_t session)
     return nullptr;
 }
 
-void ShmPort::drop(uint64_t key)
+std::unique_ptr<Outgoing> ShmPort::drop(uint64_t key)
 {
     const auto found = out_.find(key);
     if (found == out_.end())
-        return;
-    remove_link(found->second->link);
+        return nullptr;
+    std::unique_ptr<Outgoing> channel = std::move(found->second);
+    remove_link(channel->link);
     out_.erase(found);
+    starved_ -= channel->starved;
     last_key_ = ~uint64_t{0};
     last_out_ = nullptr;
+    return channel;
+}
+
+/// The receiver is gone, or takes nothing any more.
+void ShmPort::refuse(uint64_t key)
+{
+    std::unique_ptr<Outgoing> channel = drop(key);
+    if (!channel)
+        return;
+    refused_[key] = channel->session;
+    if (!channel->sure)
+        return;
+    ended_[key] = std::move(channel);
+    tell(EMX_EV_SURE_END, key);
 }
 
 void ShmPort::publish(Outgoing &to, uint16_t slot)

@@ -5,120 +5,167 @@
 #include <array>
 #include <cstring>
 
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 namespace emx::shm {
 namespace {
 
-constexpr uint32_t mask = ring_bytes - 1;
-static_assert((ring_bytes & mask) == 0);
+std::atomic<bool> barriers_allowed{false};
 
-constexpr uint32_t rounded(uint32_t bytes) { return (bytes + record_align - 1) & ~(record_align - 1); }
+bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
-/// Reads a record's header so that each word is read once, whatever the compiler likes.
-RecordHeader copy_header(std::byte *from)
+/// Reads words so that each is read once, whatever the compiler likes.
+template <class Head>
+Head copy_head(std::byte *from)
 {
-    constexpr std::size_t count = sizeof(RecordHeader) / sizeof(uint64_t);
+    constexpr std::size_t count = sizeof(Head) / sizeof(uint64_t);
     std::array<uint64_t, count> words;
     auto *source = reinterpret_cast<uint64_t *>(from);
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 1; i < count; ++i)
         words[i] = std::atomic_ref(source[i]).load(std::memory_order_relaxed);
-    RecordHeader header;
-    std::memcpy(&header, words.data(), sizeof(header));
-    return header;
+    words[0] = 0;
+    return std::bit_cast<Head>(words);
 }
 
 } // namespace
 
-bool RingWriter::write(const emx_msg &msg, const std::byte *payload)
+void allow_barriers()
 {
-    if (msg.data_len > ring_bytes / 4)
+#ifndef __SANITIZE_THREAD__ // which knows nothing of membarrier
+    if (membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED))
+        barriers_allowed.store(true, std::memory_order_relaxed);
+#endif
+}
+
+bool put_barrier() { return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); }
+
+bool RingWriter::write(const emx_msg &msg, const std::byte *payload, RecordKind kind)
+{
+    if (msg.data_len > record_data_max)
         return false;
-    const auto need = rounded(static_cast<uint32_t>(sizeof(RecordHeader)) + msg.data_len);
-    const uint32_t tail = memory_.tail.load(std::memory_order_acquire);
-    const uint32_t used = head_ - tail;
-    const uint32_t to_end = ring_bytes - (head_ & mask);
-    const uint32_t filler = need > to_end ? to_end : 0;
-    if (used > ring_bytes || ring_bytes - used < need + filler)
+    const auto bytes = static_cast<uint32_t>(sizeof(PacketRecord)) + msg.data_len;
+    std::byte *record = begin(bytes);
+    if (!record)
         return false;
-    stalled_writes_ = used != 0 && tail == last_tail_ ? stalled_writes_ + 1 : 0;
-    last_tail_ = tail;
-    if (filler != 0) {
-        const uint32_t words[2] = {filler, filler_record};
-        std::memcpy(memory_.data + (head_ & mask), words, sizeof(words));
-    }
-    std::byte *record = memory_.data + ((head_ + filler) & mask);
-    const RecordHeader header{need, packet_record, msg};
-    std::memcpy(record, &header, sizeof(header));
+    std::memcpy(record + offsetof(PacketRecord, msg), &msg, sizeof(msg));
     if (msg.data_len != 0)
-        std::memcpy(record + sizeof(header), payload, msg.data_len);
-    head_ += filler + need;
-    memory_.head.store(head_, std::memory_order_release);
+        std::memcpy(record + sizeof(PacketRecord), payload, msg.data_len);
+    publish({bytes, kind, 0, 0});
     return true;
+}
+
+/// The word behind the record has to be free, too.
+bool RingWriter::make_room(uint32_t need)
+{
+    const uint32_t used = head_ - memory_.tail.load(std::memory_order_acquire);
+    if (used > ring_bytes - record_align)
+        return false;
+    uint32_t free = ring_bytes - record_align - used;
+    uint32_t to_end = ring_bytes - (head_ & mask);
+    if (need > to_end) {
+        if (free < to_end + need)
+            return false;
+        publish({to_end, filler_record, 0, 0});
+        free -= to_end;
+        to_end = ring_bytes;
+    }
+    room_ = std::min(free, to_end);
+    return need <= room_;
 }
 
 bool RingWriter::must_wake()
 {
-    // Either the receiver sees the new head before it sleeps, or we see that it sleeps.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // Either the receiver sees the record before it sleeps, or we see that it sleeps. Where the receiver has
+    // the kernel do that, the order of the instructions is enough.
+    if (memory_.barriers.load(std::memory_order_relaxed) != 0 &&
+        barriers_allowed.load(std::memory_order_relaxed)) [[likely]]
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    else
+        std::atomic_thread_fence(std::memory_order_seq_cst);
     return memory_.sleeping.load(std::memory_order_relaxed) != 0 &&
            memory_.sleeping.exchange(0, std::memory_order_relaxed) != 0;
 }
 
-const emx_msg *RingReader::front()
+bool RingWriter::starve()
 {
-    if (length_ != 0)
-        return &header_.msg;
+    memory_.starving.store(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return head_ - memory_.tail.load(std::memory_order_acquire) <= ring_bytes / 2;
+}
+
+bool RingReader::must_feed()
+{
+    std::atomic_thread_fence(std::memory_order_seq_cst); // as in starve()
+    return memory_.starving.load(std::memory_order_relaxed) != 0 &&
+           memory_.starving.exchange(0, std::memory_order_relaxed) != 0;
+}
+
+void RingReader::identify(uint32_t peer, uint8_t remote_ep, uint8_t local_ep, uint32_t session)
+{
+    eager_.peer = peer;
+    eager_.remote_ep = remote_ep;
+    eager_.local_ep = local_ep;
+    eager_.session = session;
+}
+
+emx_msg *RingReader::open(uint64_t first)
+{
     while (!broken_) {
-        const uint32_t used = memory_.head.load(std::memory_order_acquire) - tail_;
-        if (used == 0)
-            return nullptr;
-        if (!open_record(used)) {
-            broken_ = true;
-            return nullptr;
+        const auto word = std::bit_cast<RecordWord>(first);
+        std::byte *at = memory_.data + (tail_ & (ring_bytes - 1));
+        const auto to_end = static_cast<uint32_t>(memory_.data + ring_bytes - at);
+        if (word.bytes < record_align || word.bytes % record_align != 0 || word.bytes > to_end) [[unlikely]]
+            break;
+        kind_ = word.kind;
+        if (kind_ == sure_eager ? open_eager(word, at) : open_packet(word, at)) [[likely]] {
+            length_ = word.bytes;
+            return &msg_;
         }
-        if (header_.kind == packet_record)
-            return &header_.msg;
+        if (kind_ != filler_record || word.bytes != to_end)
+            break;
+        length_ = word.bytes;
         release();
+        first = first_word();
+        if (first == 0)
+            return nullptr;
     }
+    broken_ = true;
     return nullptr;
 }
 
-bool RingReader::open_record(uint32_t used)
+bool RingReader::open_eager(RecordWord word, std::byte *at)
 {
-    if (used > ring_bytes || used % record_align != 0)
+    const auto head = copy_head<EagerRecord>(at);
+    if (head.length > word.bytes - sizeof(EagerRecord)) [[unlikely]]
         return false;
-    const uint32_t at = tail_ & mask;
-    const uint32_t to_end = ring_bytes - at;
-    if (used < record_align)
-        return false;
-    // A filler may be shorter than a header, and then the header's copy would leave the ring.
-    auto *start = reinterpret_cast<uint64_t *>(memory_.data + at);
-    const uint64_t first = std::atomic_ref(*start).load(std::memory_order_relaxed);
-    uint32_t words[2];
-    std::memcpy(words, &first, sizeof(words));
-    const auto [bytes, kind] = words;
-    if (bytes < record_align || bytes % record_align != 0 || bytes > used || bytes > to_end)
-        return false;
-    if (kind == filler_record) {
-        header_.kind = kind;
-        length_ = bytes;
-        return bytes == to_end;
-    }
-    if (kind != packet_record || bytes < sizeof(RecordHeader))
-        return false;
-    header_ = copy_header(memory_.data + at);
-    header_.kind = kind;
-    if (header_.msg.data_len > bytes - sizeof(RecordHeader))
-        return false;
-    header_.msg.data = reinterpret_cast<uint64_t>(memory_.data + at + sizeof(RecordHeader));
-    length_ = bytes;
+    msg_ = eager_;
+    msg_.type = word.type;
+    msg_.seq = word.seq;
+    msg_.ack = head.ack;
+    msg_.match = head.match;
+    msg_.msg_len = msg_.data_len = head.length;
+    msg_.data = reinterpret_cast<uint64_t>(at + sizeof(EagerRecord));
     return true;
 }
 
-void RingReader::release()
+bool RingReader::open_packet(RecordWord word, std::byte *at)
 {
-    tail_ += length_;
-    length_ = 0;
-    memory_.tail.store(tail_, std::memory_order_release);
+    if ((kind_ != packet_record && kind_ != sure_packet) || word.bytes < sizeof(PacketRecord))
+        return false;
+    msg_ = copy_head<PacketRecord>(at).msg;
+    msg_.data = reinterpret_cast<uint64_t>(at + sizeof(PacketRecord));
+    return msg_.data_len <= word.bytes - sizeof(PacketRecord);
+}
+
+bool holds_something(RingMemory &memory)
+{
+    const uint32_t at = memory.tail.load(std::memory_order_relaxed) & (ring_bytes - 1);
+    if (at % record_align != 0)
+        return true;
+    return std::atomic_ref(*reinterpret_cast<uint64_t *>(memory.data + at)).load(std::memory_order_relaxed) !=
+           0;
 }
 
 } // namespace emx::shm

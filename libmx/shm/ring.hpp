@@ -2,8 +2,12 @@
 // Packets of one sender to one receiver through memory that both map: a ring of records without locks,
 // and a table of the sender's windows (large messages that the receiver may fetch).
 //
+// A record is there once its first word is; that word is written last, after the word behind the record was
+// cleared. So a short message costs one cache line, on which the receiver waits. The receiver tells now and
+// then how far it is, and the sender looks only when it has no room left.
+//
 // Whatever lies in that memory may be written by the other side at any time: positions are masked, a
-// record's header is read once, and only the copy is judged.
+// record's head is read once, and only the copy is judged.
 #pragma once
 
 #include "driver/core/fw.h"
@@ -11,6 +15,7 @@
 #include <emx/abi.h>
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +23,7 @@ namespace emx::shm {
 
 inline constexpr uint32_t ring_bytes = 512 * 1024; // a window of 32 full frames fits
 inline constexpr uint32_t record_align = 64;
+inline constexpr uint32_t record_data_max = ring_bytes / 4;
 
 /// A window as its owner publishes it. stamp 0: closed; else unique in its channel, low byte = tag.
 struct SharedWindow {
@@ -29,24 +35,55 @@ struct SharedWindow {
 
 /// The memory that both sides map. All zero is the empty ring.
 struct RingMemory {
-    alignas(64) std::atomic<uint32_t> head; ///< sender
-    alignas(64) std::atomic<uint32_t> tail; ///< receiver
+    alignas(64) std::atomic<uint32_t> tail; ///< receiver; up to publish_bytes behind
     std::atomic<uint32_t> attached; ///< receiver: it reads the ring
     std::atomic<uint32_t> closed; ///< receiver: it never will again
     alignas(64) std::atomic<uint32_t> sleeping; ///< receiver: wants to be woken; cleared by who wakes it
+    std::atomic<uint32_t>
+        barriers; ///< receiver: before it sleeps, it has the kernel put a barrier into senders
+    alignas(64) std::atomic<uint32_t> starving; ///< sender: wants to be woken when there is room
     alignas(64) SharedWindow window[FW_WINDOWS]; ///< by fw_window_slot
     alignas(64) std::byte data[ring_bytes];
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
 
-/// Head of a record; payload follows it.
-struct RecordHeader {
+/// The receiver tells its position after so many bytes at the latest, and when it has taken everything.
+inline constexpr uint32_t publish_bytes = ring_bytes / 8;
+
+enum RecordKind : uint8_t {
+    packet_record = 1, ///< PacketRecord: its sender keeps a copy until the ack comes
+    filler_record = 2, ///< nothing up to the ring's end
+    sure_packet = 3, ///< PacketRecord without ack
+    sure_eager = 4, ///< EagerRecord, without ack
+};
+
+/// First word of a record; all zero: there is none yet.
+struct RecordWord {
     uint32_t bytes; ///< whole record, a multiple of record_align
-    uint32_t kind; ///< enum RecordKind
+    RecordKind kind;
+    uint8_t type; ///< sure_eager: of the message
+    uint16_t seq; ///< sure_eager
+};
+static_assert(sizeof(RecordWord) == sizeof(uint64_t));
+
+/// Heads of records; payload follows.
+struct PacketRecord {
+    RecordWord word;
     emx_msg msg;
 };
-enum RecordKind : uint32_t { packet_record = 1, filler_record = 2 };
-static_assert(sizeof(RecordHeader) % sizeof(uint64_t) == 0);
+struct EagerRecord {
+    RecordWord word;
+    uint64_t match;
+    uint32_t length;
+    uint16_t ack;
+    uint16_t zero;
+};
+static_assert(sizeof(PacketRecord) % sizeof(uint64_t) == 0 && sizeof(EagerRecord) == 24);
+
+/// Has the kernel help senders of this process: until then they put a barrier behind each record.
+void allow_barriers();
+/// As a receiver: true if the stores of senders before and their looks at `sleeping` after are in order now.
+bool put_barrier();
 
 /// The sender's end. One thread at a time.
 class RingWriter {
@@ -54,41 +91,122 @@ public:
     explicit RingWriter(RingMemory &memory) : memory_(memory) {}
 
     /// Appends a packet with msg.data_len payload bytes. False: no room.
-    bool write(const emx_msg &msg, const std::byte *payload);
+    bool write(const emx_msg &msg, const std::byte *payload, RecordKind kind = packet_record);
+    /// Room for a record of so many bytes; nullptr: there is none. The record is the caller's to fill, but
+    /// for its first word, until publish().
+    std::byte *begin(uint32_t bytes)
+    {
+        const uint32_t need = rounded(bytes);
+        if (need > room_) [[unlikely]]
+            if (!make_room(need))
+                return nullptr;
+        return memory_.data + (head_ & mask);
+    }
+    /// Hands the record to the receiver. `word`.bytes: as in begin().
+    void publish(RecordWord word)
+    {
+        word.bytes = rounded(word.bytes);
+        const uint32_t at = head_ & mask;
+        head_ += word.bytes;
+        room_ -= word.bytes;
+        word_at(head_ & mask).store(0, std::memory_order_relaxed);
+        word_at(at).store(std::bit_cast<uint64_t>(word), std::memory_order_release);
+    }
     /// After a write: true when the receiver sleeps and this caller has to wake it.
     bool must_wake();
-    /// Writes since the receiver last took something.
-    uint32_t stalled_writes() const { return stalled_writes_; }
+    /// True when the receiver has told that it took everything.
+    bool is_empty() const { return memory_.tail.load(std::memory_order_acquire) == head_; }
+    /// From now on the receiver wakes this side when there is room. True: there is some already.
+    bool starve();
+    uint32_t head() const { return head_; }
 
 private:
+    static constexpr uint32_t mask = ring_bytes - 1;
+    static_assert((ring_bytes & mask) == 0);
+    static constexpr uint32_t rounded(uint32_t bytes)
+    {
+        return (bytes + record_align - 1) & ~(record_align - 1);
+    }
+    std::atomic_ref<uint64_t> word_at(uint32_t at) const
+    {
+        return std::atomic_ref(*reinterpret_cast<uint64_t *>(memory_.data + at));
+    }
+    [[gnu::noinline]] bool make_room(uint32_t need);
+
     RingMemory &memory_;
     uint32_t head_ = 0;
-    uint32_t last_tail_ = 0;
-    uint32_t stalled_writes_ = 0;
+    uint32_t room_ = 0; ///< bytes that may be written at the head
 };
 
 /// The receiver's end. One thread at a time.
 class RingReader {
 public:
-    explicit RingReader(RingMemory &memory) : memory_(memory) {}
+    explicit RingReader(RingMemory &memory, uint32_t tail = 0) : memory_(memory), tail_(tail), told_(tail) {}
 
+    /// Fields of the messages of sure_eager that no record has.
+    void identify(uint32_t peer, uint8_t remote_ep, uint8_t local_ep, uint32_t session);
     /// The oldest packet, or nullptr. Its msg.data points at the payload in the ring; both stay until
-    /// release(). What the message says beyond its payload length is not checked here.
-    const emx_msg *front();
-    void release();
+    /// release(). Of a packet's message nothing but the payload length is checked here.
+    emx_msg *front()
+    {
+        if (length_ != 0)
+            return &msg_;
+        const uint64_t word = first_word();
+        if (word == 0) [[likely]] {
+            if (told_ != tail_)
+                tell();
+            return nullptr;
+        }
+        return open(word);
+    }
+    /// The packet at the front.
+    emx_msg &message() { return msg_; }
+    RecordKind kind() const { return kind_; }
+    /// True if the sender was told, which may wait for that.
+    bool release()
+    {
+        tail_ += length_;
+        length_ = 0;
+        if (tail_ - told_ < publish_bytes) [[likely]]
+            return false;
+        tell();
+        return true;
+    }
+    /// True if the sender has to be woken, after release() told it.
+    bool must_feed();
+    /// Tells the sender how far this side is.
+    void tell()
+    {
+        told_ = tail_;
+        memory_.tail.store(tail_, std::memory_order_release);
+    }
+    uint32_t tail() const { return tail_; }
     /// True if front() has something to look at.
-    bool waiting() const { return memory_.head.load(std::memory_order_relaxed) != tail_; }
+    bool waiting() const { return first_word() != 0; }
     /// True when the ring holds what no honest sender writes; nothing more can be read from it.
     bool broken() const { return broken_; }
 
 private:
-    bool open_record(uint32_t used);
+    uint64_t first_word() const
+    {
+        auto *first = reinterpret_cast<uint64_t *>(memory_.data + (tail_ & (ring_bytes - 1)));
+        return std::atomic_ref(*first).load(std::memory_order_acquire);
+    }
+    [[gnu::noinline]] emx_msg *open(uint64_t first);
+    bool open_eager(RecordWord word, std::byte *at);
+    bool open_packet(RecordWord word, std::byte *at);
 
     RingMemory &memory_;
-    uint32_t tail_ = 0;
+    uint32_t tail_;
+    uint32_t told_; ///< tail_ as the sender knows it
     uint32_t length_ = 0; ///< of the record at the front; 0: none open
+    RecordKind kind_ = filler_record;
     bool broken_ = false;
-    RecordHeader header_{};
+    emx_msg msg_{};
+    emx_msg eager_{}; ///< what identify() was told
 };
+
+/// True if an attached ring holds something for its receiver. Any thread may ask.
+bool holds_something(RingMemory &memory);
 
 } // namespace emx::shm

@@ -140,6 +140,10 @@ const emx_msg *TracePort::peek()
         return msg;
     has_current_ = true;
     current_ = *msg;
+    if (msg->type == EMX_EV_SURE_END || msg->type == EMX_EV_SURE_ROOM)
+        return msg;
+    if (msg->type > EMX_EV_SURE_ROOM)
+        current_.type = static_cast<uint8_t>(msg->type & ~EMX_EV_SURE);
     if (msg->type == EMX_EV_LINK) {
         put(describe(Kind::link, *msg));
     } else if (msg->type == EMX_EV_PULL_DONE) {
@@ -151,7 +155,7 @@ const emx_msg *TracePort::peek()
             pulls_.erase(rndv);
         }
     } else {
-        put(describe(Kind::received, *msg));
+        put(describe(Kind::received, current_));
     }
     return msg;
 }
@@ -235,6 +239,27 @@ bool TracePort::send(const emx_msg &msg, std::byte *payload)
         e.flags |= flag_refused;
     recorder_->put(e);
     return sent;
+}
+
+bool TracePort::send_sure(const emx_msg &msg, std::span<const Segment> data)
+{
+    settle();
+    emx_msg whole = msg;
+    whole.data_len = msg.type == EMX_RNDV || msg.type == EMX_NOTIFY ? 0 : msg.msg_len;
+    Entry e = describe(Kind::sent, whole);
+    e.flags |= flag_memory;
+    e.time_ns = endpoint_.instance().device().now_ns();
+    if (!inner_->send_sure(msg, data))
+        return false; // it waits
+    seen_.v[EMX_CNT_SHM_MESSAGE] = inner_->counters().v[EMX_CNT_SHM_MESSAGE];
+    recorder_->put(e);
+    return true;
+}
+
+void TracePort::refuse_sure()
+{
+    has_current_ = false;
+    inner_->refuse_sure();
 }
 
 bool TracePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,

@@ -28,6 +28,8 @@ public:
     const emx_msg *peek() override;
     void consume() override;
     bool send(const emx_msg &msg, std::byte *payload) override;
+    bool send_sure(const emx_msg &msg, std::span<const Segment> data) override;
+    void refuse_sure() override;
     bool start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,
                     uint64_t cookie) override;
     void cancel_pull(uint64_t cookie) override;

@@ -3,6 +3,7 @@
 // not share memory, full rings, forked children, sudden death. Real processes only.
 #include "kit.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <linux/capability.h>
@@ -263,6 +264,87 @@ void death_is_heard_of(Rank &r, Net &net)
     r.kill(1);
     mx_request_t more = issend(r, net.ep, "x", 1, net.to[1], 9);
     CHECK_EQ(finish(r, net.ep, more).code, MX_STATUS_ENDPOINT_CLOSED);
+}
+
+constexpr uint64_t eager_base = uint64_t{1} << 40; // of their match bits
+
+/// `count` eager messages of several lengths to rank 1.
+void send_eager(Rank &r, Net &net, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const std::vector<uint8_t> data = pattern(i, i * 7 % 2000);
+        mx_request_t q =
+            isend(r, net.ep, data.data(), static_cast<uint32_t>(data.size()), net.to[1], eager_base + i);
+        finish_ok(r, net.ep, q);
+    }
+}
+
+CONFORM(messages_by_memory_are_not_acknowledged, 2, real | together)
+{
+    Net net = open_net(r);
+    const uint64_t count = 200;
+    exchange_sizes(r, net, 2);
+    progress_for(r, net.ep, 100); // acks for the frames of the beginning
+    r.barrier();
+    const uint64_t acks = counter(r, "explicit acks received"), before = by_memory(r);
+    r.barrier();
+    if (r.id == 0) {
+        send_eager(r, net, count);
+    } else {
+        std::vector<uint8_t> room(2000);
+        for (uint64_t i = 0; i < count; i++) {
+            const uint32_t length = recv(r, net.ep, room.data(), 2000, eager_base + i).xfer_length;
+            CHECK_EQ(length, i * 7 % 2000);
+            REQUIRE_EQ(verify(room.data(), i, length), size_t{length});
+        }
+    }
+    progress_for(r, net.ep, 100);
+    r.barrier();
+    CHECK_EQ(counter(r, "explicit acks received"), acks);
+    CHECK_EQ(by_memory(r) - before, count);
+    r.barrier();
+}
+
+CONFORM(what_a_killed_receiver_has_not_taken_is_told_of, 2, real | together)
+{
+    Net net = open_net(r);
+    exchange_sizes(r, net, 2);
+    if (r.id == 1)
+        for (;;)
+            progress_for(r, net.ep, 1000); // until killed
+    r.freeze(1);
+    static std::atomic<int> told;
+    told = 0;
+    mx_set_error_handler([](char *, mx_return_t code) {
+        told++;
+        return code;
+    });
+    send_eager(r, net, 100);
+    death_is_heard_of(r, net);
+    CHECK_EQ(told.load(), 101); // the synchronous one, too
+}
+
+CONFORM(a_partner_that_was_disconnected_is_met_again, 2, real | together)
+{
+    Net net = open_net(r);
+    exchange_sizes(r, net, 2);
+    for (int round = 0; round < 3; round++) {
+        if (r.id == 0) {
+            send_eager(r, net, 20);
+            REQUIRE_OK(mx_disconnect(net.ep, net.to[1]));
+        }
+        r.barrier();
+        progress_for(r, net.ep, 20);
+        r.barrier();
+        if (r.id == 0)
+            net.to[1] = connect_to(r, net.ep, net.nic[1], net.eid[1]);
+        progress_for(r, net.ep, 20);
+        r.barrier();
+        if (r.id == 1)
+            net.to[0] = connect_to(r, net.ep, net.nic[0], net.eid[0]);
+        r.barrier();
+        exchange_sizes(r, net, 2);
+    }
 }
 
 CONFORM(the_receiver_of_large_messages_is_killed, 2, real | together)

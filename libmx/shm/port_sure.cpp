@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// Rings as sure ways: nothing in them is acknowledged, and what the receiver leaves is given back
+// (docs/decisions/0031-rings-need-no-acks.md).
+#include "libmx/request.hpp"
+#include "libmx/shm/port.hpp"
+
+#include <cstring>
+
+namespace emx::shm {
+
+bool ShmPort::begin_sure(uint32_t peer, uint8_t remote_ep, uint32_t session)
+{
+    Outgoing *to = look_up(key_of(peer, remote_ep));
+    if (!to || to->session != session || !to->attached() || to->closed())
+        return false;
+    to->sure = true;
+    return true;
+}
+
+bool ShmPort::send_sure(const emx_msg &msg, std::span<const Segment> data)
+{
+    Outgoing *to = look_up(key_of(msg.peer, msg.remote_ep));
+    if (!to) [[unlikely]]
+        return false;
+    if (msg.type == EMX_RNDV || msg.type == EMX_NOTIFY) [[unlikely]] {
+        if (!to->writer.write(msg, nullptr, sure_packet))
+            return starve(*to);
+    } else {
+        const auto bytes = static_cast<uint32_t>(sizeof(EagerRecord)) + msg.msg_len;
+        std::byte *place = to->writer.begin(bytes);
+        if (!place) [[unlikely]]
+            return starve(*to);
+        const EagerRecord head{{}, msg.match, msg.msg_len, msg.ack, 0};
+        std::memcpy(place + sizeof(RecordWord),
+                    reinterpret_cast<const std::byte *>(&head) + sizeof(RecordWord),
+                    sizeof(head) - sizeof(RecordWord));
+        gather(place + sizeof(EagerRecord), data, 0, msg.msg_len);
+        to->writer.publish({bytes, sure_eager, msg.type, msg.seq});
+    }
+    if (msg.type != EMX_NOTIFY) [[likely]]
+        emx_count(counters_, EMX_CNT_SHM_MESSAGE, 1);
+    if (to->writer.must_wake()) [[unlikely]]
+        to->link.wake();
+    return true;
+}
+
+/// There is no room: news of some comes as an event. False.
+bool ShmPort::starve(Outgoing &to)
+{
+    if (!to.starved) {
+        to.starved = true;
+        ++starved_;
+    }
+    return false;
+}
+
+/// Tells of channels that have room again.
+void ShmPort::feed()
+{
+    for (const auto &[key, to] : out_) {
+        if (!to->starved || !to->writer.starve())
+            continue;
+        to->starved = false;
+        --starved_;
+        tell(EMX_EV_SURE_ROOM, key);
+    }
+}
+
+void ShmPort::tell(emx_event_kind kind, uint64_t key)
+{
+    emx_msg event{};
+    event.type = static_cast<uint8_t>(kind);
+    event.local_ep = self_.endpoint;
+    event.remote_ep = static_cast<uint8_t>(key);
+    event.peer = static_cast<uint32_t>(key >> 8);
+    queue_.push_back(event);
+}
+
+void ShmPort::take_back(uint32_t peer, uint8_t remote_ep, const std::function<void(const emx_msg &)> &each)
+{
+    const uint64_t key = key_of(peer, remote_ep);
+    std::unique_ptr<Outgoing> channel;
+    if (const auto ended = ended_.find(key); ended != ended_.end()) {
+        channel = std::move(ended->second);
+        ended_.erase(ended);
+    } else {
+        channel = drop(key);
+    }
+    if (!channel || !channel->sure)
+        return;
+    // Nothing is written any more, but by the receiver, perhaps: so it is judged like what comes in.
+    RingReader reader(channel->memory(), channel->memory().tail.load(std::memory_order_acquire));
+    if (channel->writer.head() - reader.tail() > ring_bytes || reader.tail() % record_align != 0)
+        return;
+    reader.identify(peer, remote_ep, self_.endpoint, channel->session);
+    while (reader.tail() != channel->writer.head()) {
+        const emx_msg *msg = reader.front();
+        if (!msg)
+            return;
+        if (reader.kind() != packet_record)
+            each(*msg);
+        reader.release();
+    }
+}
+
+bool ShmPort::is_sure_pending()
+{
+    for (const auto &[key, to] : out_)
+        if (to->is_owed())
+            return true;
+    return false;
+}
+
+const emx_msg *ShmPort::next_sure()
+{
+    const bool ring = source_ == Source::ring;
+    consume();
+    if (!ring || !current_->reader.waiting())
+        return nullptr;
+    const emx_msg *msg = take(*current_);
+    if (msg) [[likely]]
+        source_ = Source::ring;
+    return msg;
+}
+
+void ShmPort::refuse_sure()
+{
+    if (source_ != Source::ring)
+        return consume();
+    source_ = Source::none;
+    end(*current_);
+    const std::lock_guard lock(waiting_mutex_);
+    current_->refused = true;
+}
+
+} // namespace emx::shm
