@@ -15,8 +15,9 @@ import rounds
 from rounds import cell, inverse, median, ratio
 
 FLOORS = ("floor-ring", "floor-bulk")
-NAMES = {"emx": "EtherMX", "emx-raw": "EtherMX, raw frames", "emx-stream": "EtherMX, stream",
-         "emx-dialect": "EtherMX, no extension", "emx-lossy-stream": "EtherMX, stream, 1 % loss",
+NAMES = {"emx": "EtherMX", "emx-raw": "EtherMX, raw frames", "emx-datagrams": "EtherMX, datagrams",
+         "emx-stream": "EtherMX, stream", "emx-dialect": "EtherMX, no extension",
+         "emx-lossy-stream": "EtherMX, stream, 1 % loss",
          "emx-dialect-lossy-stream": "no extension, stream, 1 % loss", "emx-raw-stream": "EtherMX, stream, raw frames",
          "emx-raw-lossy-stream": "EtherMX, stream, raw frames, 1 % loss",
          "emx-datagrams-stream": "EtherMX, stream, datagrams that are cut",
@@ -69,6 +70,11 @@ def print_merits(data):
             slower = ratio(data, lossy, [whole], length)
             if slower and length >= 1 << 20:
                 print(f"{NAMES[lossy]}, {length} bytes: {1 / slower:.2f} of the throughput of {NAMES[whole]}")
+    for what in ("emx", "emx-raw", "emx-datagrams"): # whose goal is 1.1
+        for length in rounds.lengths(data, [what]):
+            slower = ratio(data, what, ["floor-udp"], length)
+            if slower and length >= 1 << 18:
+                print(f"{NAMES[what]}, {length} bytes: {slower:.2f} of the time of {NAMES['floor-udp']}")
     return found
 
 

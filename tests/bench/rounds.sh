@@ -98,6 +98,7 @@ bench_one() {
     tcp) netlab_offloads off && bench_tcp "$csv" ;;
     tcp-offloads) netlab_offloads on && bench_tcp "$csv" ;;
     emx) netlab_offloads on && bench_perf "$csv" 2 ;;
+    emx-datagrams) netlab_offloads on && EMX_BULK=udp bench_perf "$csv" 2 ;;
     emx-raw) netlab_offloads on && EMX_BULK=raw bench_perf "$csv" 2 ;;
     emx-stream) netlab_offloads on && bench_perf "$csv" 2 -U ;;
     emx-within) bench_perf "$csv" 1 ;;

@@ -34,6 +34,7 @@ check "truncated messages" job mpi_truncation 'done truncation'
 # Host 3 moves behind a router, to the address that the page's list has of it.
 behind_router() {
     local router=${NETLAB_PREFIX}rt host
+    NETLAB_NS[5]=$router # removed with the hosts
     lab_host "$router" && lab_port "$NETLAB_SWITCH" pr 1500 "$router" eth0 02:45:4d:58:01:01 &&
         ip -n "$router" addr add 10.77.9.1/16 dev eth0 && ip netns exec "$router" sysctl -qw net.ipv4.ip_forward=1 &&
         ip -n "${NETLAB_NS[3]}" link del eth0 &&

@@ -249,12 +249,13 @@ killed_agents() { under_way kill_agents; }
 
 behind_router() {
     local router=${NETLAB_PREFIX}rt far=${NETLAB_PREFIX}far status=0
+    NETLAB_NS[4]=$far NETLAB_NAME[4]=far
+    NETLAB_NS[5]=$router NETLAB_NAME[5]=router # removed with the hosts
     lab_host "$router" && lab_host "$far" &&
         lab_port "$NETLAB_SWITCH" pr 1500 "$router" eth0 02:45:4d:58:01:01 && ip -n "$router" addr add 10.77.9.1/16 dev eth0 &&
         lab_pair 1400 "$router" eth1 02:45:4d:58:01:02 "$far" eth0 02:45:4d:58:01:03 &&
         ip -n "$router" addr add 10.88.0.1/24 dev eth1 && ip -n "$far" addr add 10.88.0.2/24 dev eth0 &&
         ip -n "$far" route add default via 10.88.0.1 && ip netns exec "$router" sysctl -qw net.ipv4.ip_forward=1 || return
-    NETLAB_NS[4]=$far NETLAB_NAME[4]=far
     for host in 1 2 3; do ip -n "${NETLAB_NS[host]}" route add 10.88.0.0/24 via 10.77.9.1 || return; done
     list_of "$(netlab_ip 1) host1" "$(netlab_ip 2) host2" "10.88.0.2 far"
     agents "udp:eth0 --peers $peers" "udp:eth0 --peers $peers" - "udp:eth0 --peers $peers" && met &&
