@@ -36,6 +36,11 @@ left_out() {
     configures "$status" "$pattern" "$@" && [ "$(grep -c 'component of Open MPI *:' "$said")" = 1 ] && ! has_component
 }
 
+without_coll() {
+    configures 0 'one frame for all hosts *: left out: Open MPI .* does not take it' &&
+        has_component && ! grep -q mca_coll_mx "$work/build/build.ninja"
+}
+
 built() { configures 0 '^Build targets' && has_component; }
 
 without() { # PATTERN WHAT: of what there is, the component cannot be built
@@ -52,6 +57,9 @@ rm "$work/pmix.pc"
 check "Open MPI 5 with PMIx: the component is built" built
 package ompi-c 4.1.4 "$headers" 'Libs: -lmpi'
 without 'fatal error: ompi/mca/mtl/mtl.h: No such file' "a header that is not shipped"
+ln -s "$real/openmpi/ompi/mca/mtl/mtl.h" "$headers/openmpi/ompi/mca/mtl/mtl.h" && rm "$headers/openmpi/ompi/mca/coll/base/base.h"
+package ompi-c 4.1.4 "$headers" 'Libs: -lmpi'
+check "a header of collectives that is not shipped: their component alone is left out" without_coll
 package ompi-c 4.1.4 "$real" 'Libs: -lmpi -lzebra'
 without 'programs do not link' "a library that is not there"
 
