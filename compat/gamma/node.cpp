@@ -4,6 +4,8 @@
 
 #include <mx_extensions.h>
 
+#include <sched.h>
+
 namespace emx_gamma {
 
 namespace {
@@ -11,6 +13,8 @@ namespace {
 constexpr uint32_t looks_between = 1024; ///< at members, while nothing comes
 constexpr uint32_t looks_awake =
     200; ///< then a waiting thread sleeps, before which MX looks for a while, too
+constexpr uint32_t looks_for_frames = 1000; ///< the same for frames, which come in bursts
+constexpr uint32_t looks_per_yield = 8; ///< for frames: their sender may want this processor
 
 } // namespace
 
@@ -170,7 +174,9 @@ void Node::rest(uint32_t &idle, Peer *awaited)
     ++idle;
     if (in_trouble())
         look_after(awaited);
-    if (idle >= looks_awake) {
+    if (streaming_ && idle % looks_per_yield == 0)
+        sched_yield();
+    if (idle >= (streaming_ ? looks_for_frames : looks_awake)) {
         const auto wake = [](void *node) { mx_wakeup(static_cast<Node *>(node)->endpoint_); };
         if (turn_.begin_sleep(wake, this)) {
             // A frame that is late is asked for, sooner than a node is looked after.
