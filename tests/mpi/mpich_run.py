@@ -27,7 +27,8 @@ HERE = Path(__file__).parent
 QUIET = re.compile(r"^\s*(No [Ee]rrors|Test Passed||\[\S+\] plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with "
                    r"errno=Permission denied\(13\))\s*$")
 GOOD = re.compile(r"^\s*No [Ee]rrors\s*$", re.M)
-CONTROL = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader,tcp", "OMPI_MCA_mtl": "^mx"}
+CONTROL = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader,tcp", "OMPI_MCA_mtl": "^mx",
+           "OMPI_MCA_coll_mx_enable": "0"}
 PLACES = {"hosts": "node1:64,node2:64", "host": "node1:64"}
 
 
@@ -149,6 +150,17 @@ class Suite:
                 self.count("failed", f"FAIL endpoints stay open on {host}", output)
 
 
+    def groups_served(self):
+        """Collectives that were to go by frames to groups did."""
+        outputs = [subprocess.run(["on", host, "omx_counters"], stdin=subprocess.DEVNULL, check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+                   for host in ("node1", "node2")]
+        if any(re.search(r"^.* [1-9]\d* x group frames sent", output, re.M) for output in outputs):
+            self.count("passed")
+        else:
+            self.count("failed", "FAIL no frame went to a group", "".join(outputs))
+
+
 def places_of(test):
     """Three ranks on two hosts use both ways already; one rank is the same anywhere; Open MPI 4 has no children there."""
     if test.ranks == 1 or test.folder.endswith("spawn"):
@@ -204,6 +216,7 @@ def main():
     parser.add_argument("--selection", help="a file with the names of tests")
     parser.add_argument("--only", action="append", help="a pattern of names")
     parser.add_argument("--place", action="append", choices=sorted(PLACES))
+    parser.add_argument("--groups", action="store_true", help="frames to groups must have been sent in the end")
     parser.add_argument("--ranks", type=int, default=4 * os.cpu_count(), help="so many at a time, in several jobs")
     parser.add_argument("--patience", type=int, default=1)
     parser.add_argument("--lines", type=int, default=12)
@@ -218,6 +231,8 @@ def main():
     suite = Suite(options)
     side_by_side(suite, pairs, options.ranks)
     suite.endpoints_closed()
+    if options.groups:
+        suite.groups_served()
     if options.verbose:
         for seconds, place, name in sorted(suite.times, reverse=True)[:40]:
             print(f"time {seconds:.1f} {place} {name}")
