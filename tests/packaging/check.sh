@@ -9,7 +9,8 @@
 # As root, with mmdebstrap and the archive of Debian (EMX_DEBIAN_MIRROR). Systems are kept in build/packaging. In them stand
 # in: for systemctl a script that runs the unit's ExecStart, since no systemd runs there; for uname -r the kernel whose
 # headers are installed, since the running one is this machine's; for meson setup one that has several files compiled as
-# one, which takes a third of the time; a configuration that answers apt's questions by yes.
+# one, which takes a third of the time; a configuration that answers apt's questions by yes; one of the user by which
+# Open MPI 5 takes hosts with fewer cores than the guide's ranks.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/support/check.sh
 . tests/packaging/roots.sh
@@ -163,7 +164,8 @@ system() { # CODENAME ROOT
         ssh-keygen -q -t ed25519 -N "" -f id_ed25519
         cp id_ed25519.pub authorized_keys
         for host in node1 node2; do echo "$host $(cat /etc/ssh/ssh_host_ed25519_key.pub)"; done >known_hosts
-        chown 12345:12345 ./*'
+        echo "export PRTE_MCA_hwloc_default_binding_policy=none" >../.profile
+        chown 12345:12345 ./* ../.profile'
 }
 
 # Packages of others that ours need, so that the system before them is comparable with the one after them.
