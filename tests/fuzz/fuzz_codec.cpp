@@ -90,6 +90,7 @@ void judge_group(const uint8_t *data, uint32_t len)
     std::unique_ptr<uint8_t[]> frame(new uint8_t[len]);
     std::copy_n(data, len, frame.get());
     static std::vector<uint64_t> table(fw_peers_bytes(4) / sizeof(uint64_t) + 1);
+    std::fill(table.begin(), table.end(), 0);
     fw_board board{};
     board.peers = reinterpret_cast<fw_peers *>(table.data());
     fw_peers_init(board.peers, 4, 1, 2);
