@@ -142,8 +142,9 @@ void Multicast::post(Receive *receive)
              static_cast<Event *>(receive), &request);
 }
 
-void Multicast::take_message(Receive *receive, const mx_status_t &status)
+void Multicast::take_message(Event *event, const mx_status_t &status)
 {
+    auto *receive = static_cast<Receive *>(event);
     const uint32_t from = node_of(status.match_info);
     if (status.code == MX_STATUS_SUCCESS && from < node_.count())
         dispatch(from, {receive->bytes.data(), status.xfer_length});

@@ -16,6 +16,7 @@
 namespace emx_gamma {
 
 class Node;
+struct Event;
 struct Peer;
 
 /// Frames to the group, and packets of the streams that travel as MX messages, on the node's own endpoint.
@@ -42,8 +43,7 @@ public:
     /// Takes frames that came. False: none.
     bool poll();
     /// A packet that came as a message.
-    struct Receive;
-    void take_message(Receive *receive, const mx_status_t &status);
+    void take_message(Event *event, const mx_status_t &status);
 
     /// A node has died.
     void lose(const Peer &peer);
@@ -51,6 +51,7 @@ public:
     void leave(const Peer &peer, uint32_t sent);
 
 private:
+    struct Receive;
     struct Other {
         uint32_t bytes = 0; ///< of its frames; 0: it has not joined
         uint32_t sent = 0; ///< of one that left

@@ -74,7 +74,7 @@ void Node::take(Event *event, const mx_status_t &status)
             finish(send);
         return;
     }
-    case What::packet: return multicast_.take_message(static_cast<Multicast::Receive *>(event), status);
+    case What::packet: return multicast_.take_message(event, status);
     case What::mark: --static_cast<Peer::Mark *>(event)->peer.marks_out; return;
     case What::ping:
         // The only member of a peer that MX knows without it.
