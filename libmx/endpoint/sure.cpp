@@ -113,7 +113,8 @@ bool Endpoint::take_back_sure(Partner *partner)
     port_->take_back(partner->peer, partner->remote_ep, [&](const emx_msg &msg) {
         if (sender.unacked.empty())
             number = msg.seq;
-        good = good && msg.seq == number && msg.msg_len <= (msg.type == EMX_RNDV ? msg.msg_len : eager_most);
+        const bool is_eager = msg.type != EMX_RNDV && msg.type != EMX_NOTIFY; // those name large messages
+        good = good && msg.seq == number && (!is_eager || msg.msg_len <= eager_most);
         if (!good)
             return;
         TxMessage *tx = restore_sure(partner, msg);
