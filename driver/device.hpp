@@ -124,6 +124,8 @@ public:
     /// Bytes of data that it sends and receives in one X MEDIUM, at most: what fits the longest frame. 0: it
     /// has no X MEDIUM, and no checksums.
     virtual uint32_t x_fragment() const { return 0; }
+    /// Bytes behind the header of an X PACK that it sends and receives, at most. 0: it has none.
+    virtual uint32_t pack_bytes() const { return 0; }
     /// True if it takes X ADDRESS, and sends X DATA in datagrams to who asks for them.
     virtual bool has_datagrams() const { return false; }
 

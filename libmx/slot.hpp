@@ -21,6 +21,7 @@ struct EndpointSlot {
     uint32_t users = 0; ///< threads inside a blocking call or a handler
     std::unique_ptr<Endpoint> endpoint;
     std::atomic<uint32_t> activity{0}; ///< counts calls of the application; read by the helper
+    std::atomic<uint64_t> held_since_ns{0}; ///< messages are held back; 0: none are; read by the helper
 };
 
 /// A thread inside a blocking call; with the slot's lock.

@@ -31,7 +31,7 @@ FilterProgram endpoint_filter(uint64_t mac, uint8_t endpoint, bool with_replies)
 constexpr bool passes_endpoint_filter(uint8_t type)
 {
     return (type >= EMX_TRUC && type <= EMX_NACK_MCP && type != EMX_PULL_REPLY) ||
-           (type >= EMX_X_MEDIUM && type < EMX_X_DATA) || type == EMX_X_ADDRESS;
+           (type >= EMX_X_MEDIUM && type < EMX_X_DATA) || type == EMX_X_ADDRESS || type == EMX_X_PACK;
 }
 static_assert([] {
     for (unsigned type = 0; type < packet_ways.size(); type++)

@@ -39,7 +39,7 @@ inline constexpr std::array<PacketWay, 256> packet_ways = [] {
     for (const uint8_t type : {EMX_TRUC, EMX_NACK_MCP, EMX_X_REPORT, EMX_X_ADDRESS})
         ways[type] = {SocketRole::ring, usual_endpoint_at, false};
     for (const uint8_t type : {EMX_CONNECT, EMX_TINY, EMX_SMALL, EMX_MEDIUM, EMX_RNDV, EMX_PULL, EMX_NOTIFY,
-                               EMX_X_MEDIUM, EMX_X_PULL})
+                               EMX_X_MEDIUM, EMX_X_PULL, EMX_X_PACK})
         ways[type] = {SocketRole::ring, usual_endpoint_at, true};
     ways[EMX_NACK_LIB] = {SocketRole::ring, nack_lib_endpoint_at, false};
     ways[EMX_PULL_REPLY] = {SocketRole::bulk, magic_endpoint_at, false};

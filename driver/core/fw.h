@@ -86,7 +86,7 @@ struct fw_pkt {
 	char name[EMX_NAME_MAX];
 	/* Packets of the extension; else undefined, so that no other pays for it. */
 	struct {
-		__u32 checksum; /* X MEDIUM, X DATA: 0 = none */
+		__u32 checksum; /* X MEDIUM, X DATA, X PACK: 0 = none */
 		__u16 request; /* X PULL, X DATA */
 		__u16 unit; /* X PULL: bytes in a full frame */
 		__u64 secret; /* X ADDRESS, with the next five */
@@ -108,6 +108,7 @@ struct fw_pkt {
 #define FW_REPLY_HEADER (EMX_OUTER_LEN + 16)
 #define FW_X_DATA_HEADER (EMX_OUTER_LEN + 24)
 #define FW_X_MEDIUM_HEADER (EMX_OUTER_LEN + 40)
+#define FW_X_PACK_HEADER (EMX_OUTER_LEN + 24)
 
 /*
  * Longest frame of the extension that a board sends and receives: as long as its interface takes.
@@ -175,8 +176,8 @@ __u32 fw_crc32c(__u32 crc, const void *bytes, __u64 n);
 /* The same without it. */
 __u32 fw_crc32c_table(__u32 crc, const void *bytes, __u64 n);
 /*
- * Checksum of an X MEDIUM, X DATA or X GROUP whose header (outer part included) is hdr and whose
- * payload has that CRC-32C. Never 0, and independent of the checksum that stands in hdr.
+ * Checksum of an X MEDIUM, X DATA, X GROUP or X PACK whose header (outer part included) is hdr and
+ * whose payload has that CRC-32C. Never 0, and independent of the checksum that stands in hdr.
  */
 __u32 fw_checksum(const void *hdr, __u32 payload_crc);
 /* Writes it there. */
@@ -184,7 +185,8 @@ void fw_put_checksum(void *hdr, __u32 payload_crc);
 /*
  * For X DATA, which the platform judges before fw_demux, as it knows where the payload is: 0 when
  * pkt came with a checksum that does not fit its header hdr and that CRC-32C of its payload; then
- * the frame is dropped for EMX_CNT_DROP_CHECKSUM. fw_rx judges X MEDIUM unless the platform did.
+ * the frame is dropped for EMX_CNT_DROP_CHECKSUM. fw_rx judges X MEDIUM unless the platform did,
+ * and X PACK.
  */
 static inline int fw_checksum_fits(const struct fw_pkt *pkt, const void *hdr, __u32 payload_crc)
 {
@@ -418,6 +420,11 @@ struct fw_endpoint {
 	 */
 	__u16 x_datagram;
 	__u16 x_datagrams;
+	/*
+	 * Likewise: bytes behind the header of an X PACK that it sends and receives, at most; 0:
+	 * none. Else it gives X PACK as one piece of memory, the header in front of msg.data.
+	 */
+	__u16 x_pack;
 	struct fw_window window[FW_WINDOWS];
 	struct fw_pull pull[FW_PULLS];
 };

@@ -7,6 +7,7 @@
  * (fw_check_fields) judges the decoded numbers; commands of a library pass it as well.
  */
 #include "fw_internal.h"
+#include "fw_pack.h"
 
 #define EXPONENT_MAX 15 /* of MEDIUM in dialect W */
 
@@ -126,6 +127,17 @@ static int check_x_address(const struct fw_pkt *pkt)
 	return 0;
 }
 
+/* Bytes that so many messages may take. */
+static int check_x_pack(const struct emx_msg *m)
+{
+	const __u32 count = m->u.pack.count, least = count * FW_PACKED_HEADER;
+
+	if (count == 0 || count > EMX_X_PACK_MAX || m->data_len < least ||
+	    m->data_len > least + count * EMX_SMALL_MAX)
+		return EMX_CNT_DROP_LENGTH;
+	return 0;
+}
+
 int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt)
 {
 	switch (pkt->msg.type) {
@@ -152,6 +164,8 @@ int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt)
 		return pkt->msg.data_len ? 0 : EMX_CNT_DROP_REPLY_SHAPE;
 	case EMX_X_ADDRESS:
 		return check_x_address(pkt);
+	case EMX_X_PACK:
+		return check_x_pack(&pkt->msg);
 	default:
 		return 0;
 	}
@@ -577,6 +591,21 @@ static int get_x_address(const struct frame *f, struct fw_pkt *pkt)
 	return 0;
 }
 
+/* fw_rx looks at its messages, where the platform has the frame in one piece. */
+static int get_x_pack(const struct frame *f, struct fw_pkt *pkt)
+{
+	const struct emx_w_x_pack *b = f->body;
+
+	get_endpoints(f, pkt);
+	fw_zero(&pkt->x, sizeof(pkt->x));
+	pkt->msg.session = emx_get32(b->session);
+	pkt->msg.seq = emx_get16(b->seq);
+	pkt->msg.ack = emx_get16(b->ack);
+	pkt->msg.u.pack.count = emx_get16(b->count);
+	pkt->x.checksum = emx_get32(b->checksum);
+	return get_payload(f, emx_get16(b->length), pkt);
+}
+
 static int (*const readers[])(const struct frame *f, struct fw_pkt *pkt) = {
 	[EMX_RAW] = get_raw,
 	[EMX_HOST_QUERY] = get_query,
@@ -597,6 +626,7 @@ static int (*const readers[])(const struct frame *f, struct fw_pkt *pkt) = {
 	[EMX_X_PULL] = get_x_pull,
 	[EMX_X_DATA] = get_x_data,
 	[EMX_X_ADDRESS] = get_x_address,
+	[EMX_X_PACK] = get_x_pack,
 };
 
 /* Rules 1 and 2, and the start of 3: the outer header. */

@@ -25,6 +25,7 @@ union body {
 	struct emx_w_x_pull x_pull;
 	struct emx_w_x_data x_data;
 	struct emx_w_x_address x_address;
+	struct emx_w_x_pack x_pack;
 };
 
 static void put_raw(const struct fw_pkt *pkt, union body *b)
@@ -318,6 +319,19 @@ static void put_x_address(const struct fw_pkt *pkt, union body *b)
 	b->x_address.bytes = emx_put16(pkt->x.bytes);
 }
 
+static void put_x_pack(const struct fw_pkt *pkt, union body *b)
+{
+	const struct emx_msg *m = &pkt->msg;
+
+	put_endpoints(pkt, b);
+	b->x_pack.length = emx_put16((__u16)m->data_len);
+	b->x_pack.count = emx_put16((__u16)m->u.pack.count);
+	b->x_pack.seq = emx_put16(m->seq);
+	b->x_pack.ack = emx_put16(m->ack);
+	b->x_pack.session = emx_put32(m->session);
+	b->x_pack.checksum = emx_put32(pkt->x.checksum);
+}
+
 struct row {
 	__u8 len;
 	void (*put)(const struct fw_pkt *pkt, union body *b);
@@ -349,6 +363,7 @@ static const struct row rows[][2] = {
 	[EMX_X_PULL] = { ROW(x_pull, put_x_pull) },
 	[EMX_X_DATA] = { ROW(x_data, put_x_data) },
 	[EMX_X_ADDRESS] = { ROW(x_address, put_x_address) },
+	[EMX_X_PACK] = { ROW(x_pack, put_x_pack) },
 };
 
 static const struct row *row_of(const struct fw_sizes *s, __u8 type)

@@ -27,7 +27,7 @@ struct fw_type {
 	__u8 refusal; /* type of the NACK for an endpoint that is not open (section 11.1), or 0 */
 };
 
-extern const struct fw_type fw_types[EMX_X_ADDRESS + 1];
+extern const struct fw_type fw_types[EMX_X_PACK + 1];
 
 static inline void fw_zero(void *p, unsigned long n)
 {

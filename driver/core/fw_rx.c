@@ -4,6 +4,7 @@
  * specification, section 13, rule 8).
  */
 #include "fw_internal.h"
+#include "fw_pack.h"
 
 /*
  * The answer to a packet whose session is not that of the endpoint (sections 7.7 and 11.1), besides
@@ -26,13 +27,13 @@ static void rx_connect(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, st
 		rx_event(pkt, fx);
 }
 
-/* True for an altered X MEDIUM that the platform has not judged: it is one piece then. */
+/* True for an altered X MEDIUM or X PACK that the platform has not judged: it is one piece then. */
 static int is_altered(const struct fw_pkt *pkt)
 {
 	const __u8 *data = (const __u8 *)(unsigned long)pkt->msg.data;
+	const __u32 header = pkt->msg.type == EMX_X_PACK ? FW_X_PACK_HEADER : FW_X_MEDIUM_HEADER;
 
-	return !fw_checksum_fits(pkt, data - FW_X_MEDIUM_HEADER,
-				 fw_crc32c(0, data, pkt->msg.data_len));
+	return !fw_checksum_fits(pkt, data - header, fw_crc32c(0, data, pkt->msg.data_len));
 }
 
 static void rx_x_medium(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
@@ -44,6 +45,22 @@ static void rx_x_medium(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, s
 		fw_drop(fx, EMX_CNT_DROP_FRAGMENT);
 	else if (pkt->x.checksum && is_altered(pkt))
 		fw_drop(fx, EMX_CNT_DROP_CHECKSUM);
+	else
+		rx_event(pkt, fx);
+}
+
+static void rx_x_pack(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
+{
+	(void)now;
+	if (!ep->x_pack)
+		fw_drop(fx, EMX_CNT_DROP_EXTENSION);
+	else if (pkt->msg.data_len > ep->x_pack)
+		fw_drop(fx, EMX_CNT_DROP_LENGTH);
+	else if (pkt->x.checksum && is_altered(pkt))
+		fw_drop(fx, EMX_CNT_DROP_CHECKSUM);
+	else if (fw_pack_count((const void *)(unsigned long)pkt->msg.data, pkt->msg.data_len) !=
+		 pkt->msg.u.pack.count)
+		fw_drop(fx, EMX_CNT_DROP_LENGTH);
 	else
 		rx_event(pkt, fx);
 }
@@ -69,13 +86,17 @@ static const struct {
 	[EMX_X_PULL] = { fw_window_serve, EMX_NACK_MCP },
 	[EMX_X_DATA] = { fw_pull_answer, UNCHECKED },
 	[EMX_X_ADDRESS] = { fw_address_heard, IGNORE },
+	[EMX_X_PACK] = { rx_x_pack, EMX_NACK_LIB },
 };
 
 /* The session may be what was altered: then nobody is to be refused. */
 static FW_COLD void refuse_stale(const struct fw_endpoint *ep, const struct fw_pkt *pkt, __u8 stale,
 				 struct fw_fx *fx)
 {
-	if (pkt->msg.type == EMX_X_MEDIUM && ep->x_frag && pkt->x.checksum && is_altered(pkt))
+	const int summed = (pkt->msg.type == EMX_X_MEDIUM && ep->x_frag) ||
+			   (pkt->msg.type == EMX_X_PACK && ep->x_pack);
+
+	if (summed && pkt->x.checksum && is_altered(pkt))
 		fw_drop(fx, EMX_CNT_DROP_CHECKSUM);
 	else if (stale == IGNORE)
 		fw_drop(fx, EMX_CNT_DROP_SESSION);

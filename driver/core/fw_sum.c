@@ -173,21 +173,28 @@ __u32 fw_crc32c(__u32 crc, const void *bytes, __u64 n)
 
 #endif
 
-/* X DATA and X GROUP have the checksum last, at the same place, which golden frames prove. */
-#define SUM_AT_END __builtin_offsetof(struct emx_w_x_data, checksum)
-
-static int has_sum_at_end(__u8 type)
+/*
+ * Where the checksum lies in a body of that type, and where its header ends: the same in X DATA and
+ * X GROUP, which golden frames prove.
+ */
+static __u32 sum_at(__u8 type, __u32 *end)
 {
-	return type == EMX_X_DATA || type == EMX_X_GROUP;
+	*end = sizeof(struct emx_w_x_medium);
+	if (type == EMX_X_MEDIUM)
+		return __builtin_offsetof(struct emx_w_x_medium, checksum);
+	*end = sizeof(struct emx_w_x_data);
+	if (type == EMX_X_DATA || type == EMX_X_GROUP)
+		return __builtin_offsetof(struct emx_w_x_data, checksum);
+	*end = sizeof(struct emx_w_x_pack);
+	return __builtin_offsetof(struct emx_w_x_pack, checksum);
 }
 
 __u32 fw_checksum(const void *hdr, __u32 payload_crc)
 {
 	static const __u8 zero[4];
 	const __u8 *body = (const __u8 *)hdr + EMX_OUTER_LEN;
-	const int at_end = has_sum_at_end(*body);
-	const __u32 at = at_end ? SUM_AT_END : __builtin_offsetof(struct emx_w_x_medium, checksum);
-	const __u32 end = at_end ? sizeof(struct emx_w_x_data) : sizeof(struct emx_w_x_medium);
+	__u32 end;
+	const __u32 at = sum_at(*body, &end);
 	__u32 crc = fw_crc32c(payload_crc, body, at);
 
 	crc = fw_crc32c(crc, zero, sizeof(zero));
@@ -199,9 +206,7 @@ void fw_put_checksum(void *hdr, __u32 payload_crc)
 {
 	__u8 *body = (__u8 *)hdr + EMX_OUTER_LEN;
 	const emx_be32 sum = emx_put32(fw_checksum(hdr, payload_crc));
+	__u32 end;
 
-	if (has_sum_at_end(*body))
-		((struct emx_w_x_data *)body)->checksum = sum;
-	else
-		((struct emx_w_x_medium *)body)->checksum = sum;
+	__builtin_memcpy(body + sum_at(*body, &end), &sum, sizeof(sum));
 }

@@ -67,6 +67,8 @@ static int is_command(const struct fw_endpoint *ep, const struct emx_msg *msg)
 		return msg->data_len <= EMX_X_STATE_LEN;
 	case EMX_X_MEDIUM:
 		return ep->x_frag && msg->data_len <= ep->x_frag;
+	case EMX_X_PACK:
+		return msg->data_len <= ep->x_pack;
 	default:
 		return 0;
 	}
@@ -127,6 +129,8 @@ static FW_NOINLINE __u32 send_command(const struct fw_endpoint *ep, const struct
 	len = fw_encode(&b->sizes, &pkt, hdr);
 	if (msg->type == EMX_X_MEDIUM && msg->u.medium.summed)
 		fw_put_checksum(hdr, msg->u.medium.crc);
+	if (msg->type == EMX_X_PACK && msg->u.pack.summed)
+		fw_put_checksum(hdr, msg->u.pack.crc);
 	return len;
 }
 

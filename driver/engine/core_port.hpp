@@ -46,6 +46,7 @@ public:
     uint16_t peer_speaks(uint32_t peer) const final;
     emx_counters &counters() final { return counters_; }
     uint32_t x_fragment() const final { return endpoint_.x_frag; }
+    uint32_t pack_bytes() const final { return endpoint_.x_pack; }
     bool interrupted() final { return interrupted_.exchange(false, std::memory_order_relaxed); }
     bool watch(int fd) final
     {

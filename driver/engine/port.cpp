@@ -70,6 +70,7 @@ bool EnginePort::attach(EnginePortParts &parts, DeviceError &error)
     allow_x_pulls(parts.bulk_bytes);
     endpoint_.x_datagram = datagrams_.bytes();
     endpoint_.x_frag = static_cast<uint16_t>(ring_fragment(parts.ring_shape, record_.x_frame));
+    endpoint_.x_pack = endpoint_.x_frag; // slots hold either
     read_first_link();
     choose_steering();
     return true;

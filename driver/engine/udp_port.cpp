@@ -51,6 +51,7 @@ bool UdpPort::attach(UdpPortParts &parts, DeviceError &error)
     endpoint_.x_frame = static_cast<uint16_t>(record_.x_frame);
     endpoint_.x_window = window;
     endpoint_.x_frag = static_cast<uint16_t>(fw_x_frag_max(record_.x_frame));
+    endpoint_.x_pack = endpoint_.x_frag;
     read_first_link();
     return true;
 }

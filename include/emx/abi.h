@@ -13,7 +13,8 @@
 
 /*
  * Kinds of struct emx_msg. Values below 0x80 are packet types of wire.h (CONNECT, TINY, SMALL,
- * MEDIUM, RNDV, NOTIFY, TRUC, NACK LIB, X MEDIUM, X REPORT, X GROUP); the rest are local events.
+ * MEDIUM, RNDV, NOTIFY, TRUC, NACK LIB, X MEDIUM, X REPORT, X GROUP, X PACK); the rest are local
+ * events.
  */
 enum emx_event_kind {
 	EMX_EV_PULL_DONE = 0x80, /* u.pull: all copied, or failed with a status */
@@ -74,6 +75,12 @@ struct emx_msg {
 			__u8 summed; /* command, X MEDIUM: with a checksum, made of .crc */
 			__u32 crc; /* CRC-32C of the payload */
 		} medium;
+		struct {
+			__u32 count; /* messages in the payload; .seq: of the first */
+			__u8 reserved;
+			__u8 summed; /* as of medium */
+			__u32 crc;
+		} pack;
 		struct {
 			__u32 offset;
 			__u8 id;
@@ -275,7 +282,10 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(TX_X_GROUP, "x group frames sent", "one frame for all members of a group") \
 	X(DROP_GROUP, "drop: bad x group", "its key and its address disagree, or no session") \
 	X(DROP_GROUP_STRANGER, "drop: of another group", "this endpoint is not in it; another endpoint of the host is") \
-	X(DROP_GROUP_FULL, "drop: group frames full", "the program does not take what came to its groups")
+	X(DROP_GROUP_FULL, "drop: group frames full", "the program does not take what came to its groups") \
+	X(RX_X_PACK, "x packs received", "frames of several short messages")                  \
+	X(TX_X_PACK, "x packs sent", "frames of several short messages, posted while others were under way") \
+	X(PACKED, "messages sent in x packs", "short messages that shared a frame; repeats go alone")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

@@ -53,6 +53,7 @@ enum emx_type {
 	EMX_X_DATA = 115,
 	EMX_X_ADDRESS = 117,
 	EMX_X_GROUP = 118, /* to a group address: driver/core/fw_group.h */
+	EMX_X_PACK = 119, /* several TINY and SMALL: driver/core/fw_pack.h */
 };
 
 /* Reasons of NACK LIB (1 to 3) and NACK MCP (1 to 4): section 4.13. Nothing else may be sent. */
@@ -78,6 +79,7 @@ enum emx_nack {
 #define EMX_X_FRAGMENTS 4 /* takes X MEDIUM */
 #define EMX_X_PULLS 8 /* serves X PULL, takes X DATA */
 #define EMX_X_DATAGRAMS 16 /* takes X ADDRESS, sends X DATA in UDP datagrams on request */
+#define EMX_X_PACKS 32 /* takes X PACK */
 #define EMX_X_FRAME_MIN 256 /* least that an offer may name as longest frame */
 #define EMX_X_EAGER_MAX 262144 /* bytes of an X MEDIUM message */
 #define EMX_X_FRAG_MAX 32768 /* bytes of data in an X MEDIUM */
@@ -96,6 +98,7 @@ enum emx_nack {
 #define EMX_X_DATAGRAM_MIN (EMX_OUTER_LEN + 24 + EMX_X_UNIT_MIN)
 #define EMX_X_UNIT_MIN 64 /* X PULL: bytes in a full frame */
 #define EMX_X_UNIT_MAX (65535 - EMX_OUTER_LEN - 24)
+#define EMX_X_PACK_MAX 255 /* messages in an X PACK */
 #define EMX_X_GROUP_PREFIX 0x0345 /* first bytes of a group address; the key follows */
 #define EMX_GROUPS_MAX 4 /* groups of one endpoint */
 #define EMX_X_WANT_LEN 16 /* X PULL: bytes of the bitmap */
@@ -440,6 +443,26 @@ struct emx_w_x_group {
 	emx_be32 checksum;
 };
 
+/* So many messages follow, each a struct emx_w_x_packed and its data, without gaps. */
+struct emx_w_x_pack {
+	__u8 type;
+	__u8 dst_ep;
+	__u8 src_ep;
+	__u8 reserved3;
+	emx_be16 length; /* bytes behind this header */
+	emx_be16 count; /* messages */
+	emx_be16 seq; /* of the first; the others follow */
+	emx_be16 ack;
+	emx_be32 session;
+	emx_be32 checksum;
+	__u8 reserved20[4];
+};
+
+struct emx_w_x_packed {
+	emx_be64 match;
+	emx_be16 length; /* of the data */
+};
+
 /* In a datagram, instead of struct emx_outer. */
 struct emx_w_datagram {
 	emx_be64 secret; /* the receiver's */
@@ -484,6 +507,8 @@ EMX_WIRE_SIZE(emx_w_x_pull, 48);
 EMX_WIRE_SIZE(emx_w_x_data, 24);
 EMX_WIRE_SIZE(emx_w_x_address, 28);
 EMX_WIRE_SIZE(emx_w_x_group, 24);
+EMX_WIRE_SIZE(emx_w_x_pack, 24);
+EMX_WIRE_SIZE(emx_w_x_packed, 10);
 EMX_WIRE_SIZE(emx_w_datagram, 16);
 #undef EMX_WIRE_SIZE
 

@@ -24,7 +24,7 @@ mx_return_t Call::refused(const char *function)
 
 mx_return_t Call::fail(mx_return_t code, const char *text)
 {
-    slot_->endpoint->tell_sleepers();
+    slot_->endpoint->leave(is_send_);
     ErrorHandler handler = slot_->endpoint->handler();
     lock_.unlock();
     std::string copy(text);
@@ -35,7 +35,7 @@ mx_return_t Call::fail(mx_return_t code, const char *text)
 
 void Call::request_failed(int status)
 {
-    slot_->endpoint->tell_sleepers();
+    slot_->endpoint->leave(is_send_);
     ErrorHandler handler = slot_->endpoint->handler();
     lock_.unlock();
     std::string text = std::string("request failed: ") + mx_strstatus(static_cast<mx_status_code_t>(status));

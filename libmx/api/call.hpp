@@ -25,12 +25,15 @@ public:
 
     ~Call()
     {
-        if (lock_.owns_lock() && slot_->endpoint) [[likely]]
-            slot_->endpoint->tell_sleepers();
+        if (!lock_.owns_lock() || !slot_->endpoint) [[unlikely]]
+            return;
+        slot_->endpoint->leave(is_send_);
     }
     Call(const Call &) = delete;
     Call &operator=(const Call &) = delete;
 
+    /// Messages may be held back beyond the end of a call that sends, or deals with a send that is complete.
+    void set_send(bool is_send) { is_send_ = is_send; }
     explicit operator bool() const { return slot_ != nullptr; }
     Endpoint *operator->() const { return slot_->endpoint.get(); }
     Endpoint &operator*() const { return *slot_->endpoint; }
@@ -63,6 +66,7 @@ private:
     }
 
     const char *function_;
+    bool is_send_ = false;
     EndpointSlot *slot_;
     std::unique_lock<Lock> lock_;
 };

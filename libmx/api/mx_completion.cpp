@@ -62,11 +62,13 @@ inline mx_return_t finish(Call &call, Request *request, mx_status_t *status, uin
             request = call->requests().find(*req);
             return !request || request->complete;
         };
+        const int was_complete = request->complete; // then nothing was waited for
         if (!request->complete && !search_on(call, timeout, blocking, found))
             return call.done();
         if (!request) [[unlikely]]
             return call.fail(MX_BAD_REQUEST, "the request was finished by another thread");
         *req = nullptr;
+        call.set_send(was_complete & static_cast<int>(request->kind == RequestKind::send));
         return finish(call, request, status, result);
     });
 }

@@ -29,6 +29,7 @@ const char *segment_text(mx_return_t code)
                                                void *context, mx_request_t *req, bool synchronous)
 {
     return on_endpoint(function, ep, [&](Call &call) {
+        call.set_send(true);
         Segments segments;
         uint64_t length;
         if (mx_return_t code = segments.read(segs, nseg, length)) [[unlikely]]
@@ -128,6 +129,7 @@ mx_return_t mx_forget(mx_endpoint_t ep, mx_request_t *req)
         Request *request = req ? call->requests().find(*req) : nullptr;
         if (!request || request->forgotten)
             return call.fail(MX_BAD_REQUEST, "mx_forget: not a request of this endpoint");
+        call.set_send(request->kind == RequestKind::send);
         call->completions().forget(request);
         *req = nullptr;
         return call.done();

@@ -100,6 +100,8 @@ mx_return_t initialise()
     }
     if (p.helper_thread)
         context->start_helper();
+    else
+        context->set_watcher(p.watcher);
     p.context = std::move(context);
     p.inherited = false;
     static std::once_flag once;

@@ -25,6 +25,7 @@ struct Process {
     DeviceFactory factory; ///< empty: the engine
     Environment environment; ///< empty: environment_variable
     bool helper_thread = true; ///< the simulator calls Context::helper_pass instead
+    Instance::Watcher watcher; ///< the simulator's, which calls Context::flush_late
     std::atomic<ErrorHandler> handler; ///< set by the application; none: default
     std::unique_ptr<Context> context; ///< between mx_init and mx_finalize
     bool inherited = false; ///< in a child after fork: the parent's context was dropped

@@ -61,6 +61,9 @@ public:
     /// One pass of the helper thread: for each endpoint whose application stayed away since the last
     /// pass, accept what arrived and serve timers. True when something was done.
     bool helper_pass();
+    /// Sends what endpoints have held back for longer than a moment. `waits`: also for a call that has the
+    /// endpoint; else such an endpoint is left for the next look. True: something is held back still.
+    bool flush_late(bool waits);
     /// Accepts what arrived at the other endpoints of which nobody is inside a call; the caller has the lock
     /// of this one.
     void serve_others(const EndpointSlot &own);
@@ -73,6 +76,8 @@ private:
     mx_endpoint_t open_one(const OpenArgs &args, uint32_t board, uint32_t number, DeviceError &error);
     /// False where a helper thread is wanted and none can be had.
     bool have_helper();
+    bool call_helper();
+    void watch_round();
     void helper_loop();
     void stop_helper();
 
@@ -87,6 +92,8 @@ private:
     std::condition_variable helper_wake_;
     bool helper_stop_ = false;
     bool helper_wanted_ = false;
+    std::atomic<bool> helper_watches_{false}; ///< it looks for messages that are held back
+    unsigned quiet_rounds_ = 0; ///< its looks that found none
 };
 
 inline bool Context::enter(EndpointSlot &slot, mx_endpoint_t handle)

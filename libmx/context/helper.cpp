@@ -6,8 +6,10 @@
 #include "libmx/context/context.hpp"
 #include "libmx/shm/ring.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
+#include <sys/prctl.h>
 
 namespace emx {
 
@@ -59,6 +61,8 @@ void Context::start_helper()
 {
     std::lock_guard lock(helper_mutex_);
     helper_wanted_ = conf_.helper_ms > 0;
+    if (helper_wanted_)
+        set_watcher([this] { return call_helper(); });
 }
 
 bool Context::have_helper()
@@ -71,24 +75,35 @@ bool Context::have_helper()
 
 void Context::helper_loop()
 {
+    using Clock = std::chrono::steady_clock;
     // After work more is likely soon (a pull has many round trips): look often for a millisecond.
     constexpr auto busy_tick = std::chrono::microseconds(200);
     constexpr unsigned busy_ticks = 5;
+    constexpr auto watch_tick = std::chrono::microseconds(120);
+    constexpr unsigned long slack_ns = 1000; // of a timer, instead of 50 us
     const std::chrono::microseconds tick = std::chrono::milliseconds(conf_.helper_ms);
+    ::prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
     Lock::allow_owners(); // on this thread, since it takes a while
     shm::allow_barriers();
     std::unique_lock lock(helper_mutex_);
     unsigned busy = 0;
+    Clock::time_point pass_at = Clock::now() + tick;
     while (!helper_stop_) {
-        helper_wake_.wait_for(lock, busy ? busy_tick : tick);
+        helper_wake_.wait_until(lock,
+                                helper_watches_ ? std::min(pass_at, Clock::now() + watch_tick) : pass_at);
         if (helper_stop_)
             return;
         lock.unlock();
         try {
-            if (helper_pass())
-                busy = busy_ticks;
-            else if (busy)
-                --busy;
+            if (helper_watches_)
+                watch_round();
+            if (Clock::now() >= pass_at) {
+                if (helper_pass())
+                    busy = busy_ticks;
+                else if (busy)
+                    --busy;
+                pass_at = Clock::now() + (busy ? busy_tick : tick);
+            }
         } catch (const std::bad_alloc &) { // what was to be done is still to be done at the next look
         }
         lock.lock();

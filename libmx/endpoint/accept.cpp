@@ -2,6 +2,7 @@
 // Accept: the first stage of receiving. Takes packets in the order of their numbers, reassembles MEDIUM
 // messages, keeps what came early, and hands messages to the match stage (wire specification, 8.3, 9).
 #include "driver/base/probe.hpp"
+#include "driver/core/fw_pack.h"
 #include "libmx/endpoint/endpoint.hpp"
 #include "libmx/reliab/sequence.hpp"
 
@@ -34,6 +35,7 @@ void Endpoint::accept_other(const emx_msg &msg)
     case EMX_NACK_LIB: return on_nack(msg);
     case EMX_NACK_MCP: return on_answer(msg);
     case EMX_X_GROUP: return on_group(msg);
+    case EMX_X_PACK: return on_pack(msg);
     case EMX_EV_PULL_DONE: return on_pull_done(msg);
     case EMX_EV_LINK: return on_link(msg);
     case EMX_EV_SURE | EMX_TINY:
@@ -79,19 +81,28 @@ bool Endpoint::opens(Partner *partner, const emx_msg &msg)
            seq::same_session(msg.ack, partner->sender.next) && keep_peer(partner);
 }
 
-void Endpoint::on_sequenced(const emx_msg &msg)
+/// The sender of a packet with a number, from which messages may be taken; nullptr: none may.
+[[gnu::always_inline]] inline Partner *Endpoint::sequenced_from(const emx_msg &msg)
 {
     Partner *partner = partners_.find(msg.peer, msg.remote_ep);
-    if (!partner || (!partner->life.is_connected() && !opens(partner, msg))) [[unlikely]]
-        return drop(EMX_CNT_DROP_PARTNER);
+    if (!partner || (!partner->life.is_connected() && !opens(partner, msg))) [[unlikely]] {
+        drop(EMX_CNT_DROP_PARTNER);
+        return nullptr;
+    }
     if (!seq::same_session(msg.seq, partner->receiver.done) ||
-        !seq::same_session(msg.ack, partner->sender.next)) [[unlikely]]
-        return drop(EMX_CNT_DROP_SEQUENCE);
+        !seq::same_session(msg.ack, partner->sender.next)) [[unlikely]] {
+        drop(EMX_CNT_DROP_SEQUENCE);
+        return nullptr;
+    }
     partner->receiver.heard =
         Receiver::heard_frame | Receiver::heard_message; // a store, as it must be anyway
     acks_.note(partner, msg.ack);
-    if (gate_.is_lingering()) [[unlikely]]
-        return; // nobody is left to take a message; unacknowledged, it is refused once we are closed
+    // Lingering, nobody is left to take a message; unacknowledged, it is refused once we are closed.
+    return gate_.is_lingering() ? nullptr : partner;
+}
+
+[[gnu::always_inline]] inline void Endpoint::take_numbered(Partner *partner, const emx_msg &msg)
+{
     uint16_t distance = seq::distance(msg.seq, partner->receiver.done);
     uint16_t open = seq::distance(partner->receiver.next, partner->receiver.done);
     ++partner->receiver.frames_in;
@@ -106,6 +117,30 @@ void Endpoint::on_sequenced(const emx_msg &msg)
     }
     if (partner->receiver.early) [[unlikely]]
         drain_early(partner);
+}
+
+void Endpoint::on_sequenced(const emx_msg &msg)
+{
+    Partner *partner = sequenced_from(msg);
+    if (!partner) [[unlikely]]
+        return;
+    take_numbered(partner, msg);
+    update_done(partner);
+}
+
+/// Each message as if it had come alone, but for the ack, which is owed for all of them together.
+void Endpoint::on_pack(const emx_msg &msg)
+{
+    Partner *partner = sequenced_from(msg);
+    if (!partner)
+        return;
+    fw_unpack one;
+    fw_unpack_begin(&one, &msg);
+    // The handler may disconnect the partner.
+    unpacking_ = true;
+    while (partner->life.is_connected() && fw_unpack_next(&one))
+        take_numbered(partner, one.msg);
+    unpacking_ = false;
     update_done(partner);
 }
 
@@ -257,8 +292,12 @@ void Endpoint::store_early(Partner *partner, const emx_msg &msg)
     case EarlyStore::Stored::kept: break;
     }
     // Something before it is missing: say so at once, and now and then while more arrives.
-    if (partner->receiver.early->count % 4 == 1 && partner->way.takes_reports())
+    if (partner->receiver.early->count % 4 != 1 || !partner->way.takes_reports())
+        return;
+    if (!unpacking_)
         send_report(partner, false);
+    else if (!partner->receiver.owes_report)
+        owe_answer(partner); // one for all messages of the frame
 }
 
 void Endpoint::drain_early(Partner *partner)

@@ -64,10 +64,7 @@ void Endpoint::connect_back(Partner *partner)
         start_connect(partner, identity_.key, nullptr);
 }
 
-uint64_t Endpoint::own_offer() const
-{
-    return make_offer(instance_.conf(), identity_.board, port_->x_fragment(), port_->has_datagrams());
-}
+uint64_t Endpoint::own_offer() const { return make_offer(instance_.conf(), identity_.board, *port_); }
 
 /// The session that answered our request made that offer: it has seen ours.
 void Endpoint::agree(Partner *partner, uint64_t offer)
@@ -78,6 +75,7 @@ void Endpoint::agree(Partner *partner, uint64_t offer)
     if (instance_.conf().checksum)
         partner->way.offer |= emx_offer(0, 0, EMX_X_SUMS, 0, 0);
     choose_fragments(partner);
+    choose_packs(partner);
     partner->sender.flight.bound(emx_offer_frames(offer));
     if (partner->way.takes_reports())
         partner->sender.patience_ns = partner->sender.round_trip.patience_ns();

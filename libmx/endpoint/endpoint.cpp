@@ -32,6 +32,7 @@ void Endpoint::attach(std::unique_ptr<Port> port)
 
 Endpoint::~Endpoint()
 {
+    slot_.held_since_ns.store(0, std::memory_order_relaxed);
     partners_.each([this](Partner *partner) {
         instance_.raise_ack_counter_floor(partner->counters.ack_tx);
         early_.drop(partner->receiver.early);

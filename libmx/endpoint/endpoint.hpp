@@ -109,6 +109,16 @@ public:
         if (waiter_.is_taken()) [[unlikely]]
             tell_sleeper();
     }
+    /// The same, at the end of a call: after any but a send nothing is held back any longer.
+    void leave(bool is_send)
+    {
+        // One branch: each call comes by.
+        if (static_cast<int>(waiter_.is_taken()) | (static_cast<int>(holds_) & static_cast<int>(!is_send)))
+            [[unlikely]]
+            leave_to_others(is_send);
+    }
+    /// Sends the messages that wait for others to share a frame with.
+    [[gnu::noinline]] void flush_held();
     void enable_progression();
     /// After a non-blocking call that found nothing: offers the core when that keeps happening.
     void found_nothing(std::unique_lock<Lock> &lock);
@@ -246,7 +256,12 @@ private:
     void send_self(Request *request, uint64_t length, bool synchronous);
     void send_notify(Partner *to, const emx_msg &rndv, uint32_t length);
     [[gnu::hot]] void enqueue(TxMessage *tx);
+    [[gnu::noinline]] void line_up(TxMessage *tx);
     void pump(Partner *partner);
+    // several short messages in one frame (endpoint/pack.cpp)
+    void choose_packs(Partner *partner);
+    bool hold(Partner *partner, const TxMessage *tx);
+    void send_pack(Partner *partner);
     /// False: all windows are taken. Only a RNDV needs one.
     bool give_window(TxMessage *tx) { return tx->header.type != EMX_RNDV || take_window(tx); }
     bool take_window(TxMessage *tx);
@@ -287,6 +302,9 @@ private:
     [[gnu::hot]] void accept(const emx_msg &msg);
     [[gnu::noinline]] void accept_other(const emx_msg &msg);
     [[gnu::hot]] void on_sequenced(const emx_msg &msg);
+    Partner *sequenced_from(const emx_msg &msg);
+    void take_numbered(Partner *partner, const emx_msg &msg);
+    [[gnu::noinline]] void on_pack(const emx_msg &msg);
     [[gnu::noinline]] void out_of_turn(Partner *partner, const emx_msg &msg, unsigned ahead);
     void on_truc(const emx_msg &msg);
     void on_link(const emx_msg &msg);
@@ -336,6 +354,10 @@ private:
     uint64_t next_deadline(uint64_t time);
     bool sleep_once(std::unique_lock<Lock> &lock, uint64_t time, uint64_t deadline_ns, Condition done);
     [[gnu::cold, gnu::noinline]] void tell_sleeper();
+    [[gnu::noinline]] void leave_to_others(bool is_send);
+    [[gnu::noinline]] void end_pass(Driver driver);
+    /// Without a branch: each pass comes by.
+    bool is_anything_due() const { return static_cast<int>(acks_.any_due()) | static_cast<int>(holds_); }
 
     Instance &instance_;
     std::unique_ptr<Port> port_;
@@ -344,6 +366,7 @@ private:
     AckLists acks_;
     Patience patience_;
     IncomingList accepted_; ///< for the match stage
+    bool holds_ = false; ///< some partner's messages wait for others to share a frame with
     Waiter waiter_;
     RequestPool requests_;
     Completions completions_;
@@ -362,6 +385,9 @@ private:
     EarlyStore early_;
     std::array<fw_bucket, 2> answers_{}; ///< to connects of strangers: with a wrong key, with ours
     uint64_t questions_ = 0;
+    bool unpacking_ = false; ///< the messages of an X PACK are taken
+    std::vector<Partner *> held_; ///< whose messages wait so
+    std::vector<std::byte> pack_; ///< X PACK that is being made, behind the room for its header
     std::unique_ptr<GroupInbox> groups_;
 };
 

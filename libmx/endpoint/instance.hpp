@@ -5,6 +5,7 @@
 #include "driver/device.hpp"
 #include "libmx/conf/conf.hpp"
 #include "libmx/error_handler.hpp"
+#include "libmx/slot.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -60,6 +61,21 @@ public:
         }
     }
 
+    /// Called, with a slot locked, when its endpoint begins to hold messages back. True: somebody looks soon,
+    /// and sends what is held back for too long (Context::flush_late).
+    using Watcher = std::function<bool()>;
+    void set_watcher(Watcher watcher) { watcher_ = std::move(watcher); }
+    bool has_watcher() const { return watcher_ != nullptr; }
+    /// Messages are held back from that time on, the slot locked. False: nobody would send them in time.
+    bool watch_held(EndpointSlot &slot, uint64_t time_ns)
+    {
+        slot.held_since_ns.store(time_ns); // before the watcher is asked, which looks at it before it rests
+        if (watcher_ && watcher_())
+            return true;
+        slot.held_since_ns.store(0);
+        return false;
+    }
+
 protected:
     std::unique_ptr<Device> device_;
     Conf conf_;
@@ -67,6 +83,7 @@ protected:
 private:
     HandlerSource error_handler_;
     Teller teller_, warner_;
+    Watcher watcher_;
     std::atomic<uint32_t> ack_counter_floor_{0};
 };
 

@@ -24,6 +24,8 @@ void Endpoint::sweep_partners()
         in->partner->life.need();
     for (Partner *partner : acks_.due())
         partner->life.need();
+    for (Partner *partner : held_)
+        partner->life.need();
     partners_.sweep();
 }
 

@@ -27,12 +27,12 @@ bool Endpoint::progress(Driver driver)
     const bool more = driver <= Driver::sleeper && patience_.take_just_found();
     bool found = poll_device(driver == Driver::application && !more ? spins_per_pass : 0);
     gate_.set_staging(false);
-    if (more && !found && !acks_.any_due())
+    if (more && !found && !is_anything_due())
         return false;
     if (driver == Driver::helper)
         acks_.hurry(); // no message will come soon to carry acks, and senders wait 50 ms at most
-    if (acks_.any_due())
-        send_due_acks();
+    if (is_anything_due())
+        end_pass(driver);
     clock_.count(driver, found);
     if (acks_.any_noted() && (!found || clock_.is_due()))
         take_acks();
@@ -45,6 +45,15 @@ bool Endpoint::progress(Driver driver)
             serve_timers(time);
     }
     return found;
+}
+
+/// Sends what was held back until a pass, and the acks that no message carries.
+void Endpoint::end_pass(Driver driver)
+{
+    if (holds_ && driver != Driver::posting)
+        flush_held();
+    if (acks_.any_due())
+        send_due_acks();
 }
 
 bool Endpoint::poll_device(unsigned spins)

@@ -12,7 +12,20 @@ namespace emx {
 
 namespace {
 
-constexpr int overtaking = 3; // what so many numbers have passed is lost, not late
+constexpr int overtaking = 3; // what so many frames have passed is lost, not late
+
+/// Counts the frames that left before that of the message `place` bits beyond the ack's number.
+int frames_before(const TxQueue &unacked, uint16_t ack, int place)
+{
+    int frames = 0;
+    for (const TxMessage *tx = unacked.head; tx; tx = tx->next) {
+        const uint16_t distance = seq::distance(tx->header.seq, ack);
+        if (distance > state_numbers || distance - 1 >= place)
+            break;
+        frames += !tx->shares_frame;
+    }
+    return frames;
+}
 
 } // namespace
 
@@ -50,7 +63,11 @@ void Endpoint::repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_stat
     const RoundTrip &round_trip = partner->sender.round_trip;
     const int newest = highest_bit(state);
     const uint64_t time = now();
+    const int newest_frame = frames_before(partner->sender.unacked, ack, newest);
+    int next_frame = 0;
     for (TxMessage *tx = partner->sender.unacked.head; tx; tx = tx->next) {
+        const int frame = next_frame;
+        next_frame += !tx->shares_frame;
         const uint16_t distance = seq::distance(tx->header.seq, ack);
         if (distance > state_numbers)
             return;
@@ -67,7 +84,7 @@ void Endpoint::repeat_missing(Partner *partner, uint16_t ack, const emx_w_x_stat
         if (!overtaken && !asked)
             continue; // nothing tells that it is lost; the rest of its fragments may be under way
         const uint64_t age = time - tx->sent_ns;
-        const bool lost = newest - place >= overtaking || age > round_trip.lateness_ns();
+        const bool lost = newest_frame - frame >= overtaking || age > round_trip.lateness_ns();
         // Some never arrive, as on a link that takes no frames so long: ever more rarely.
         if (tx->hurried ? age > round_trip.patience_ns(tx->hurried - 1u) : asked || lost) {
             partner->sender.flight.halve(tx->header.seq, partner->sender.next);

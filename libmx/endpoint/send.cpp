@@ -47,19 +47,27 @@ void Endpoint::number_and_send(TxMessage *tx)
 void Endpoint::enqueue(TxMessage *tx)
 {
     Partner *partner = tx->partner;
-    if (partner->lists.acked && !partner->may_send(tx))
+    if (partner->lists.acked && !partner->may_leave(tx))
         take_acks();
-    if (partner->sender.waiting.empty() && partner->may_send(tx) && give_window(tx)) [[likely]]
+    if (partner->sender.waiting.empty() && partner->may_leave(tx) && give_window(tx)) [[likely]]
         return number_and_send(tx);
+    line_up(tx);
+}
+
+/// Puts a message behind those that wait, for room or for others to share a frame with.
+void Endpoint::line_up(TxMessage *tx)
+{
+    Partner *partner = tx->partner;
     partner->sender.waiting.push_back(tx);
     partners_.activate(partner);
-    if (partner->sender.flight.narrowed())
-        ask_for_room(partner);
+    if (partner->way.pack_bytes == 0 || !tx->is_short() || !hold(partner, tx))
+        pump(partner);
 }
 
 void Endpoint::pump(Partner *partner)
 {
     Sender &sender = partner->sender;
+    sender.held = sender.held_bytes = 0;
     if (partner->way.local && (partner->way.sure || waits_for_sure(partner)))
         return pump_sure(partner);
     if (!sender.waiting.empty())
@@ -68,12 +76,29 @@ void Endpoint::pump(Partner *partner)
         const bool withdrawn = tx->is_withdrawn();
         if (!withdrawn && (!partner->may_send(tx) || !give_window(tx)))
             return sender.flight.narrowed() ? ask_for_room(partner) : void();
+        const bool shares = tx->is_short() && tx->next && tx->next->is_short();
+        if (partner->way.pack_bytes && shares && sender.numbers_left() > 1) {
+            send_pack(partner);
+            continue;
+        }
         sender.waiting.pop_front();
         if (withdrawn)
             tx_pool_.bury(tx);
         else
             number_and_send(tx);
     }
+}
+
+void Endpoint::flush_held()
+{
+    holds_ = false;
+    slot_.held_since_ns.store(0, std::memory_order_relaxed);
+    for (Partner *partner : held_)
+        partner->sender.holds = false;
+    for (Partner *partner : held_)
+        if (partner->life.is_connected())
+            pump(partner);
+    held_.clear();
 }
 
 bool Endpoint::take_window(TxMessage *tx)
@@ -164,7 +189,8 @@ void Endpoint::on_ack(Partner *partner, uint16_t ack)
 {
     if (!partner->sender.acknowledge(ack, [this](TxMessage *tx) { finish_acked(tx); })) [[unlikely]]
         return;
-    if (!partner->sender.waiting.empty()) [[unlikely]]
+    // Messages that wait for others to share a frame with go on doing so.
+    if (!partner->sender.waiting.empty() && !partner->sender.holds) [[unlikely]]
         pump(partner);
 }
 

@@ -106,6 +106,13 @@ void Endpoint::tell_sleeper()
         port_->wake();
 }
 
+void Endpoint::leave_to_others(bool is_send)
+{
+    if (holds_ && !is_send)
+        flush_held();
+    tell_sleepers();
+}
+
 void Endpoint::wakeup()
 {
     waiter_.wakeup();

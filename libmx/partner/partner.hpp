@@ -74,6 +74,13 @@ struct alignas(64) Partner {
             return false;
         return sender.has_room(tx->frames);
     }
+    /// The same, and it need not wait for others to share a frame with.
+    bool may_leave(const TxMessage *tx) const
+    {
+        if (!life.is_connected()) [[unlikely]]
+            return false;
+        return sender.leaves_at_once(tx->frames);
+    }
 };
 static_assert(sizeof(Partner) < 512, "a partner costs less than 1 KiB, its place in the tables included");
 

@@ -33,6 +33,8 @@ struct Sender {
     RoundTrip round_trip;
     Question question;
     uint16_t first = 1; ///< of the numbers that this life has used
+    bool holds = false; ///< messages wait for others to share a frame with: Endpoint::flush_held
+    uint32_t held = 0, held_bytes = 0; ///< since messages were last sent from the queue
 
     bool is_open() const { return state != State::closed; }
     /// A sequenced packet went to this session.
@@ -50,17 +52,26 @@ struct Sender {
         if (state == State::used)
             state = State::fresh;
     }
-    bool has_room(uint16_t frames) const
+    /// Numbers that messages may take until others are acknowledged.
+    uint32_t numbers_left() const { return numbers_out_max - seq::distance(next, oldest); }
+    bool has_room(uint16_t frames) const { return has_room(frames, flight.limit); }
+    /// A message may leave as it is posted: there is room, and nothing to wait for.
+    bool leaves_at_once(uint16_t frames) const { return has_room(frames, flight.at_once); }
+    bool has_room(uint16_t frames, uint32_t limit) const
     {
         if (!is_open()) [[unlikely]]
             return false;
         if (seq::distance(next, oldest) >= numbers_out_max) [[unlikely]]
             return false;
-        if (frames_out + frames <= flight.limit) [[likely]]
+        if (frames_out + frames <= limit) [[likely]]
             return true;
         return frames_out == 0;
     }
-    static bool takes_window(const TxMessage *tx) { return tx->header.type != EMX_NOTIFY; }
+    /// Without a branch: each message comes by.
+    static bool takes_window(const TxMessage *tx)
+    {
+        return static_cast<int>(tx->header.type != EMX_NOTIFY) & static_cast<int>(!tx->shares_frame);
+    }
     /// Gives a message the next number; it stands among the unacknowledged ones from now on.
     void number(TxMessage *tx)
     {

@@ -34,6 +34,7 @@ struct Way {
     uint32_t medium_bytes = 0; ///< in a full MEDIUM to it
     uint32_t x_medium_bytes = 0; ///< in an X MEDIUM to it, at most; 0: none is sent
     uint32_t x_datagram_bytes = 0; ///< in an X MEDIUM that may leave in a datagram; 0: none may
+    uint32_t pack_bytes = 0; ///< behind the header of an X PACK to it, at most; 0: none is sent
     /// The peer's offer of the extension, by which this session agreed to ours; 0: no agreement. With the
     /// wish for checksums if it is either's.
     uint64_t offer = 0;

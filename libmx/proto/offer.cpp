@@ -2,13 +2,13 @@
 // Offers of the EtherMX extension: see offer.hpp.
 #include "libmx/proto/offer.hpp"
 
-#include "driver/core/fw.h"
+#include "driver/core/fw_pack.h"
 
 #include <algorithm>
 
 namespace emx {
 
-uint64_t make_offer(const Conf &conf, const BoardInfo &board, uint32_t x_fragment, bool has_datagrams)
+uint64_t make_offer(const Conf &conf, const BoardInfo &board, const Port &port)
 {
     if (!conf.extension)
         return 0;
@@ -17,14 +17,16 @@ uint64_t make_offer(const Conf &conf, const BoardInfo &board, uint32_t x_fragmen
     const uint32_t longest = board.x_frame ? board.x_frame : std::max(medium, reply);
     uint16_t features = EMX_X_REPORTS;
     if (board.x_frame)
-        features |= has_datagrams ? EMX_X_PULLS | EMX_X_DATAGRAMS : EMX_X_PULLS;
+        features |= port.has_datagrams() ? EMX_X_PULLS | EMX_X_DATAGRAMS : EMX_X_PULLS;
     // A link that took shorter frames when the port was opened is offered none: partners would send longer
     // ones.
-    if (x_fragment && x_fragment >= fw_x_frag_max(longest)) {
+    if (const uint32_t x_fragment = port.x_fragment(); x_fragment && x_fragment >= fw_x_frag_max(longest)) {
         features |= EMX_X_FRAGMENTS;
         if (conf.checksum)
             features |= EMX_X_SUMS;
     }
+    if (port.pack_bytes() && port.pack_bytes() >= fw_x_pack_max(longest))
+        features |= EMX_X_PACKS;
     return emx_offer(EMX_X_VERSION, EMX_X_VERSION, features, static_cast<uint16_t>(longest),
                      static_cast<uint16_t>(conf.window_frames));
 }

@@ -9,9 +9,9 @@
 
 namespace emx {
 
-/// Our offer for a board, 0 when the extension is turned off. `x_fragment`: Port::x_fragment(). The sender of
-/// fragments chooses those that pay.
-uint64_t make_offer(const Conf &conf, const BoardInfo &board, uint32_t x_fragment, bool has_datagrams);
+/// Our offer for a board and an endpoint's port, 0 when the extension is turned off. The sender of fragments
+/// chooses those that pay.
+uint64_t make_offer(const Conf &conf, const BoardInfo &board, const Port &port);
 /// The newest version of the extension that both offers speak; 0: none, as when one is no offer.
 uint8_t agreed_version(uint64_t ours, uint64_t theirs);
 

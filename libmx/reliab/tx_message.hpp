@@ -46,10 +46,17 @@ struct TxMessage {
     bool has_window = false;
     bool zombie = false; ///< completed before its ack, counted by the pool
     uint8_t hurried = 0; ///< repeats because a report showed that it was lost
+    bool shares_frame = false; ///< it left in an X PACK, and another one in it counts as the frame
     uint64_t sent_ns = 0; ///< last transmission
     uint64_t first_ns = 0;
 
     uint64_t resend_due(uint64_t resend_ms) const { return sent_ns + resend_interval_ns(resend_ms, resends); }
+    /// It may share a frame with others.
+    bool is_short() const
+    {
+        return frames == 1 && header.msg_len <= EMX_SMALL_MAX &&
+               (header.type <= EMX_SMALL || header.type == EMX_X_MEDIUM);
+    }
     /// It is announced to nobody, and nobody waits for it any more.
     bool is_withdrawn() const { return header.type == EMX_RNDV && !request && notified; }
 };

@@ -31,7 +31,8 @@ void TxPool::release(TxMessage *tx)
 {
     --live_;
     const std::size_t size_class = tx->size_class;
-    if (size_class < free_.size() && free_[size_class].size() < kept_max) [[likely]] {
+    if (size_class < free_.size() && free_[size_class].size() < (size_class ? kept_max : short_kept_max))
+        [[likely]] {
         std::byte *buffer = tx->buffer;
         uint32_t capacity = tx->capacity;
         *tx = TxMessage{};

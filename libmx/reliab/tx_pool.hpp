@@ -48,7 +48,8 @@ public:
 
 private:
     static constexpr std::array<uint32_t, 4> classes = {256, 4608, 17408, 41984};
-    static constexpr std::size_t kept_max = 64; ///< free messages kept per class
+    static constexpr std::size_t kept_max = 64; ///< free messages kept per class; of the smallest, as many as
+    static constexpr std::size_t short_kept_max = 256; ///< are under way to one partner
     static std::size_t class_of(uint32_t bytes)
     {
         if (bytes == 0) [[unlikely]]

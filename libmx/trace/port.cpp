@@ -2,6 +2,7 @@
 // Records the events of a traced endpoint's port. See port.hpp.
 #include "libmx/trace/port.hpp"
 
+#include "driver/core/fw_pack.h"
 #include "libmx/endpoint/endpoint.hpp"
 
 #include <algorithm>
@@ -154,16 +155,33 @@ const emx_msg *TracePort::peek()
             put(e);
             pulls_.erase(rndv);
         }
+    } else if (msg->type == EMX_X_PACK) {
+        open_pack(*msg);
     } else {
         put(describe(Kind::received, current_));
     }
     return msg;
 }
 
+/// Each message of an X PACK counts as if it had come alone.
+void TracePort::open_pack(const emx_msg &pack)
+{
+    fw_unpack one;
+    fw_unpack_begin(&one, &pack);
+    while (fw_unpack_next(&one)) {
+        put(describe(Kind::received, one.msg));
+        // The library drops those that it had before.
+        if (endpoint_.stage_of(pack.peer, pack.remote_ep, one.msg.seq, {}) == Endpoint::Stage::early)
+            packed_.push_back(one.msg);
+    }
+}
+
 void TracePort::consume()
 {
     if (std::exchange(has_current_, false) && is_message(current_.type) && !note_drop(current_))
         take(current_);
+    for (const emx_msg &msg : std::exchange(packed_, {}))
+        take(msg);
     inner_->consume();
 }
 
@@ -237,7 +255,10 @@ bool TracePort::send(const emx_msg &msg, std::byte *payload)
         e.flags |= flag_memory;
     if (!sent)
         e.flags |= flag_refused;
-    recorder_->put(e);
+    if (msg.type == EMX_X_PACK)
+        put_pack(msg, payload, e);
+    else
+        recorder_->put(e);
     return sent;
 }
 
@@ -260,6 +281,21 @@ void TracePort::refuse_sure()
 {
     has_current_ = false;
     inner_->refuse_sure();
+}
+
+/// The messages of an X PACK that left, as `sent` says of the frame.
+void TracePort::put_pack(const emx_msg &msg, const std::byte *payload, const Entry &sent)
+{
+    emx_msg pack = msg;
+    pack.data = reinterpret_cast<uint64_t>(payload);
+    fw_unpack one;
+    fw_unpack_begin(&one, &pack);
+    while (fw_unpack_next(&one)) {
+        Entry e = describe(Kind::sent, one.msg);
+        e.time_ns = sent.time_ns;
+        e.flags = sent.flags;
+        recorder_->put(e);
+    }
 }
 
 bool TracePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Segment> memory,

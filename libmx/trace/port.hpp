@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 namespace emx {
 class Endpoint;
@@ -39,6 +40,8 @@ private:
     void put(Entry entry);
     void note_counted();
     bool note_drop(const emx_msg &msg);
+    void open_pack(const emx_msg &pack);
+    void put_pack(const emx_msg &msg, const std::byte *payload, const Entry &sent);
     bool rose(unsigned counter);
     void take(const emx_msg &msg);
     void settle();
@@ -50,6 +53,7 @@ private:
     emx_counters seen_{}; ///< counters as they were looked at last
     emx_msg current_{}; ///< handed out and not consumed yet
     bool has_current_ = false;
+    std::vector<emx_msg> packed_; ///< messages of an X PACK, handed out and not consumed yet
     emx_msg resent_{}; ///< the last message that was repeated
     std::deque<emx_msg> unmatched_; ///< taken, and no receive yet
     uint64_t finished_seen_ = 0; ///< finished requests of the endpoint when settle() looked

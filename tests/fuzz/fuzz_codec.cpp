@@ -80,6 +80,9 @@ void judge(const fw_sizes &s, const fw_pkt &p, uint32_t len)
     case EMX_X_ADDRESS:
         return must(p.x.secret != 0 && p.x.port == EMX_X_PORT + m.remote_ep &&
                     p.x.bytes >= EMX_X_DATAGRAM_MIN);
+    case EMX_X_PACK:
+        return must(m.u.pack.count >= 1 && m.u.pack.count <= EMX_X_PACK_MAX &&
+                    m.data_len >= m.u.pack.count * sizeof(emx_w_x_packed));
     case EMX_RAW: return must(p.board != 0 && p.board >> 40 == (p.board >> 40 & 0xfe));
     }
 }

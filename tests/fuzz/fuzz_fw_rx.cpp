@@ -3,7 +3,7 @@
 // whose ends a sanitizer guards. Input: steps of one opcode byte and its operands.
 #include "input.hpp"
 
-#include <driver/core/fw.h>
+#include <driver/core/fw_pack.h>
 
 #include <algorithm>
 #include <array>
@@ -52,6 +52,7 @@ public:
             ep_->x_frame = config & 16 ? 9014 : 256;
             ep_->x_window = config & 32 ? 64 : 8;
             ep_->x_frag = static_cast<uint16_t>(config & 1 ? fw_x_frag_max(ep_->x_frame) : 0);
+            ep_->x_pack = ep_->x_frag;
             ep_->x_datagram = static_cast<uint16_t>(config & 16 ? 1472 : 214);
             ep_->x_datagrams = config & 32 ? 124 : 4;
         }
@@ -382,12 +383,28 @@ private:
         if (m.type != EMX_EV_PULL_DONE) {
             auto at = reinterpret_cast<uintptr_t>(frame);
             must(m.data_len == 0 || (m.data >= at && m.data + m.data_len <= at + len));
-            return;
+            return m.type == EMX_X_PACK ? unpack(m) : void();
         }
         auto &d = destination_.at(m.u.pull.cookie);
         must(m.u.pull.length == d.placed);
         must(m.u.pull.status != EMX_PULL_OK || d.placed == d.total);
         destination_.erase(m.u.pull.cookie);
+    }
+
+    /// The messages of an X PACK fill it, one after the other.
+    static void unpack(const emx_msg &m)
+    {
+        fw_unpack one;
+        fw_unpack_begin(&one, &m);
+        uint64_t end = m.data;
+        uint32_t count = 0;
+        for (; fw_unpack_next(&one); count++) {
+            must(one.msg.data == end + FW_PACKED_HEADER && one.msg.data_len == one.msg.msg_len);
+            must(one.msg.msg_len <= (one.msg.type == EMX_TINY ? EMX_TINY_MAX : EMX_SMALL_MAX));
+            must(((one.msg.seq - m.seq - count) & 0x3fff) == 0 && (one.msg.seq ^ m.seq) < 0x4000);
+            end = one.msg.data + one.msg.data_len;
+        }
+        must(end == m.data + m.data_len && count == m.u.pack.count && count > 0);
     }
 
     struct Destination {

@@ -4,6 +4,7 @@
 //   codec_fields W|SIZE FILE       one line per frame: the counter of the reason to drop it, or "ok
 //   NAME=VALUE..."
 #include <driver/core/fw_group.h>
+#include <driver/core/fw_pack.h>
 #include <tests/support/pcap.hpp>
 
 #include <cstdio>
@@ -187,6 +188,10 @@ void describe_extension(Line &line, const fw_pkt &p)
         line.number("x.session", p.x.session).number("x.address", p.x.address).number("x.secret", p.x.secret);
         line.number("x.port", p.x.port).number("x.longest", p.x.bytes);
         break;
+    case EMX_X_PACK:
+        line.number("seq", m.seq).number("ack", m.ack).number("x.checksum", p.x.checksum);
+        line.number("x.pack.size", m.data_len).number("x.pack.count", m.u.pack.count);
+        break;
     default:
         pull_names(line, p);
         line.number("x.frame", p.frame).number("x.request", p.x.request).number("x.size", p.length);
@@ -222,9 +227,12 @@ void print_all(const fw_sizes &sizes, const char *path)
         const bool to_group = f.bytes.size() > EMX_OUTER_LEN &&
                               fw_is_group_mac(emx_get_mac(f.bytes.data())) &&
                               f.bytes[EMX_OUTER_LEN] == EMX_X_GROUP;
-        const int why = to_group
-                            ? check_group(f.bytes, p)
-                            : fw_check(&sizes, 0, f.bytes.data(), static_cast<uint32_t>(f.bytes.size()), &p);
+        int why = to_group ? check_group(f.bytes, p)
+                           : fw_check(&sizes, 0, f.bytes.data(), static_cast<uint32_t>(f.bytes.size()), &p);
+        const emx_msg &m = p.msg; // fw_rx looks into packs, where the frame is in one piece
+        if (!why && m.type == EMX_X_PACK &&
+            fw_pack_count(reinterpret_cast<const void *>(m.data), m.data_len) != m.u.pack.count)
+            why = EMX_CNT_DROP_LENGTH;
         if (why) {
             std::puts(fw_counter_label(static_cast<unsigned>(why)));
             continue;

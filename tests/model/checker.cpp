@@ -80,6 +80,7 @@ unsigned feature_of(uint8_t type)
     case x_medium: return 4;
     case x_pull: return 8;
     case x_address: return 16;
+    case x_pack: return 32;
     default: return 2;
     }
 }
@@ -97,7 +98,7 @@ void Checker::judge_agreement(const Packet &p, const Bytes &frame) const
         violate("extension: a packet of it without an agreement", frame);
     if (!(agreed->second.at(p.session) & feature_of(p.type)))
         violate("extension: a packet that the receiver does not take", frame);
-    if (p.type == x_medium && agreed->second.at(p.session) & 1 && p.checksum == 0)
+    if ((p.type == x_medium || p.type == x_pack) && agreed->second.at(p.session) & 1 && p.checksum == 0)
         violate("extension: no checksum, though the receiver wishes it", frame);
 }
 
@@ -112,7 +113,7 @@ void Checker::judge_length(const Packet &p, const Bytes &frame) const
 {
     if (p.type == x_data && frame.size() > std::max<std::size_t>(60, longest(p.dst, p.src)))
         violate("extension: a frame longer than its receiver takes", frame);
-    if (p.type == x_medium && frame.size() > 60 &&
+    if ((p.type == x_medium || p.type == x_pack) && frame.size() > 60 &&
         frame.size() + 16 > std::min(longest(p.dst, p.src), longest(p.src, p.dst)))
         violate("extension: a fragment longer than both offers allow", frame);
     if (p.type == x_pull && p.unit + 40u > std::min(longest(p.dst, p.src), longest(p.src, p.dst)))

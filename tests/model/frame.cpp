@@ -262,6 +262,7 @@ const char *type_name(uint8_t type)
     case x_data: return "X DATA";
     case x_address: return "X ADDRESS";
     case x_group: return "X GROUP";
+    case x_pack: return "X PACK";
     default: return "unassigned type";
     }
 }

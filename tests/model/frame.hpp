@@ -41,6 +41,7 @@ enum Type : uint8_t {
     x_data = 115,
     x_address = 117,
     x_group = 118,
+    x_pack = 119,
 };
 
 /// The sizes that both ends share (section 5.2).

@@ -74,6 +74,7 @@ private:
     void read_x_data();
     void read_x_address();
     void read_x_group();
+    void read_x_pack();
     void read_checksum(size_t at, size_t header, size_t data);
     bool bit(size_t at, unsigned number) const { return u8(at + number / 8) >> number % 8 & 1; }
 
@@ -88,8 +89,8 @@ void Reader::outer()
 {
     must(f_.size() >= 60, "2.3: a frame below 60 bytes may crash the peer's kernel");
     // The receiver of extension frames says how long they may be: see Checker.
-    must(f_.size() <= d_.frame_max ||
-             (f_.size() > 16 && (f_[16] == x_data || f_[16] == x_medium || f_[16] == x_group)),
+    must(f_.size() <= d_.frame_max || (f_.size() > 16 && (f_[16] == x_data || f_[16] == x_medium ||
+                                                          f_[16] == x_group || f_[16] == x_pack)),
          "2.3: longer than any frame of the dialect");
     must(f_[12] == 0x86 && f_[13] == 0xdf, "2.1: EtherType");
     for (unsigned i = 0; i < 6; i++) {
@@ -273,7 +274,7 @@ void Reader::read_offer()
     ends(32, 16);
     must(u8(32) == 1 && u8(33) == 1, "extension, offer: version");
     p_.features = u16(34);
-    must(p_.features <= 31, "extension, offer: features that nobody knows");
+    must(p_.features <= 63, "extension, offer: features that nobody knows");
     must(u16(36) >= 256 && u16(38) >= 1, "extension, offer: sizes");
     p_.frame_max = u16(36);
     uint64_t sum = 0xcbf29ce484222325;
@@ -422,6 +423,27 @@ void Reader::read_x_group()
     read_checksum(20, 24, n);
 }
 
+void Reader::read_x_pack()
+{
+    ends_of();
+    const size_t n = u16(4);
+    const unsigned count = u16(6);
+    p_.seq = u16(8);
+    p_.ack = u16(10);
+    session_at(12);
+    reserved(20, 24);
+    must(count >= 2 && count <= 255, "extension, X PACK: several messages, 255 at most");
+    must(f_.size() >= 40 + n, "13: shorter than its stated length");
+    size_t at = 24;
+    for (unsigned i = 0; i < count; i++) {
+        must(at + 10 <= 24 + n && u16(at + 8) <= 128, "extension, X PACK: a message that is short");
+        at += 10 + u16(at + 8);
+    }
+    must(at == 24 + n, "extension, X PACK: its messages fill it");
+    ends(24, n);
+    read_checksum(16, 24, n);
+}
+
 void Reader::read_notify()
 {
     ends_of();
@@ -528,6 +550,7 @@ Packet Reader::read()
     case x_data: read_x_data(); break;
     case x_address: read_x_address(); break;
     case x_group: read_x_group(); break;
+    case x_pack: read_x_pack(); break;
     default: must(false, "3: a type that nobody sends");
     }
     return p_;

@@ -16,6 +16,8 @@ struct Pair {
                   const std::map<std::string, std::string> &environment_of_two = {})
         : bench(seed), one(bench.start(0, 1, extension)), two(bench.start(1, 2, extension))
     {
+        for (Player *player : {&one, &two}) // frames are counted here
+            player->process->environment.emplace("EMX_PACK_AFTER", "0");
         two.process->environment.insert(environment_of_two.begin(), environment_of_two.end());
         bench.pass(ms);
         to_two = bench.connect(one, bench.mac(1), 2);

@@ -245,7 +245,8 @@ TEST_CASE("messages that waited for the agreement travel by it")
     };
     for (auto &row : rows) {
         CAPTURE(row.checksum, row.theirs);
-        Talk t(1, frames_of(9014), frames_of(row.theirs), {{"EMX_CHECKSUM", row.checksum}});
+        Talk t(1, frames_of(9014), frames_of(row.theirs),
+               {{"EMX_CHECKSUM", row.checksum}, {"EMX_PACK_AFTER", "4"}});
         Network &network = t.bench.network;
         const uint64_t ours = t.bench.mac(0);
         network.tap = [&](const Frame &frame) { // nobody hears what one asks
@@ -285,9 +286,12 @@ TEST_CASE("messages that waited for the agreement travel by it")
             }
         });
         CHECK((in == out)); // not to be printed
-        CHECK(t.count(t.one, EMX_CNT_TX_TINY) + t.count(t.one, EMX_CNT_TX_SMALL) == row.short_frames);
+        const uint64_t packed = t.count(t.one, EMX_CNT_PACKED), summed = row.checksum[0] == '1';
+        CHECK(packed == (row.theirs == 256 ? 0 : 2));
+        CHECK(t.count(t.one, EMX_CNT_TX_TINY) + t.count(t.one, EMX_CNT_TX_SMALL) + (summed ? 0 : packed) ==
+              row.short_frames);
         CHECK(t.count(t.one, EMX_CNT_TX_MEDIUM) == row.fragments);
-        CHECK(t.count(t.one, EMX_CNT_TX_X_MEDIUM) == row.x_fragments);
+        CHECK(t.count(t.one, EMX_CNT_TX_X_MEDIUM) + (summed ? packed : 0) == row.x_fragments);
         CHECK(network.violation() == "");
     }
 }

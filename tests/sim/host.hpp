@@ -38,6 +38,7 @@ struct HostOptions {
     uint16_t x_frame = 1;
     /// X MEDIUM as long as that allows, and checksums.
     bool x_fragments = true;
+    bool x_packs = true; ///< takes and sends X PACK
     uint16_t x_window = 256; ///< such frames under way, at most; less where they wait in front of the process
     /// Longest datagram of X DATA between hosts that both have them, 0: none. The way to each endpoint is up
     /// from the start, and again some time after its datagrams have ceased to come.

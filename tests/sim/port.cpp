@@ -2,6 +2,7 @@
 // A simulated endpoint: event ring, payload slots, windows, pulls, sleeping. See port.hpp.
 #include "port.hpp"
 
+#include "driver/core/fw_pack.h"
 #include "driver/mx_codes.hpp"
 
 #include <algorithm>
@@ -50,6 +51,7 @@ SimPort::SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t sess
             static_cast<uint16_t>(std::min<uint32_t>(ep_->pull_window, std::max(1u, o.rx_slots / 2)));
     ep_->x_frame = board.x_frame();
     ep_->x_frag = board.x_fragment();
+    ep_->x_pack = o.x_packs ? static_cast<uint16_t>(fw_x_pack_max(board.x_frame())) : uint16_t{0};
     ep_->x_window = static_cast<uint16_t>(
         o.polled ? std::min<uint32_t>(o.x_window, std::max(1u, o.rx_slots / 2)) : o.x_window);
     ep_->x_datagram = o.datagram;
@@ -60,8 +62,9 @@ SimPort::SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t sess
     ring_->mask = mask_;
     fw_sizes room = board.fw().sizes;
     fw_peers_widen(board.fw().peers, &room);
-    slot_bytes_ =
-        std::max<size_t>({room.frag_accept, EMX_SMALL_MAX, ep_->x_frag, fw_group_bytes(ep_->x_frame)}) + 64;
+    slot_bytes_ = std::max<size_t>({room.frag_accept, EMX_SMALL_MAX, ep_->x_frag, ep_->x_pack,
+                                    fw_group_bytes(ep_->x_frame)}) +
+                  64;
     slots_.reset(new std::byte[slot_bytes_ * o.ring_entries]);
     board.fw().ep[number] = ep_.get();
     board.fw().ep_state[number] = FW_EP_OPEN;

@@ -37,6 +37,7 @@ public:
     emx_counters &counters() override { return counters_; }
     uint32_t x_fragment() const override { return ep_->x_frag; }
     bool has_datagrams() const override { return ep_->x_datagram != 0; }
+    uint32_t pack_bytes() const override { return ep_->x_pack; }
     uint32_t group_bytes() const override;
     bool join_group(uint32_t key, DeviceError &error) override;
     void leave_group(uint32_t key) override { fw_group_leave(&groups_, key); }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t helper_tick = 20 * ms;
 constexpr uint64_t helper_busy_tick = 200 * us;
+constexpr uint64_t watch_tick = 60 * us;
 
 /// Libraries of processes that died inside a call: their destructors would wait for the dead.
 std::vector<Context *> &graveyard()
@@ -29,6 +30,7 @@ Process::Process(Host &host, std::string name, std::function<void(Process &)> bo
     : host_(host), body_(std::move(body))
 {
     api_.helper_thread = false;
+    api_.watcher = [this] { return watch(); };
     api_.factory = [this](const Conf &, DeviceError &) {
         auto device = std::make_unique<SimDevice>(host_);
         device_ = device.get();
@@ -98,6 +100,32 @@ uint64_t Process::helper_delay() const
 {
     const auto given = environment.find("EMX_HELPER_MS");
     return given == environment.end() ? helper_tick : std::strtoull(given->second.c_str(), nullptr, 10) * ms;
+}
+
+/// Messages are held back from now on.
+bool Process::watch()
+{
+    if (helper_delay() == 0)
+        return false;
+    if (!watching_)
+        schedule_watch();
+    return watching_ = true;
+}
+
+void Process::schedule_watch()
+{
+    world().after(watch_tick, [this, alive = alive_] {
+        if (!*alive || done())
+            return;
+        bool any = frozen_;
+        if (!frozen_ && api_.context) {
+            api::set_process(&api_);
+            any = api_.context->flush_late(false);
+        }
+        watching_ = any;
+        if (any)
+            schedule_watch();
+    });
 }
 
 void Process::schedule_helper(uint64_t delay)

@@ -50,6 +50,8 @@ public:
 private:
     void run();
     void schedule_helper(uint64_t delay);
+    bool watch();
+    void schedule_watch();
     /// Time between two looks of the helper in ns, 0 for none: what EMX_HELPER_MS says, 20 ms without.
     uint64_t helper_delay() const;
 
@@ -61,6 +63,7 @@ private:
     bool ended_ = false;
     bool killed_ = false;
     bool frozen_ = false;
+    bool watching_ = false; ///< the helper looks for messages that are held back
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -93,6 +93,9 @@ Swarm::Swarm(uint64_t seed, Mode mode)
     for (HostOptions &o : hosts)
         o.x_fragments = !rng.chance(200);
     checksum = rng.chance(300) ? static_cast<uint32_t>(rng.range(1, 2)) : 0;
+    for (HostOptions &o : hosts)
+        o.x_packs = !rng.chance(200);
+    environment["EMX_PACK_AFTER"] = rng.pick({"4", "4", "1", "0"});
 }
 
 std::string Swarm::describe() const
@@ -110,9 +113,9 @@ std::string Swarm::describe() const
     for (auto &[k, v] : environment)
         s += " " + k + "=" + v;
     for (auto &h : hosts)
-        s += h.polled ? " polled" : " host-driven", s += "/ring " + n(h.ring_entries) + "/rx " +
-                                                         n(h.rx_slots) + "/x " + n(h.x_frame) + "," +
-                                                         n(h.x_window) + (h.x_fragments ? "" : ",whole");
+        s += h.polled ? " polled" : " host-driven",
+            s += "/ring " + n(h.ring_entries) + "/rx " + n(h.rx_slots) + "/x " + n(h.x_frame) + "," +
+                 n(h.x_window) + (h.x_fragments ? "" : ",whole") + (h.x_packs ? "" : ",single");
     if (checksum != 0)
         s += checksum == 1 ? " checksums" : " checksums of every other";
     return s;

@@ -256,7 +256,14 @@ struct wire_field {
 	FIELD(X_GROUP, ALL, 8, 4, x_group_key, ANY, emx_w_x_group, key)                          \
 	FIELD(X_GROUP, ALL, 12, 4, x_group_number, ANY, emx_w_x_group, number)                   \
 	FIELD(X_GROUP, ALL, 16, 2, x_group_size, ANY, emx_w_x_group, length)                     \
-	FIELD(X_GROUP, ALL, 20, 4, x_checksum, ANY, emx_w_x_group, checksum)
+	FIELD(X_GROUP, ALL, 20, 4, x_checksum, ANY, emx_w_x_group, checksum)                     \
+	WIRE_ENDS(FIELD, X_PACK, emx_w_x_pack)                                                   \
+	FIELD(X_PACK, ALL, 4, 2, x_pack_size, ANY, emx_w_x_pack, length)                         \
+	FIELD(X_PACK, ALL, 6, 2, x_pack_count, ANY, emx_w_x_pack, count)                         \
+	FIELD(X_PACK, ALL, 8, 2, seq, NUMBER, emx_w_x_pack, seq)                                 \
+	FIELD(X_PACK, ALL, 10, 2, ack, SEEN, emx_w_x_pack, ack)                                  \
+	FIELD(X_PACK, ALL, 12, 4, session, SESSION, emx_w_x_pack, session)                       \
+	FIELD(X_PACK, ALL, 16, 4, x_checksum, ANY, emx_w_x_pack, checksum)
 
 #define WIRE_FIELDS(FIELD)                                                                \
 	WIRE_HOST(FIELD) WIRE_CONNECT(FIELD) WIRE_EAGER(FIELD) WIRE_PULL(FIELD) WIRE_ANSWERS(FIELD) \

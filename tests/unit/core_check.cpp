@@ -85,27 +85,17 @@ TEST_CASE("fw_check__outer_header")
 
 TEST_CASE("fw_check__short_frames_of_every_type")
 {
-    for (const char *name : {"beacon",
-                             "host_query",
-                             "host_reply",
-                             "connect_request",
-                             "connect_reply",
-                             "tiny",
-                             "small",
-                             "medium_w",
-                             "rndv",
-                             "pull_w",
-                             "pull_reply_w",
-                             "notify",
-                             "truc",
-                             "nack_lib",
-                             "nack_mcp",
-                             "x_medium",
-                             "x_report",
-                             "x_pull",
-                             "x_data",
-                             "x_address",
-                             "connect_request_offer"})
+    for (const char *name : {"beacon",        "host_query",
+                             "host_reply",    "connect_request",
+                             "connect_reply", "tiny",
+                             "small",         "medium_w",
+                             "rndv",          "pull_w",
+                             "pull_reply_w",  "notify",
+                             "truc",          "nack_lib",
+                             "nack_mcp",      "x_medium",
+                             "x_report",      "x_pull",
+                             "x_data",        "x_address",
+                             "x_pack",        "connect_request_offer"})
         for (std::size_t length = 0; length < 60; length++) {
             Bytes frame = golden(EMX_WIRE_FOLDER, name);
             frame.resize(length);
@@ -338,6 +328,22 @@ TEST_CASE("fw_check__extension_rows")
                        {"data beyond the frame", "x_data", {}, EMX_CNT_DROP_LENGTH, 103},
                        {"no data", "x_data", {{34, {0, 0}}}, EMX_CNT_DROP_REPLY_SHAPE},
                        {"data with garbage in its reserved byte", "x_data", {{19, {9}}}, ok},
+                   });
+}
+
+TEST_CASE("fw_check__packs")
+{
+    const int bad = EMX_CNT_DROP_LENGTH;
+    run(sizes_w(), {
+                       {"pack as it is", "x_pack", {}, ok},
+                       {"garbage in its reserved bytes", "x_pack", {{19, {9}}, {36, {1, 2, 3, 4}}}, ok},
+                       {"no message", "x_pack", {{22, {0, 0}}}, bad},
+                       {"more messages than bytes for them", "x_pack", {{22, {0, 7}}}, bad},
+                       {"more than 255 messages", "x_pack", {{22, {1, 0}}, {20, {10, 0}}}, bad, 2700},
+                       {"255 messages", "x_pack", {{22, {0, 255}}, {20, {9, 246}}}, ok, 2700},
+                       {"more bytes than so many messages have", "x_pack", {{20, {1, 0x9f}}}, bad, 600},
+                       {"all bytes that three messages may have", "x_pack", {{20, {1, 0x9e}}}, ok, 600},
+                       {"beyond the frame", "x_pack", {}, bad, 107},
                    });
 }
 

@@ -137,7 +137,13 @@ std::vector<fw_pkt> extension_packets()
     a.x.secret = 0x5ec7e70001020304;
     a.x.port = EMX_X_PORT + 2;
     a.x.bytes = 1472;
-    return {m, r, p, d, a};
+    fw_pkt k = packet(EMX_X_PACK, true, 3);
+    k.msg.seq = 9;
+    k.msg.ack = 1;
+    k.msg.data_len = 3 * 10 + 5 + 33;
+    k.msg.u.pack.count = 3;
+    k.x.checksum = 0x1c13132c;
+    return {m, r, p, d, a, k};
 }
 
 struct Golden {
@@ -156,7 +162,7 @@ void add_extension(std::vector<Golden> &all)
     c = connect(true);
     c.msg.match = emx_offer(1, 1, EMX_X_SUMS | EMX_X_FRAGMENTS, 4144, 16);
     all.push_back({"connect_reply_offer", w, c, 0});
-    const char *names[] = {"x_medium", "x_report", "x_pull", "x_data", "", "x_address"};
+    const char *names[] = {"x_medium", "x_report", "x_pull", "x_data", "", "x_address", "", "x_pack"};
     for (const fw_pkt &p : extension_packets())
         all.push_back({names[p.msg.type - EMX_X_MEDIUM], w, p, p.msg.data_len});
     fw_pkt m = sequenced(EMX_X_MEDIUM, 4, 2, 2);

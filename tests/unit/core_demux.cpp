@@ -271,7 +271,8 @@ TEST_CASE("fw_demux__packets_of_the_extension")
                                                        {EMX_X_REPORT, "drop: no such endpoint"},
                                                        {EMX_X_PULL, "NACK_MCP 2"},
                                                        {EMX_X_DATA, "drop: no such endpoint"},
-                                                       {EMX_X_ADDRESS, "drop: no such endpoint"}};
+                                                       {EMX_X_ADDRESS, "drop: no such endpoint"},
+                                                       {EMX_X_PACK, "NACK_LIB 2"}};
     for (auto [type, want] : closed) {
         CAPTURE(fw_type_name(type));
         REQUIRE(outcome(type, 7, session) == want);
@@ -280,6 +281,7 @@ TEST_CASE("fw_demux__packets_of_the_extension")
                                                                    : unused));
     }
     REQUIRE(outcome(EMX_X_MEDIUM, 2, session + 1) == "NACK_LIB 3");
+    REQUIRE(outcome(EMX_X_PACK, 2, session + 1) == "NACK_LIB 3");
     REQUIRE(outcome(EMX_X_REPORT, 2, session + 1) == "drop: stale session");
     REQUIRE(outcome(EMX_X_PULL, 2, session + 1) == "NACK_MCP 3");
     REQUIRE(b.endpoint.counters.v[EMX_CNT_RX_X_MEDIUM] == 2);

@@ -53,6 +53,25 @@ TEST_CASE("patience: twice the round trip, at least 0.3 ms, doubled by questions
     CHECK(trip.patience_ns(100000) == 50000000);
 }
 
+TEST_CASE("frames under way: a message leaves at once while they are few")
+{
+    Flight flight;
+    flight.open(32);
+    CHECK(flight.at_once == 32);
+    flight.hold_beyond(4);
+    CHECK(flight.at_once == 4);
+    flight.bound(3); // the receiver holds no more
+    CHECK(flight.at_once == 3);
+    flight.open(16);
+    CHECK(flight.at_once == 4);
+    CHECK(flight.limit == 16);
+    flight.hold_beyond(10);
+    flight.halve(1, 5);
+    CHECK(flight.at_once == 8);
+    flight.widen(5, 20);
+    CHECK(flight.at_once == 9);
+}
+
 TEST_CASE("frames under way: halved once for a window with losses, not below 4")
 {
     Flight flight;

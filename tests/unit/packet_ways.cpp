@@ -191,7 +191,7 @@ TEST_CASE("packet_ways__the_core_reads_the_same_bytes_and_refuses_the_same_types
     unsigned types = 0;
     for (const char *name :
          {"connect_request", "tiny", "small", "medium_w", "rndv", "pull_w", "pull_reply_w", "notify", "truc",
-          "nack_lib", "nack_mcp", "x_medium", "x_report", "x_pull", "x_data", "x_address"}) {
+          "nack_lib", "nack_mcp", "x_medium", "x_report", "x_pull", "x_data", "x_address", "x_pack"}) {
         CAPTURE(name);
         Frame frame = golden(EMX_WIRE_FOLDER, name);
         if (const auto payload = payloads.find(name); payload != payloads.end())

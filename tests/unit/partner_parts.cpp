@@ -376,6 +376,28 @@ TEST_CASE("way: a peer's answer shows a wrong dialect")
     CHECK(way.their_dialect() == 'W');
 }
 
+TEST_CASE("sender: the messages of one frame take the room of one, until the last is acknowledged")
+{
+    TxPool pool;
+    Sender sender;
+    sender.flight.open(2);
+    sender.open();
+    std::array<TxMessage *, 3> all = {numbered(pool, EMX_TINY), numbered(pool, EMX_SMALL),
+                                      numbered(pool, EMX_TINY)};
+    all[0]->shares_frame = all[1]->shares_frame = true;
+    for (TxMessage *tx : all)
+        sender.number(tx);
+    CHECK(sender.frames_out == 1);
+    const auto end = [&](TxMessage *tx) { pool.release(tx); };
+    CHECK(sender.acknowledge(3, end));
+    CHECK(sender.frames_out == 1);
+    CHECK(sender.acknowledge(4, end));
+    CHECK(sender.frames_out == 0);
+    TxMessage *again = pool.allocate(8);
+    CHECK_FALSE(again->shares_frame);
+    pool.release(again);
+}
+
 TEST_CASE("sender: closed until answered; numbers, window and acks agree")
 {
     TxPool pool;

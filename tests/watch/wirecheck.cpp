@@ -119,6 +119,7 @@ std::string judge_extension(const Bytes &f)
     case EMX_X_REPORT: return ends(f, sizeof(emx_w_x_report), emx_get16(body<emx_w_x_report>(f).state_len));
     case EMX_X_PULL: return ends(f, sizeof(emx_w_x_pull), 0);
     case EMX_X_ADDRESS: return ends(f, sizeof(emx_w_x_address), 0);
+    case EMX_X_PACK: return ends(f, sizeof(emx_w_x_pack), emx_get16(body<emx_w_x_pack>(f).length));
     default: return ends(f, sizeof(emx_w_x_data), emx_get16(body<emx_w_x_data>(f).length));
     }
 }
@@ -178,6 +179,7 @@ std::string WireChecker::judge(const fw_sizes &s, const Bytes &f)
     case EMX_X_REPORT:
     case EMX_X_PULL:
     case EMX_X_ADDRESS:
+    case EMX_X_PACK:
     case EMX_X_DATA: return judge_extension(f);
     default: return judge_control(f);
     }

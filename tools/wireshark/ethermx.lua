@@ -195,6 +195,7 @@ local function summary(p)
     if p.x_port then word("%s port %d", p.x_address_flags % 2 == 1 and "answer" or p.x_address_flags >= 2 and "fragments" or "request", p.x_port) end
     if p.x_group_key then word("%d > group %08x Number=%d (%d bytes)", p.src_ep, p.x_group_key, p.x_group_number, p.x_group_size) end
     if p.x_counter then word("Next=%d Report=%d Echo=%d", p.x_next % 16384, p.x_counter, p.x_echo) end
+    word("%d messages", p.x_pack_count)
     if p.offer_newest then word("Extension=%d", p.offer_newest) end
     if p.reason then word("%s", names.reasons[p.reason] or "reason " .. p.reason) end
     if p.status then word("%s", names.statuses[p.status] or "status " .. p.status) end

@@ -11,6 +11,7 @@ names.types = {
     [42] = "PULL REPLY", [43] = "NOTIFY", [44] = "NACK LIB", [45] = "NACK MCP", [112] = "X MEDIUM",
     [113] = "X REPORT", [114] = "X PULL", [115] = "X DATA", [117] = "X ADDRESS",
     [118] = "X GROUP",
+    [119] = "X PACK",
 }
 
 names.reasons = {
@@ -79,7 +80,7 @@ function names.fields()
         serial = u32("mxoe.beacon.serial", "Serial", hex),
         offer_newest = u8("mxoe.offer.newest", "Extension, newest version", dec),
         offer_oldest = u8("mxoe.offer.oldest", "Extension, oldest version", dec),
-        offer_features = u16("mxoe.offer.features", "Features (1: wishes checksums; takes 2: reports, 4: fragments, 8: pulls, 16: datagrams)", hex),
+        offer_features = u16("mxoe.offer.features", "Features (1: wishes checksums; takes 2: reports, 4: fragments, 8: pulls, 16: datagrams, 32: packs)", hex),
         offer_frame = u16("mxoe.offer.frame", "Longest frame received", dec),
         offer_frames = u16("mxoe.offer.frames", "Eager frames held", dec),
         offer_check = ProtoField.uint64("mxoe.offer.check", "Check value (right)", hex),
@@ -109,6 +110,8 @@ function names.fields()
         x_group_key = u32("mxoe.x.group.key", "Group", hex),
         x_group_number = u32("mxoe.x.group.number", "Number, the sender's own", dec),
         x_group_size = u16("mxoe.x.group.size", "Bytes for the group", dec),
+        x_pack_size = u16("mxoe.x.pack.size", "Bytes of all messages in this frame", dec),
+        x_pack_count = u16("mxoe.x.pack.count", "Messages in this frame", dec),
         data = ProtoField.bytes("mxoe.data", "Data"),
         padding = ProtoField.bytes("mxoe.padding", "Padding"),
         unknown = ProtoField.bytes("mxoe.unknown", "Body"),

@@ -199,6 +199,34 @@ local function check_x_group(p)
     if p.x_session == NONE then return "malformed.group", "session ffffffff" end
 end
 
+--[[
+Takes the messages of an X PACK into p.packed, a list of { match, length }. Shows them, if there is a visit(key, range).
+Nil when they are sound, or the capture holds too few of their bytes to say.
+]]
+local function read_pack(p, tvb, visit)
+    local at, last = 26, 26 + p.x_pack_size
+    p.packed = {}
+    for _ = 1, p.x_pack_count do
+        if at + 10 > last then return "messages do not fit" end
+        if at + 10 > tvb:captured_len() then return nil end
+        local size = tvb(at + 8, 2):uint()
+        if size > 128 then return string.format("message of %d bytes, may be 128", size) end
+        if visit then
+            visit("match", tvb(at, 8))
+            visit("length", tvb(at + 8, 2))
+        end
+        p.packed[#p.packed + 1] = { match = tostring(tvb(at, 8):uint64():tohex()), length = size }
+        at = at + 10 + size
+    end
+    if at ~= last then return string.format("messages of %d bytes in all", at - 26) end
+end
+
+local function check_x_pack(p, _, tvb)
+    if p.x_pack_count < 1 or p.x_pack_count > 255 then return "malformed.length", "1 to 255 messages" end
+    local problem = read_pack(p, tvb)
+    if problem then return "malformed.length", problem end
+end
+
 local function hash(sum, text)
     local prime = UInt64(0x1b3, 0x100)
     for i = 1, #text do sum = sum:bxor(UInt64(text:byte(i))) * prime end
@@ -243,7 +271,7 @@ local function crc(sum, text)
 end
 
 --[[
-Whether the checksum of an X MEDIUM, X DATA or X GROUP is wrong: of the data, then of the body with the checksum, at `at`, as 0.
+Whether the checksum of an X MEDIUM, X DATA, X GROUP or X PACK is wrong: of the data, then of the body with the checksum, at `at`, as 0.
 It takes about a millisecond, so only who shows the frame asks.
 ]]
 local function is_altered(tvb, at, body, data)
@@ -284,6 +312,7 @@ local types = {
     [115] = { body = 24, payload = "x_size", sum = 20, check = check_x_data },
     [117] = { body = 28, check = check_x_address },
     [118] = { body = 24, payload = "x_group_size", sum = 20, check = check_x_group },
+    [119] = { body = 24, payload = "x_pack_size", sum = 16, check = check_x_pack },
 }
 
 -- By packet and dialect, and by the name of a part that not every frame has.
@@ -369,6 +398,7 @@ function layout.read(p, tvb, s, visit)
     place(p, s)
     problem(read_payload(p, tvb, kind, body, visit))
     if p.type == 113 and p.x_state_size >= 28 and tvb:captured_len() >= 54 then read_rows(p, tvb, parts.state, visit) end
+    if p.type == 119 and visit then read_pack(p, tvb, visit) end
     if kind.data_part and p.data_part < kind.data_part then
         problem("malformed.data_part", string.format("%d, at least %d", p.data_part, kind.data_part))
     end

@@ -192,4 +192,12 @@ return {
     { 118, "all", 12, 4, "x_group_number" },
     { 118, "all", 16, 2, "x_group_size" },
     { 118, "all", 20, 4, "x_checksum" },
+    { 119, "all", 1, 1, "dst_ep" },
+    { 119, "all", 2, 1, "src_ep" },
+    { 119, "all", 4, 2, "x_pack_size" },
+    { 119, "all", 6, 2, "x_pack_count" },
+    { 119, "all", 8, 2, "seq" },
+    { 119, "all", 10, 2, "ack" },
+    { 119, "all", 12, 4, "session" },
+    { 119, "all", 16, 4, "x_checksum" },
 }

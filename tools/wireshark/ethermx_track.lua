@@ -105,14 +105,14 @@ end
 -- ---- numbers and acks ----
 
 local function differs(p, message)
-    if p.type ~= message.type then return "another type" end
+    if p.type ~= message.type and not p.packed_in and not message.packed_in then return "another type" end
     for _, key in ipairs(SAME[p.type]) do
         if p[key] ~= message[key] then return "another " .. key:gsub("_", " ") end
     end
 end
 
 local function begin(p, way, number)
-    local message = { type = p.type, at = p.at, number = number, copies = {}, frames = {}, bytes = 0 }
+    local message = { type = p.type, packed_in = p.packed_in, at = p.at, number = number, copies = {}, frames = {}, bytes = 0 }
     for _, key in ipairs(SAME[p.type]) do message[key] = p[key] end
     way.sent[number] = message
     if not way.newest or after(number, way.newest) < SPAN / 2 then
@@ -182,13 +182,18 @@ function Track:take_ack(p, back)
         return
     end
     local newest_message
+    local noted, noted_in = {}, {} -- several messages of a frame: once
+    local function once(list, at, note, ...)
+        if not list[at] then self.note(note, ...) end
+        list[at] = true
+    end
     for i = 0, count - 1 do
         local message = back.sent[(oldest + i) % SPAN]
         if message then
             newest_message = message
             message.acked = p.at
-            self.note(p.at, "acks", message.last_at)
-            for _, at in ipairs(message.frames) do self.note(at, "acked_in", p.at) end
+            once(noted, message.last_at, p.at, "acks", message.last_at)
+            for _, at in ipairs(message.frames) do once(noted_in, at, at, "acked_in", p.at) end
         end
     end
     if newest_message then self.note(p.at, "ack_time", p.when - newest_message.last_when) end

@@ -88,6 +88,20 @@ local function add(Track, handlers)
         if fetch.bytes == fetch.total then self.note(p.at, "complete", true) end
     end
 
+    -- ---- packs ----
+
+    -- Each message counts as if it had come alone, but for the ack, which the frame has once.
+    function Track:pack(p)
+        local way, back = self:partner(p)
+        if not way then return end
+        self:take_ack(p, back)
+        local bits = p.seq - p.seq % SPAN
+        for i, message in ipairs(p.packed or {}) do
+            self:number({ type = message.length <= 32 and 37 or 38, packed_in = p.at, at = p.at, when = p.when,
+                          seq = bits + (p.seq + i - 1) % SPAN, match = message.match, length = message.length }, way)
+        end
+    end
+
     -- ---- reports ----
 
     -- The report p is the first to say that this copy of a message or fragment is there.
@@ -142,6 +156,7 @@ local function add(Track, handlers)
 
     handlers[112], handlers[113], handlers[114], handlers[115] =
         Track.sequenced, Track.report, Track.x_pull, Track.x_data
+    handlers[119] = Track.pack
 end
 
 return add

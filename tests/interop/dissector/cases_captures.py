@@ -81,6 +81,8 @@ EXTENSION = [
     ('x_group', 0, {'type': '118', 'src_ep': '5', 'x.session': '0x11223344', 'x.group.key': '0xc0ffee01',
                     'x.group.number': '2309737967', 'x.group.size': '21', 'x.checksum': '0xc9955a46',
                     'data': bytes(range(21)).hex()}),
+    ('x_pack', 0, {**TO_B, 'type': '119', 'session': B, 'seq': '9', 'ack': '1', 'x.pack.size': '68',
+                   'x.pack.count': '3', 'x.checksum': '0x1c13132c'}),
 ]
 
 

@@ -6,7 +6,7 @@ import struct
 BROADCAST = b'\xff' * 6
 BEACON, QUERY, HOST_REPLY, TRUC, CONNECT, TINY, SMALL, MEDIUM, RNDV, PULL, REPLY, NOTIFY, NACK_LIB, NACK_MCP = \
     1, 3, 4, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45
-X_MEDIUM, X_REPORT, X_PULL, X_DATA, X_ADDRESS, X_GROUP = 112, 113, 114, 115, 117, 118
+X_MEDIUM, X_REPORT, X_PULL, X_DATA, X_ADDRESS, X_GROUP, X_PACK = 112, 113, 114, 115, 117, 118, 119
 GROUP = 0xc0ffee01
 SESSIONS = {'a': 0x11223344, 'b': 0xa1b2c3d4, 'c': 0x55667788}
 ENDPOINTS = {'a': 2, 'b': 5, 'c': 7}
@@ -122,10 +122,10 @@ class Network:
 
     @staticmethod
     def summed(frame, altered=None):
-        """An X MEDIUM, X DATA or X GROUP with its checksum; altered: byte of the frame that is not what it was then."""
-        at, body = (48, 56) if frame[16] == X_MEDIUM else (36, 40)
-        length = {X_MEDIUM: 44, X_DATA: 34, X_GROUP: 32}[frame[16]]
-        size = struct.unpack('>H', frame[length:length + 2])[0]
+        """An X MEDIUM, X DATA, X GROUP or X PACK with its checksum; altered: byte that is not what it was then."""
+        at, body, size_at = {X_MEDIUM: (48, 56, 44), X_DATA: (36, 40, 34), X_GROUP: (36, 40, 32),
+                             X_PACK: (32, 40, 20)}[frame[16]]
+        size = struct.unpack('>H', frame[size_at:size_at + 2])[0]
         value = 0xffffffff
         for byte in frame[body:body + size] + frame[16:at] + bytes(4) + frame[at + 4:body]:
             value ^= byte
@@ -177,6 +177,14 @@ class Network:
         body = struct.pack('>BxBxIIIHxxI', X_GROUP, ENDPOINTS[s], session, key, number, size, 0)
         outer = {'dst': b'\3\x45' + struct.pack('>I', key if to is None else to), 'tag': 0xffff, **outer}
         return self.frame(s, None, body + bytes(size if data is None else data), **outer)
+
+    def x_pack(self, s, r, lengths=(8, 40), count=None, size=None, seq=1, ack=1, match=MATCH, session=None, **outer):
+        """Messages of those lengths, of match information that counts up."""
+        session = SESSIONS[r] if session is None else session
+        data = b''.join(struct.pack('>QH', match + i, length) + bytes(length) for i, length in enumerate(lengths))
+        body = struct.pack('>BBBxHHHHIIxxxx', X_PACK, ENDPOINTS[r], ENDPOINTS[s], len(data) if size is None else size,
+                           len(lengths) if count is None else count, seq, ack, session, 0)
+        return self.frame(s, r, body + data, **outer)
 
     def met(self, s='a', r='b'):
         """Both have connected to each other."""

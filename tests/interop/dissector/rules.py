@@ -258,12 +258,14 @@ def extension(s):
                     lambda n: n.offering(n.connect('a', 'b', reply=True, number=1)))
     good = {'x medium': lambda n: n.x_medium('a', 'b'), 'second x medium': lambda n: n.x_medium('a', 'b', frag=1, size=4000),
             'x report': lambda n: n.x_report('a', 'b'), 'x report without state': lambda n: n.x_report('a', 'b', state=0),
-            'longer x report': lambda n: n.x_report('a', 'b', state=60)}
+            'longer x report': lambda n: n.x_report('a', 'b', state=60), 'x pack': lambda n: n.x_pack('a', 'b'),
+            'x pack of empty messages': lambda n: n.x_pack('a', 'b', lengths=(0, 0))}
     for what, send in good.items():
         s.after_connect(None, what, send)
     wanted = (lambda n: n.rndv('a', 'b', length=100000), lambda n: n.x_pull('b', 'a'))
     for what, before, send, places in (('x medium', (), lambda n: n.x_medium('a', 'b'), (24, 30, 50, 60)),
                                        ('short x medium', (), lambda n: n.x_medium('a', 'b', length=2, size=2), (28, 57)),
+                                       ('x pack', (), lambda n: n.x_pack('a', 'b'), (25, 41, 50, 70)),
                                        ('x data', wanted, lambda n: n.x_data('a', 'b'), (38, 103))):
         s.after_connect(None, what + ' with a checksum', *before, lambda n, f=send: n.summed(f(n)))
         for at in places:
@@ -296,6 +298,24 @@ def extension(s):
                          ('other address', {'dst': b'\1\0\x5e\0\0\1'})):
         s.after_connect('malformed.group', f'x group: {what}', lambda n, c=change: n.x_group('a', **c))
     s.after_connect('malformed.length', 'x group: cut', lambda n: n.x_group('a', data=bytes(99)))
+
+
+def x_packs(s):
+    for what, change in (('long message', {'lengths': (8, 129)}), ('fewer messages', {'count': 1}),
+                         ('more messages', {'count': 3}), ('none', {'count': 0, 'lengths': ()}),
+                         ('cut message', {'size': 67}), ('behind the frame', {'size': 69}),
+                         ('too many', {'lengths': 256 * (1,)})):
+        s.after_connect('malformed.length', f'x pack: {what}', lambda n, c=change: n.x_pack('a', 'b', **c))
+    pack, one = lambda n: n.x_pack('a', 'b'), lambda n, **o: n.small('a', 'b', length=8, **o)
+    s.after_connect(None, 'x pack, then the next number', pack, lambda n: one(n, seq=3))
+    s.after_connect('repeated', 'x pack again', pack, pack)
+    s.after_connect('repeated', 'a message of an x pack by itself', pack, one)
+    s.after_connect('repeated', 'a message by itself, then in an x pack', one, pack)
+    s.after_connect('unexpected.content', 'x pack: other content', pack, lambda n: one(n, seq=2))
+    s.after_connect(None, 'x pack: ack of all', pack, lambda n: n.truc('b', 'a', ack=3))
+    s.after_connect('unexpected.ack', 'x pack: ack of what was not sent', pack, lambda n: n.truc('b', 'a', ack=4))
+    s.after_connect('unexpected.session', 'x pack of an older session', lambda n: n.x_pack('a', 'b', session=1))
+    s.after_connect('unexpected.session_bits', 'x pack: bits', lambda n: n.x_pack('a', 'b', seq=0x4001))
 
 
 def x_reports(s):
@@ -343,6 +363,6 @@ def cases(dialect):
     """All cases of a dialect."""
     stories = Stories(dialect)
     for part in (outer, sessions, eager, same_number, fragments, pulls, replies, notifies, acks, connects, nacks,
-                 names, beacons, extension, x_reports, x_pulls):
+                 names, beacons, extension, x_packs, x_reports, x_pulls):
         part(stories)
     return stories.cases
