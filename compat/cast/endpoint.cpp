@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 
 namespace emx::cast {
 
@@ -84,14 +83,7 @@ Group *Endpoint::make(uint32_t id, uint32_t self, const std::vector<Place> &memb
 
 void Endpoint::close(Group *group) { groups_.erase(group->id()); }
 
-uint64_t Endpoint::now_ns()
-{
-    if (clock)
-        return clock(clock_context);
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
-}
+uint64_t Endpoint::now_ns() { return clock ? clock(clock_context) : Link::now_ns(); }
 
 void Endpoint::post(Buffer *buffer)
 {

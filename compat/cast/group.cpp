@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 namespace emx::cast {
 
@@ -113,6 +114,13 @@ bool Group::timer_ran_out()
     interval_ns_ = std::min(2 * interval_ns_, longest_ns);
     timer_ns_ = now + interval_ns_;
     return true;
+}
+
+uint64_t Link::now_ns()
+{
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
 // ---- operations

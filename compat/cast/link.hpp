@@ -13,7 +13,7 @@ class Group;
 class Link {
 public:
     virtual ~Link() = default;
-    virtual uint64_t now_ns() = 0; ///< monotonic
+    virtual uint64_t now_ns(); ///< monotonic; the system's clock, unless a link has another
     /// One frame for all members on other hosts that joined; it may be lost. Copies the bytes.
     virtual void to_group(std::span<const std::byte> bytes) = 0;
     /// To one member, in order and reliably; its death is told by Group::lose. Copies the bytes.

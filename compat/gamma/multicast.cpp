@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <set>
 
 namespace emx_gamma {
@@ -186,14 +185,7 @@ bool Multicast::poll()
     return found > 0;
 }
 
-uint64_t Multicast::now_ns()
-{
-    if (node_.options_.now_ns)
-        return node_.options_.now_ns();
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
-}
+uint64_t Multicast::now_ns() { return node_.options_.now_ns ? node_.options_.now_ns() : Link::now_ns(); }
 
 void Multicast::to_group(std::span<const std::byte> bytes)
 {
