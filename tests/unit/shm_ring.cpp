@@ -43,6 +43,29 @@ bool write_eager(RingWriter &writer, uint32_t number, uint32_t bytes)
     return true;
 }
 
+/// Reads so many records as they come; returns how many faults they have: in number, length and data, and
+/// those that `more` finds in message i.
+template <class More>
+uint32_t read_all(RingReader &reader, uint32_t count, More more)
+{
+    uint32_t wrong = 0;
+    for (uint32_t i = 0; i < count;) {
+        const emx_msg *msg = reader.front();
+        if (!msg) {
+            std::this_thread::yield();
+            continue;
+        }
+        const auto *data = reinterpret_cast<const std::byte *>(msg->data);
+        wrong += msg->match != i || msg->data_len != length_of(i);
+        wrong += static_cast<uint32_t>(more(*msg, i));
+        for (uint32_t b = 0; b < msg->data_len; b += 61)
+            wrong += data[b] != static_cast<std::byte>(i);
+        reader.release();
+        ++i;
+    }
+    return wrong;
+}
+
 } // namespace
 
 TEST_CASE("shm__eager_records_cross_between_threads_in_order", "[shm]")
@@ -57,23 +80,11 @@ TEST_CASE("shm__eager_records_cross_between_threads_in_order", "[shm]")
     });
     RingReader reader(*memory);
     reader.identify(5, 6, 7, 8);
-    uint32_t wrong = 0;
-    for (uint32_t i = 0; i < count;) {
-        const emx_msg *msg = reader.front();
-        if (!msg) {
-            std::this_thread::yield();
-            continue;
-        }
-        const auto *data = reinterpret_cast<const std::byte *>(msg->data);
-        wrong += reader.kind() != sure_eager || msg->type != EMX_MEDIUM || msg->match != i;
-        wrong += msg->data_len != length_of(i) || msg->msg_len != length_of(i);
-        wrong += msg->seq != static_cast<uint16_t>(i) || msg->ack != static_cast<uint16_t>(i + 1);
-        wrong += msg->peer != 5 || msg->remote_ep != 6 || msg->local_ep != 7 || msg->session != 8;
-        for (uint32_t b = 0; b < msg->data_len; b += 61)
-            wrong += data[b] != static_cast<std::byte>(i);
-        reader.release();
-        ++i;
-    }
+    const uint32_t wrong = read_all(reader, count, [&](const emx_msg &msg, uint32_t i) {
+        return (reader.kind() != sure_eager || msg.type != EMX_MEDIUM) + (msg.msg_len != length_of(i)) +
+               (msg.seq != static_cast<uint16_t>(i) || msg.ack != static_cast<uint16_t>(i + 1)) +
+               (msg.peer != 5 || msg.remote_ep != 6 || msg.local_ep != 7 || msg.session != 8);
+    });
     sender.join();
     CHECK(wrong == 0);
     CHECK_FALSE(reader.front());
@@ -154,20 +165,7 @@ TEST_CASE("shm__packets_cross_between_threads_in_order", "[shm]")
         }
     });
     RingReader reader(*memory);
-    uint32_t wrong = 0;
-    for (uint32_t i = 0; i < count;) {
-        const emx_msg *msg = reader.front();
-        if (!msg) {
-            std::this_thread::yield();
-            continue;
-        }
-        const auto *data = reinterpret_cast<const std::byte *>(msg->data);
-        wrong += msg->match != i || msg->data_len != length_of(i);
-        for (uint32_t b = 0; b < msg->data_len; b += 61)
-            wrong += data[b] != static_cast<std::byte>(i);
-        reader.release();
-        ++i;
-    }
+    const uint32_t wrong = read_all(reader, count, [](const emx_msg &, uint32_t) { return 0; });
     sender.join();
     CHECK(wrong == 0);
     CHECK_FALSE(reader.front());
