@@ -30,7 +30,7 @@ account_sees() {
 # ---- streams ----
 
 endpoint_of() { case $1 in small) echo 8 ;; medium) echo 9 ;; large) echo 10 ;; esac; }
-length_of() { case $1 in small) echo 100 ;; medium) echo 20000 ;; large) echo 1048576 ;; esac; }
+length_of() { case $1 in small) echo 100 ;; medium) echo 20000 ;; large) echo 262144 ;; esac; }
 label_of() {
 	case $1 in
 	small) echo 'small messages received' ;;
