@@ -119,14 +119,28 @@ def what_failed(log):
     return lines[-40:]
 
 
+def next_of(waiting, running, free, processors):
+    """The first suite for which enough processors are free, and whose build is neither to come nor under way."""
+    builds_left = {s.name for s in waiting} | {r.suite.name for r in running}
+    return next((s for s in waiting if min(s.width, processors) <= free and s.needs not in builds_left), None)
+
+
+def drop_those_without(build, waiting):
+    """Tells of the suites that a failed build leaves out; returns those that stay."""
+    for suite in waiting:
+        if suite.needs == build:
+            print(f'FAIL {suite.name}: not run, since {build} failed', flush=True)
+    return [s for s in waiting if s.needs != build]
+
+
 def run_all(chosen, full, processors, told):
-    """Runs suites in their order, each as soon as enough processors are free, and hands name, seconds and counts of each
-    to `told`; returns the sums."""
+    """Runs suites in their order, each as soon as enough processors are free and its build is there, and hands name,
+    seconds and counts of each to `told`; returns the sums."""
     waiting, running, sums = list(chosen), [], [0, 0, 0]
     try:
         while waiting or running:
             free = processors - sum(min(r.suite.width, processors) for r in running)
-            following = next((s for s in waiting if min(s.width, processors) <= free), None)
+            following = next_of(waiting, running, free, processors)
             if following:
                 waiting.remove(following)
                 running.append(Running(following, full))
@@ -141,18 +155,22 @@ def run_all(chosen, full, processors, told):
             counts, seconds = ended.tell()
             sums = [a + b for a, b in zip(sums, counts)]
             told(ended.suite.name, seconds, counts)
+            if counts[1]:
+                left = drop_those_without(ended.suite.name, waiting)
+                sums[1] += len(waiting) - len(left)
+                waiting = left
     finally:
         for left in running:
             left.process.terminate()
     return sums
 
 
-def build(chosen):
-    """True if all is built; tells the errors of a build that failed."""
+def build():
+    """True if the plain tree is built; tells the errors otherwise."""
     began, path = time.monotonic(), os.path.join(LOGS, 'build.log')
     try:
         with open(path, 'w', encoding='utf-8') as log:
-            builds.build(BUILD, chosen, os.path.join(TOP, RUN_MESON), log)
+            builds.build_plain(BUILD, log)
     except builds.BuildError:
         print(f'FAIL build: log {os.path.relpath(path, TOP)}')
         with open(path, encoding='utf-8', errors='replace') as log:
@@ -164,13 +182,21 @@ def build(chosen):
     return True
 
 
+def sanitized(chosen):
+    """A row for each build with a sanitizer that suites need: it takes what others, many of which wait, leave of the processors."""
+    kinds = dict.fromkeys(s.build for s in chosen if s.needs)
+    return [tables.Suite(f'build-{kind}', None, None, 1,
+                         ('nice', '-n', '5', sys.executable, 'tests/runner/builds.py', kind,
+                          *(s.meson_suite for s in chosen if s.build == kind))) for kind in kinds]
+
+
 def run_suites(chosen, full):
     """Builds what they need and runs them; returns the sums."""
     tier = 'full' if full else 'ci'
     if not chosen:
         return 0, 0, 0
-    return run_all(chosen, full, os.cpu_count(), lambda name, seconds, _: remember(tier, name, seconds)) \
-        if build(chosen) else (0, 1, 0)
+    return run_all(sanitized(chosen) + chosen, full, os.cpu_count(), lambda name, seconds, _: remember(tier, name, seconds)) \
+        if build() else (0, 1, 0)
 
 
 def run_release(rows):

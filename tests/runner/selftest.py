@@ -88,6 +88,24 @@ class Order(unittest.TestCase):
         script = f'mkdir {held} && rmdir {held} && echo "1 passed, 0 failed, 0 skipped"'
         self.assertEqual(self.run_all(*(suite(f'wide{i}', script, width=2) for i in range(9))), [9, 0, 0])
 
+    def test_a_suite_waits_for_its_build(self):
+        made = os.path.join(SCRATCH.name, 'made')
+        end = 'echo "1 passed, 0 failed, 0 skipped"'
+        build = suite('build-asan', f'sleep 0.2; touch {made}; {end}') # tidy-allow(sleep): without the order the other is quicker
+        needs = tables.Suite('needs', 1, 1, 1, ('meson', 'asan', 'x'))
+        main.RUN_MESON, before = os.path.join(SCRATCH.name, 'run_meson.py'), main.RUN_MESON
+        try:
+            with open(main.RUN_MESON, 'w', encoding='utf-8') as file:
+                file.write(f'import os; print(f"{{int(os.path.exists({made!r}))}} passed, 0 failed, 0 skipped")')
+            self.assertEqual(self.run_all(needs, build), [2, 0, 0])
+            self.assertEqual(self.run_all(needs, suite('build-asan', 'echo "0 passed, 1 failed, 0 skipped"; exit 1')), [0, 2, 0])
+        finally:
+            main.RUN_MESON = before
+
+    def test_each_sanitizer_is_one_build(self):
+        rows = main.sanitized([tables.Suite(name, 1, 1, 1, ('meson', kind, name)) for name, kind in (('a', 'asan'), ('b', 'plain'), ('c', 'asan'))])
+        self.assertEqual([(r.name, r.command[-3:]) for r in rows], [('build-asan', ('asan', 'a', 'c'))])
+
     def test_durations_are_kept(self):
         self.run_all(suite('kept', 'echo "1 passed, 0 failed, 0 skipped"'))
         self.assertIn('kept', main.read_durations()['ci'])

@@ -28,6 +28,11 @@ class Suite:
         return self.command[1] if self.command[0] == 'meson' else None
 
     @property
+    def needs(self):
+        """The name of the build that must have been made before, beside other suites; all of these have the plain one."""
+        return None if self.build in (None, 'plain') else f'build-{self.build}'
+
+    @property
     def meson_suite(self):
         return self.command[2] if self.build else None
 
