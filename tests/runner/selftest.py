@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), '..', '..'))
 SCRATCH = tempfile.TemporaryDirectory()
@@ -67,6 +68,25 @@ class Verdicts(unittest.TestCase):
             self.assertEqual(running.verdict(), (1, 1, 0, ' (it hangs)'))
         finally:
             main.HUNG_AT_LEAST = before
+
+
+class Counts(unittest.TestCase):
+    """Cases of a Catch2 program that skip themselves."""
+    CATCH = 'skipped: one__case: the emulator does not\n{}\n'
+
+    def counted(self, line, no_skip='0'):
+        loader = importlib.machinery.SourceFileLoader('run_suite', os.path.join(TOP, 'tests', 'support', 'run_suite.py'))
+        run_suite = importlib.util.module_from_spec(importlib.util.spec_from_loader('run_suite', loader))
+        loader.exec_module(run_suite)
+        with unittest.mock.patch.dict(os.environ, EMX_NO_SKIP=no_skip, CI=''):
+            return run_suite.count(self.CATCH.format(line), 0)
+
+    def test_they_have_not_passed(self):
+        self.assertEqual(self.counted('All tests passed (30 assertions in 7 test cases)'), (6, 0, 1))
+        self.assertEqual(self.counted('test cases: 7 | 5 passed | 2 failed'), (4, 2, 1))
+
+    def test_they_have_failed_where_nothing_may_be_skipped(self):
+        self.assertEqual(self.counted('All tests passed (30 assertions in 7 test cases)', no_skip='1'), (6, 1, 0))
 
 
 class Order(unittest.TestCase):

