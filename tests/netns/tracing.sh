@@ -24,9 +24,13 @@ trace() {
     # Where nobody has mounted tracefs, it cannot take its probes away again.
     unshare -m sh -c "mount -t tracefs tracefs /sys/kernel/tracing; exec bpftrace -f json $scripts/$script $library" >"$traced" 2>"$traced.err" &
     tracer=$!
-    until_ok $hung attached_or_ended $tracer && is_attached $tracer || { cat "$traced.err"; return 1; }
-    "$@" || status=$?
-    kill -INT $tracer
+    # Once it is attached it waits and wakes by turns: that it has not ended is all that a second look can say.
+    if until_ok $hung attached_or_ended $tracer && ! lab_ended $tracer; then
+        "$@" || status=$?
+    else
+        status=1
+    fi
+    kill -INT $tracer 2>/dev/null
     until_ok $hung lab_ended $tracer && wait $tracer || status=1
     [ $status = 0 ] || cat "$traced" "$traced.err"
     return $status

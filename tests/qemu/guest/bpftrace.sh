@@ -21,17 +21,25 @@ ends_when_told() {
 attached_or_over() { is_attached || is_over; }
 tracer_begun() { ! is_over || grep -q ERROR $traced; }
 
-# trace SCRIPT COMMAND...: meanwhile; its maps are in $traced, a line of JSON each
+# A script that is not done with when its test is keeps the module and the files of the machine outside.
+end_tracer() {
+	looks=0
+	until_ok ends_when_told || kill -KILL "$(pidof bpftrace)"
+	wait $tracer
+}
+
+# trace SCRIPT COMMAND...: meanwhile; its maps are in $traced, a line of JSON each. Once it is attached it waits and
+# wakes by turns: that it has not ended is all that a second look can say.
 trace() {
 	in_root bpftrace -f json "docs/examples/tracing/$1" >$traced 2>&1 &
 	tracer=$!
 	shift
-	until_ok tracer_begun && until_ok attached_or_over && is_attached || { cat $traced; return 1; }
-	"$@"
-	status=$?
-	looks=0
-	until_ok ends_when_told
-	wait $tracer
+	status=1
+	if until_ok tracer_begun && until_ok attached_or_over && ! is_over; then
+		"$@"
+		status=$?
+	fi
+	end_tracer
 	cat $traced
 	return $status
 }
