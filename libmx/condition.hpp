@@ -2,7 +2,7 @@
 // Conditions of blocking calls, on which threads sleep beside the device.
 #pragma once
 
-#include "libmx/lock.hpp"
+#include "driver/base/lock.hpp"
 
 #include <condition_variable>
 #include <cstdint>

@@ -2,8 +2,8 @@
 // The place of an endpoint in a process.
 #pragma once
 
+#include "driver/base/lock.hpp"
 #include "libmx/condition.hpp"
-#include "libmx/lock.hpp"
 
 #include <atomic>
 #include <cstdint>

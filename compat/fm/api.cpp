@@ -50,6 +50,7 @@ int to_job(std::string &wrong)
     const job::ErrorsReturn here;
     Process &p = process();
     const mx_return_t code = mx_init();
+    emx::Lock::allow_owners();
     p.initialised_mx = code == MX_SUCCESS;
     if (code != MX_SUCCESS && code != MX_ALREADY_INITIALIZED)
         wrong = std::string("MX does not start: ") + mx_strerror(code) + "; omx_check tells why";

@@ -8,6 +8,7 @@
 
 #include <compat/job/fifo.hpp>
 #include <compat/job/party.hpp>
+#include <driver/base/lock.hpp>
 
 #include <myriexpress.h>
 
@@ -160,7 +161,7 @@ public:
     int error = 0; ///< where FM_errno is the node's (see api.hpp)
 
 private:
-    using Lock = std::unique_lock<std::mutex>;
+    using Lock = std::unique_lock<emx::Lock>;
     struct Entry {
         FM_handler *streams = nullptr;
         FM_handler_1 *whole = nullptr;
@@ -222,6 +223,7 @@ private:
     void discard(Slot *slot);
     void drop_unknown(Slot *slot);
     static void body(void *stream);
+    void lock_again();
     void run_handler(ReceiveStream *stream);
     int assemble(ReceiveStream *stream, FM_handler_1 *handler);
     uint32_t receive_more(ReceiveStream &stream, std::byte *buffer, uint32_t length, uint32_t got, int &code);
@@ -234,7 +236,7 @@ private:
     Coroutine *coroutine();
 
     Options options_;
-    mutable std::mutex mutex_;
+    mutable emx::Lock mutex_;
     std::vector<Peer> peers_;
     std::vector<Entry> handlers_;
     uint32_t window_ = 0, half_ = 0, quarter_ = 0;

@@ -202,6 +202,10 @@ void Node::body(void *argument)
     stream->node.run_handler(stream);
 }
 
+/// Not inlined: the handler may have come back on another thread, and compilers take a function's thread for
+/// one and the same.
+[[gnu::noinline]] void Node::lock_again() { mutex_.lock(); }
+
 void Node::run_handler(ReceiveStream *stream)
 {
     const Entry entry = handlers_[stream->handler];
@@ -209,7 +213,7 @@ void Node::run_handler(ReceiveStream *stream)
     const int result = [&]() noexcept {
         return entry.streams ? entry.streams(stream, stream->from->node) : assemble(stream, entry.whole);
     }();
-    mutex_.lock();
+    lock_again();
     stream->result = result;
     stream->returned = true;
 }

@@ -133,6 +133,7 @@ int gamma_init(unsigned char num_nodes, int, char **)
         return 0;
     const job::ErrorsReturn here;
     const mx_return_t begun = mx_init();
+    emx::Lock::allow_owners();
     p.initialised_mx = begun == MX_SUCCESS;
     if (begun != MX_SUCCESS && begun != MX_ALREADY_INITIALIZED)
         return told(GAMMA_E_JOB,

@@ -6,6 +6,7 @@
 //   63..60 kind                             59     flow controlled
 //   58..47 number of the sending node       46..30 port that it goes to
 //   29..13 port that it was sent by         12..8  units (below); of best effort 1: longer than MX copies
+//    7     the next is told                 6..0   units that the sending port has freed, modulo 2^7
 //
 // Ports above those of users are channels: number r of them carries the broadcasts of node r, until that
 // finds all others in the group of the job. Then the last message of its channel says so, and the broadcasts
@@ -19,8 +20,10 @@
 //
 // Credits. A node may have window_units at a port of another that have not met a buffer. A message counts for
 // its length in units, at least for one, at most for half a window; one that MX does not copy waits at its
-// sender and counts for one. What was freed is told after a quarter of a window, as a count since the port
-// was bound. A refused message was never there: its sender takes its units back.
+// sender and counts for one. What was freed is told as a count since the port was bound: in each message that
+// goes back by the port, and alone after a quarter of a window. It is heard when a message arrives, as one that
+// then waits for a buffer may be what the buffer's owner waits for. Messages that MX does not copy tell nothing:
+// they may be overtaken by any number. A refused message was never there: its sender takes its units back.
 //
 // Control messages have bit 63, and fields a, b, c instead of the two ports and the rest:
 //
@@ -45,7 +48,7 @@ inline constexpr uint32_t ports_all = user_ports + 256;
 inline constexpr uint32_t unit_bytes = 4096;
 inline constexpr uint32_t window_units = 16;
 inline constexpr uint32_t kept_most = 8; ///< messages of best effort without a buffer
-inline constexpr uint32_t protocol_version = 2;
+inline constexpr uint32_t protocol_version = 3;
 inline constexpr uint32_t hello_joined = 1;
 
 enum class Kind : uint32_t {
@@ -76,6 +79,9 @@ constexpr uint64_t data_label(uint32_t node, uint32_t to, uint32_t from, uint32_
 {
     return label(Kind::data, node, to, from, units << 8);
 }
+inline constexpr uint64_t freed_told = 0x80;
+inline constexpr uint32_t freed_mask = 0x7f;
+constexpr uint64_t freed_label(uint32_t freed) { return freed_told | (freed & freed_mask); }
 
 constexpr Kind kind_of(uint64_t label) { return static_cast<Kind>(label >> 60); }
 constexpr bool is_flow(uint64_t label) { return label & flow_bit; }
@@ -84,6 +90,7 @@ constexpr uint32_t a_of(uint64_t label) { return label >> 30 & port_mask; }
 constexpr uint32_t b_of(uint64_t label) { return label >> 13 & port_mask; }
 constexpr uint32_t c_of(uint64_t label) { return label & 0x1fff; }
 constexpr uint32_t units_of(uint64_t label) { return label >> 8 & 0x1f; }
+constexpr uint32_t freed_of(uint64_t label) { return label & freed_mask; }
 
 struct Hello {
     uint32_t version, nodes, par_pid, window;

@@ -56,9 +56,8 @@ std::string Node::open()
         return wrong;
     mx_get_info(endpoint_, MX_COPY_SEND_MAX, nullptr, 0, &copied_most_, sizeof copied_most_);
     mx_register_unexp_handler(endpoint_, met_no_buffer, this);
-    const uint32_t rooms = 32 + 2 * count();
-    controls_ = std::make_unique<Control[]>(rooms);
-    for (uint32_t i = 0; i < rooms; i++)
+    controls_ = std::make_unique<Control[]>(controls_posted);
+    for (uint32_t i = 0; i < controls_posted; i++)
         post_control(&controls_[i]);
     barrier_.join(count());
     broadcast_.join();

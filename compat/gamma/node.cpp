@@ -105,10 +105,8 @@ void Node::obey(Peer &peer, uint64_t label, const Hello &hello)
     switch (kind_of(label)) {
     case Kind::credit: {
         const auto flow = flows_.find({peer.node, a_of(label)});
-        if (flow != flows_.end()) {
-            flow->second->freed = static_cast<uint16_t>(b_of(label));
-            room_came_ |= flow->second->queues != 0;
-        }
+        if (flow != flows_.end())
+            room_came_ |= flow->second->take_freed(b_of(label), 0xffff);
         return;
     }
     case Kind::refused:
@@ -153,12 +151,19 @@ void Node::tell(Peer &peer, Kind kind, uint32_t a, uint32_t b, uint32_t c)
 
 // ---- waiting
 
-/// Takes in what is here, and runs handlers unless one runs.
-void Node::progress(Lock &lock)
+/// Takes in what is here, and runs handlers unless one runs. Ends early when the awaited semaphore has been
+/// signalled: what is left comes with the next call, in its order.
+void Node::progress(Lock &lock, const Semaphores::One *awaited)
 {
     bool any = false;
-    while (pump())
+    while (pump()) {
         any = true;
+        if (!awaited)
+            continue;
+        deliver(lock);
+        if (awaited->count > 0)
+            return;
+    }
     if (deliver(lock) || any)
         return;
     if (++idle_ % looks_between == 0 || in_trouble())
@@ -228,8 +233,8 @@ int Node::test(uint32_t semaphore)
     Lock lock(turn_);
     if (int code = semaphore == GAMMA_NO_SEMAPHORE ? GAMMA_E_ARGUMENT : check(false))
         return fail(code);
-    progress(lock);
     Semaphores::One &one = semaphores_[semaphore];
+    progress(lock, &one);
     if (const int code = one.take_pending())
         return fail(code);
     return one.take(1) ? 1 : 0;

@@ -46,6 +46,9 @@ struct Peer : job::Member {
     uint32_t since_mark = 0, marks_out = 0;
 };
 
+/// Receives for control messages. Further ones wait in MX: each data message is compared with all of these.
+inline constexpr uint32_t controls_posted = 4;
+
 /// Room for a control message.
 struct Control : Event {
     Control() : Event(What::control) {}
@@ -61,9 +64,17 @@ struct Flow {
     uint32_t queues = 0; ///< of ports, with messages for it
 
     bool alive() const { return !peer->dead && !peer->left; }
-    bool has_room(uint32_t units) const
+    uint32_t out() const { return static_cast<uint16_t>(sent - freed); }
+    bool has_room(uint32_t units) const { return out() + units <= window_units; }
+    /// Takes in the low bits of the count that the peer has freed. News that was overtaken says less than is
+    /// known. True: somebody may wait for that.
+    bool take_freed(uint32_t count, uint32_t bits)
     {
-        return static_cast<uint16_t>(sent - freed) + units <= window_units;
+        const uint32_t more = (count - freed) & bits;
+        if (more == 0 || more > out())
+            return false;
+        freed = static_cast<uint16_t>(freed + more);
+        return queues != 0;
     }
 };
 
@@ -120,6 +131,8 @@ struct Port {
     struct From {
         uint16_t freed = 0, told = 0; ///< units
         uint16_t kept = 0; ///< messages of best effort
+
+        uint32_t tell() { return told = freed; }
     };
     std::vector<From> from; ///< by node
 };
@@ -186,7 +199,7 @@ private:
 
     // node.cpp: the endpoint, events, waiting
     bool pump();
-    void progress(Lock &lock);
+    void progress(Lock &lock, const Semaphores::One *awaited);
     void take(Event *event, const mx_status_t &status);
     void take_control(Control *control, const mx_status_t &status);
     void obey(Peer &peer, uint64_t label, const Hello &hello);
@@ -224,6 +237,7 @@ private:
     void put_last(Buffer *buffer);
     void hand_on(Port &port);
     void free_units(Port &port, uint64_t label);
+    bool take_freed(const Port *port, uint64_t label);
     bool deliver(Lock &lock);
     void hand_over(Lock &lock, Buffer *buffer);
     void run_handler(Lock &lock, void (*handler)());

@@ -91,7 +91,8 @@ int Node::post(Buffer *buffer)
     Port &port = *buffer->port;
     const uint64_t label = data_label(0, port.number, 0, 0) & data_mask;
     const bool late = port.waiting != 0; // the call may meet one that waits for the next buffer
-    if (mx_irecv(endpoint_, buffer->segments.data(), 2, label, data_mask, static_cast<Event *>(buffer),
+    const uint32_t pieces = buffer->segments[1].segment_length ? 2 : 1;
+    if (mx_irecv(endpoint_, buffer->segments.data(), pieces, label, data_mask, static_cast<Event *>(buffer),
                  &buffer->request) != MX_SUCCESS)
         return GAMMA_E_MX;
     buffer->late = late;
@@ -152,6 +153,8 @@ void Node::take_buffer(Buffer *buffer, const mx_status_t &status)
         return hand_on(port);
     }
     const uint32_t node = node_of(status.match_info);
+    if (!buffer->late && take_freed(&port, status.match_info)) [[unlikely]]
+        room_came_ = true;
     if (is_flow(status.match_info))
         free_units(port, status.match_info);
     else if (buffer->late && node < count() && port.from[node].kept)
@@ -196,6 +199,20 @@ void Node::free_units(Port &port, uint64_t label)
         return;
     from.told = from.freed;
     tell(peers_[node], Kind::credit, port.number, from.freed);
+}
+
+/// Hears what a message for that port, if there is one, tells of our own. True: somebody may wait for that.
+bool Node::take_freed(const Port *port, uint64_t label)
+{
+    if (!(label & freed_told))
+        return false;
+    const uint32_t node = node_of(label), from = b_of(label);
+    // Two ports are bound to each other, as a rule.
+    if (port && port->dest_port == from && port->targets.size() == 1 &&
+        port->targets[0]->peer->node == node) [[likely]]
+        return port->targets[0]->take_freed(freed_of(label), freed_mask);
+    const auto flow = flows_.find({node, from});
+    return flow != flows_.end() && flow->second->take_freed(freed_of(label), freed_mask);
 }
 
 /// Runs the handlers of complete messages, unless some thread does. False: nothing was done.
@@ -263,6 +280,10 @@ bool Node::keeps(uint64_t label)
     if (kind_of(label) != Kind::data || node_of(label) >= count() || a_of(label) >= ports_all)
         return false;
     Port *port = find(a_of(label));
+    if (take_freed(port, label)) {
+        room_came_ = true;
+        mx_wakeup(endpoint_); // no request completes that a sleeper would see
+    }
     if (port) {
         Port::From &from = port->from[node_of(label)];
         const bool kept = !is_flow(label) && !units_of(label) && from.kept < kept_most;

@@ -4,8 +4,9 @@
 #include "gamma.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <vector>
 
 namespace emx_gamma {
@@ -38,13 +39,20 @@ public:
         }
     };
 
-    One &operator[](uint32_t semaphore) { return all_[semaphore]; }
+    /// Throws std::bad_alloc.
+    One &operator[](uint32_t semaphore)
+    {
+        std::unique_ptr<Page> &page = pages_[semaphore / page_size];
+        if (!page) [[unlikely]]
+            page = std::make_unique<Page>();
+        return (*page)[semaphore % page_size];
+    }
 
     void raise(uint32_t semaphore, int code)
     {
         if (semaphore == GAMMA_NO_SEMAPHORE)
             return;
-        One &one = all_[semaphore];
+        One &one = (*this)[semaphore];
         if (one.waiting) {
             ++one.alarms;
             one.alarm = code;
@@ -56,7 +64,9 @@ public:
 
 private:
     static constexpr std::size_t pending_most = 64;
-    std::map<uint32_t, One> all_; // of stable addresses
+    static constexpr uint32_t page_size = 64;
+    using Page = std::array<One, page_size>;
+    std::array<std::unique_ptr<Page>, 65536 / page_size> pages_;
 };
 
 } // namespace emx_gamma

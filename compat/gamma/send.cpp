@@ -28,7 +28,8 @@ bool Node::transmit(Flow &flow, uint64_t label, const Message &message, Event *c
     mx_request_t request; // found again by its context
     auto *segments = const_cast<mx_segment_t *>(message.segments);
     const mx_return_t code =
-        mx_isend(endpoint_, segments, 2, flow.peer->address, label, context, context ? &request : nullptr);
+        mx_isend(endpoint_, segments, message.segments[1].segment_length ? 2 : 1, flow.peer->address, label,
+                 context, context ? &request : nullptr);
     if (code == MX_SUCCESS) [[likely]]
         return true;
     bury(*flow.peer, mx_strerror(code));
@@ -54,13 +55,11 @@ int Node::send_at_once(Port &port, const Message &message, uint32_t units)
     for (Flow *flow : port.targets) {
         if (!flow->alive()) [[unlikely]]
             continue;
-        uint64_t label = data_label(options_.node, port.dest_port, port.number, 0);
+        Peer &peer = *flow->peer;
         Event *context = nullptr;
         if (message.flow) {
-            label = data_label(options_.node, port.dest_port, port.number, units) | flow_bit;
             flow->sent = static_cast<uint16_t>(flow->sent + units);
         } else {
-            Peer &peer = *flow->peer;
             if (!has_way(peer)) [[unlikely]] {
                 ++port.lost;
                 raise(port, GAMMA_E_LOST);
@@ -73,6 +72,8 @@ int Node::send_at_once(Port &port, const Message &message, uint32_t units)
                 context = &peer.mark;
             }
         }
+        const uint64_t label = data_label(options_.node, port.dest_port, port.number, units) |
+                               freed_label(port.from[peer.node].tell()) | (message.flow ? flow_bit : 0);
         if (transmit(*flow, label, message, context))
             code = 0;
     }
@@ -223,7 +224,7 @@ int Node::test_sends(uint32_t number)
     Port *port = code ? nullptr : port_or_error(number, code);
     if (code)
         return fail(code);
-    progress(lock);
+    progress(lock, nullptr);
     if (port->sends)
         return 0;
     code = std::exchange(port->failed, 0);

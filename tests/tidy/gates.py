@@ -305,7 +305,7 @@ LAYERS = {
     'libmx/trace': ENDPOINT,
     'libmx/context': ENDPOINT | {'libmx/shm', 'libmx/trace'},
     'libmx/api': ENDPOINT | {'libmx/context'},
-    'compat': {'include', 'include/emx'},
+    'compat': {'include', 'include/emx', 'driver/base'},
     'tools': LIBRARY | {'libmx/trace', 'driver/config', 'driver/board', 'driver/engine', 'driver/kernel_client'},
     'tools/omxd': {*DEVICE, 'driver/config', 'driver/agent'},
 }

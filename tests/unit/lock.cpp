@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The lock of an endpoint: one thread at a time, whether it has an owner or not. What it guards is plain
 // memory here: an atomic operation inside would put the barriers in whose absence is to be noticed.
-#include "libmx/lock.hpp"
+#include "driver/base/lock.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -127,6 +127,28 @@ TEST_CASE("a lock that many threads take has no owner any more")
         CHECK_FALSE(guarded.lock.is_owner());
         CHECK_FALSE(owned(guarded.lock));
     }
+}
+
+TEST_CASE("a lock that a stranger disowns keeps threads apart")
+{
+    Lock::allow_owners();
+    Lock lock;
+    for (const bool owned : {false, true}) { // not before it has been taken once
+        lock.lock();
+        CHECK(lock.is_held_by_owner() == owned);
+        lock.unlock();
+    }
+    std::thread([&] {
+        REQUIRE(lock.try_lock());
+        CHECK_FALSE(lock.is_held_by_owner());
+        lock.disown();
+        lock.unlock();
+    }).join();
+    CHECK_FALSE(lock.is_owner());
+    lock.lock();
+    CHECK_FALSE(lock.is_held_by_owner());
+    std::thread([&] { CHECK_FALSE(lock.try_lock()); }).join();
+    lock.unlock();
 }
 
 TEST_CASE("the owner wakes threads that sleep until it leaves")

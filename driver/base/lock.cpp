@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The lock of an endpoint when its owner does not just walk in: see lock.hpp.
-#include "libmx/lock.hpp"
+#include "driver/base/lock.hpp"
 
 #include "driver/base/system_calls.hpp"
 
@@ -100,9 +100,12 @@ void Lock::ask_owner()
 bool Lock::try_word()
 {
     uint32_t state = open;
+    uintptr_t owner = owner_.load(std::memory_order_relaxed);
+    if (owner != 0 && owner != this_thread() && owner_in_.load(std::memory_order_relaxed))
+        return false; // without the barrier, for one who tries again and again
     if (!word_.compare_exchange_strong(state, held, std::memory_order_acquire))
         return false;
-    const uintptr_t owner = owner_.load(std::memory_order_relaxed);
+    owner = owner_.load(std::memory_order_relaxed);
     if (owner != 0 && owner != this_thread()) {
         ask_owner();
         if (owner_in_.load(std::memory_order_acquire)) {

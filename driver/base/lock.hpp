@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The lock of an endpoint: taken and released by every call, by one thread at a time nearly always, and by
-// the same thread all the time in most programs.
+// The lock of an endpoint, and of a layer's node: taken and released by every call, by one thread at a time
+// nearly always, and by the same thread all the time in most programs.
 //
 // A word and a futex instead of std::mutex, whose calls into the C library cost more than all else that a
 // test of a request does. Three states, so that nobody enters the kernel unless somebody waits.
@@ -45,6 +45,16 @@ public:
     static void allow_owners();
     /// True if the calling thread is the owner. For tests.
     bool is_owner() const { return owner_.load(std::memory_order_relaxed) == this_thread(); }
+
+    /// True if its holder is the owner, and took it as such.
+    bool is_held_by_owner() const { return by_owner_; }
+    /// Called by a holder that is not the owner, for strangers who come by try_lock(), which does not count
+    /// them: from now on the lock has no owner.
+    void disown()
+    {
+        strangers_ = strangers_max;
+        owner_.store(0, std::memory_order_relaxed); // wanted_ stays set, as after the last visit of a stranger
+    }
 
     static constexpr uint32_t strangers_max = 16;
 
