@@ -60,6 +60,16 @@ int cast_poll(cast_endpoint *endpoint)
     }
 }
 
+int cast_rest(cast_endpoint *endpoint)
+{
+    try {
+        bool found = false;
+        return real(endpoint)->rest(found) ? 1 + found : 0;
+    } catch (const std::bad_alloc &) {
+        return 0; // as in cast_poll
+    }
+}
+
 int cast_connect(cast_endpoint *endpoint, const cast_place *member, uint32_t timeout_ms)
 {
     try {

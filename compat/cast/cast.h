@@ -38,6 +38,11 @@ struct cast_endpoint *cast_open(uint32_t board, uint32_t key, struct cast_place 
 void cast_shut(struct cast_endpoint *endpoint);
 /* Takes what came, for all groups; 0: nothing. */
 int cast_poll(struct cast_endpoint *endpoint);
+/*
+ * After a look in vain: sleeps where others want the processor, a millisecond at most. 0: it did not; 1: nothing
+ * came; 2: something came, and was taken.
+ */
+int cast_rest(struct cast_endpoint *endpoint);
 /* Connects to a member, waiting timeout_ms at most; nonzero: it answered. */
 int cast_connect(struct cast_endpoint *endpoint, const struct cast_place *member,
 		 uint32_t timeout_ms);

@@ -13,6 +13,7 @@ constexpr uint32_t connect_key = 0x656d7863; ///< only endpoints of this kind co
 constexpr uint32_t packet_max = 32768; ///< bytes; MX copies as many at once
 constexpr unsigned receives = 32; ///< posted
 constexpr unsigned per_poll = 32; ///< messages, and frames
+constexpr uint32_t sleep_ms = 1;
 
 } // namespace
 
@@ -153,15 +154,21 @@ bool Endpoint::take_message()
     mx_status_t status;
     uint32_t complete = 0;
     mx_test_any(endpoint_, 0, 0, &status, &complete);
-    if (!complete)
-        return false;
+    if (complete)
+        take(status);
+    return complete;
+}
+
+/// A request that ended.
+void Endpoint::take(const mx_status_t &status)
+{
     auto *buffer = static_cast<Buffer *>(status.context);
     if (!buffer->receives) {
         const uint64_t to = buffer->to;
         spare_.push_back(buffer);
         if (status.code != MX_STATUS_SUCCESS)
             bury(to);
-        return true;
+        return;
     }
     uint64_t nic_id = 0;
     uint32_t endpoint = 0;
@@ -169,7 +176,6 @@ bool Endpoint::take_message()
         mx_decompose_endpoint_addr(status.source, &nic_id, &endpoint) == MX_SUCCESS)
         dispatch(key_of(nic_id, endpoint), {buffer->bytes.data(), status.xfer_length});
     post(buffer);
-    return true;
 }
 
 bool Endpoint::take_frame()
@@ -196,7 +202,22 @@ bool Endpoint::poll()
         found++;
     for (unsigned n = 0; n < per_poll && take_frame(); n++)
         found++;
+    if (found > 0)
+        patience_.was_busy();
     return found > 0;
+}
+
+bool Endpoint::rest(bool &found)
+{
+    if (!patience_.may_sleep())
+        return false;
+    mx_status_t status;
+    uint32_t complete = 0;
+    mx_wait_any(endpoint_, sleep_ms, 0, 0, &status, &complete);
+    if (complete)
+        take(status);
+    found = poll() || complete;
+    return true;
 }
 
 } // namespace emx::cast

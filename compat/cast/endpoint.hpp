@@ -4,6 +4,7 @@
 
 #include "group.hpp"
 #include "link.hpp"
+#include "patience.hpp"
 
 #include <mx_extensions.h>
 #include <myriexpress.h>
@@ -47,6 +48,9 @@ public:
     void close(Group *group);
     /// Takes what came, for all groups. False: nothing.
     bool poll();
+    /// After a poll in vain: sleeps for a millisecond, or until something comes, where others want the processor.
+    /// False: it did not. True with .found: something came.
+    bool rest(bool &found);
     /// The library that has the endpoint is no more, as in a simulated process that was killed.
     void abandon() { endpoint_ = nullptr; }
 
@@ -76,6 +80,7 @@ private:
     static uint64_t key_of(uint64_t nic_id, uint32_t endpoint) { return nic_id << 16 | endpoint; }
     void post(Buffer *buffer);
     bool take_message();
+    void take(const mx_status_t &status);
     bool take_frame();
     void dispatch(uint64_t from, std::span<const std::byte> bytes);
     void bury(uint64_t partner);
@@ -89,6 +94,7 @@ private:
     std::deque<Buffer> buffers_;
     std::vector<Buffer *> spare_;
     std::vector<std::byte> frame_; ///< the one that came last
+    Patience patience_;
 };
 
 } // namespace emx::cast

@@ -19,6 +19,8 @@ constexpr uint64_t again_ns = 200 * us; ///< between two repeats of a frame to t
 constexpr uint8_t repeats_to_group = 3; ///< of a frame; further ones are messages
 constexpr unsigned polls_to_group = 2;
 constexpr uint32_t ack_every = window / 4; ///< frames
+constexpr uint32_t here_bits = 64; ///< frames that a question tells of; those beyond are for the next one
+static_assert(here_bits <= window && (uint64_t{1} << 32) % window == 0);
 
 /// Distance of number from base, which both wrap.
 int32_t ahead(uint32_t number, uint32_t base) { return static_cast<int32_t>(number - base); }
@@ -42,7 +44,7 @@ Group::Group(Link &link, uint32_t id, uint32_t self, std::vector<bool> by_group,
 std::unique_ptr<Group::Frames> Group::new_frames() const
 {
     auto frames = std::make_unique<Frames>();
-    frames->memory.resize(std::size_t{window} * frame_bytes_);
+    frames->memory.reset(new std::byte[std::size_t{window} * frame_bytes_]);
     return frames;
 }
 
@@ -77,12 +79,11 @@ void Group::tell(uint32_t to, Kind kind)
         link_.to_member(*this, to, bytes_of(head));
 }
 
-/// Frames that have come and are not taken.
+/// Frames that have come and are not taken, of the first here_bits.
 uint64_t Group::here(const Member &member) const
 {
-    static_assert(window <= 64);
     uint64_t bits = 0;
-    for (uint32_t i = 0; member.frames && i < window; i++)
+    for (uint32_t i = 0; member.frames && i < here_bits; i++)
         if (member.frames->slots[(member.expected + i) % window].full)
             bits |= uint64_t{1} << i;
     return bits;
@@ -223,7 +224,7 @@ void Group::make_frame()
         std::memcpy(at + sizeof head, from_ + offset_, bytes);
     sent_->slots[next_ % window] = {true, static_cast<uint16_t>(sizeof head + bytes), 0, 0};
     for (Member &member : members_)
-        member.messaged &= ~(uint64_t{1} << next_ % window);
+        member.messaged.reset(next_ % window);
     begun_ = true;
     offset_ += bytes;
     send_frame(next_++);
@@ -379,7 +380,7 @@ void Group::answer(uint32_t to, const Packet &head)
     }
     if (head.kind != Kind::ask)
         return;
-    for (uint32_t i = 0; head.number + i != next_; i++)
+    for (uint32_t i = 0; i < here_bits && head.number + i != next_; i++)
         if (!(head.here >> i & 1))
             repeat(head.number + i, to);
 }
@@ -393,10 +394,9 @@ void Group::repeat(uint32_t number, uint32_t to)
     if (!members_[to].by_group)
         return; // its messages are on their way
     if (slot.repeats >= repeats_to_group) {
-        const uint64_t bit = uint64_t{1} << number % window;
-        if (members_[to].messaged & bit)
+        if (members_[to].messaged.test(number % window))
             return; // it will come
-        members_[to].messaged |= bit;
+        members_[to].messaged.set(number % window);
         counts_.by_message++;
         return link_.to_member(*this, to, bytes);
     }

@@ -12,6 +12,7 @@
 #include "packet.hpp"
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,7 +27,7 @@ enum class Outcome : uint8_t {
     disagreed, ///< another member has another length or root in mind
 };
 
-inline constexpr uint32_t window = 64; ///< frames
+inline constexpr uint32_t window = 256; ///< frames
 
 /// The members of a group as each of them sees it. Not thread-safe; nothing blocks. Calls are collective, in
 /// one order at all members, one at a time: begin, then advance() until it is no longer busy.
@@ -80,7 +81,7 @@ private:
     };
     /// A window of frames: what was sent, or what came of one sender and is not taken yet.
     struct Frames {
-        std::vector<std::byte> memory;
+        std::unique_ptr<std::byte[]> memory; // not touched before it is used
         std::array<Slot, window> slots{};
     };
     struct Member {
@@ -90,7 +91,7 @@ private:
         bool asked_before = false;
         uint32_t taken = 0; ///< of our stream, as it told
         uint32_t arrived = 0; ///< barriers
-        uint64_t messaged = 0; ///< bit number % window: our frame that it got, or will get, by a message
+        std::bitset<window> messaged; ///< number % window: our frame that it got, or will get, by a message
         // Its stream.
         uint32_t expected = 0; ///< the next frame to take
         uint32_t told = 0; ///< the last number that we acknowledged
@@ -102,7 +103,7 @@ private:
 
     std::byte *place(Frames &frames, uint32_t number) const
     {
-        return frames.memory.data() + std::size_t{number % window} * frame_bytes_;
+        return frames.memory.get() + std::size_t{number % window} * frame_bytes_;
     }
     std::unique_ptr<Frames> new_frames() const;
     uint32_t slowest() const;

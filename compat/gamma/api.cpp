@@ -132,6 +132,7 @@ int gamma_init(unsigned char num_nodes, int, char **)
     if (p.node) // once is enough
         return 0;
     const job::ErrorsReturn here;
+    setenv("EMX_SPIN_US", "0", 0); // a node looks often enough by itself before it sleeps
     const mx_return_t begun = mx_init();
     emx::Lock::allow_owners();
     p.initialised_mx = begun == MX_SUCCESS;

@@ -14,7 +14,6 @@ constexpr uint32_t looks_between = 1024; ///< at members, while nothing comes
 constexpr uint32_t looks_awake =
     200; ///< then a waiting thread sleeps, before which MX looks for a while, too
 constexpr uint32_t looks_for_frames = 1000; ///< the same for frames, which come in bursts
-constexpr uint32_t looks_per_yield = 8; ///< for frames: their sender may want this processor
 
 } // namespace
 
@@ -170,18 +169,28 @@ void Node::progress(Lock &lock, const Semaphores::One *awaited)
         look_after(nullptr);
 }
 
+/// Others may want this processor, as the sender of frames. True: so much that it is time to sleep.
+bool Node::step_aside()
+{
+    if (options_.now_ns) // a simulated process takes no time
+        return false;
+    if (streaming_ || patience_.is_crowded())
+        sched_yield();
+    return patience_.may_sleep();
+}
+
 /// For a waiting thread with nothing to do: others have the lock for a while, or all sleep until something
 /// comes.
 void Node::rest(uint32_t &idle, Peer *awaited)
 {
     if (awaited && awaited->node == options_.node)
         awaited = nullptr; // what it waits for may come from any
-    ++idle;
+    if (idle++ == 0)
+        patience_.was_busy();
     if (in_trouble())
         look_after(awaited);
-    if (streaming_ && idle % looks_per_yield == 0)
-        sched_yield();
-    if (idle >= (streaming_ ? looks_for_frames : looks_awake)) {
+    const bool steps_aside = step_aside();
+    if (steps_aside || idle >= (streaming_ ? looks_for_frames : looks_awake)) {
         const auto wake = [](void *node) { mx_wakeup(static_cast<Node *>(node)->endpoint_); };
         if (turn_.begin_sleep(wake, this)) {
             // A frame that is late is asked for, sooner than a node is looked after.

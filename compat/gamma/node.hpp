@@ -10,6 +10,7 @@
 #include "semaphore.hpp"
 #include "turn.hpp"
 
+#include <compat/cast/patience.hpp>
 #include <compat/job/fifo.hpp>
 #include <compat/job/party.hpp>
 
@@ -205,6 +206,7 @@ private:
     void obey(Peer &peer, uint64_t label, const Hello &hello);
     void post_control(Control *control);
     void tell(Peer &peer, Kind kind, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0);
+    bool step_aside();
     void rest(uint32_t &idle, Peer *awaited);
     template <class Done>
     void wait_until(Lock &lock, Peer *awaited, Done done);
@@ -299,6 +301,7 @@ private:
     Multicast multicast_;
     uint32_t streaming_ = 0; ///< threads that wait for frames
     uint32_t short_sleeps_ = 0; ///< in vain
+    emx::cast::Patience patience_;
     Barrier barrier_{*this};
     pthread_t caller_{}; ///< of all collectives so far
     bool called_ = false, several_callers_ = false;

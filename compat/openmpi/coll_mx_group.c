@@ -199,13 +199,25 @@ static int mpi_code(enum cast_outcome outcome)
 	}
 }
 
-/* Gives others their turn: Open MPI, threads of this process, and processes of this host. */
+/*
+ * Gives others their turn: Open MPI, threads of this process, and processes of this host. Not Open MPI after
+ * each sleep: the MTL would sleep, too, on an endpoint to which no frame comes.
+ */
 static void step_aside(unsigned *looks)
 {
-	if (++*looks % LOOKS_PER_PROGRESS != 0)
-		return;
-	opal_progress();
-	if (opal_progress_yield_when_idle || opal_using_threads())
+	if (opal_progress_yield_when_idle && !opal_using_threads()) {
+		const int slept = cast_rest(endpoint);
+
+		if (slept) {
+			*looks = 0;
+			if (slept == 1)
+				opal_progress();
+			return;
+		}
+	}
+	if (++*looks % LOOKS_PER_PROGRESS == 0)
+		opal_progress(); /* which steps aside itself */
+	else if (opal_progress_yield_when_idle || opal_using_threads())
 		sched_yield();
 }
 

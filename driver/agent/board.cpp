@@ -16,7 +16,7 @@ namespace emx {
 namespace {
 
 constexpr uint32_t ring_slots = 512;
-constexpr uint32_t group_slots = 256;
+constexpr uint32_t group_slots = 512; // more than one sender has under way (compat/cast)
 constexpr uint32_t group_ring_bytes = 1u << 22;
 constexpr uint32_t ring_bytes = 1u << 23; // fewer slots where frames are longer than 16 KiB
 constexpr uint32_t lo_slots = 128; // half of them for pull replies, see EnginePort::pull_window
