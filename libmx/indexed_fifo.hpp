@@ -53,6 +53,7 @@ public:
     void remove(T *item)
     {
         FifoHook<T> &h = item->*hook;
+        --size_;
         if (indexes_used_) [[unlikely]]
             unindex(item);
         if (!h.prev) [[likely]]
@@ -63,8 +64,6 @@ public:
             tail_ = h.prev;
         else
             (h.next->*hook).prev = h.prev;
-        if (--size_ == 0 && indexes_used_) [[unlikely]]
-            drop_indexes();
     }
 
     /// Oldest element with (bits & mask) == info, or nullptr.
@@ -148,14 +147,13 @@ private:
             index_add(i, item);
     }
 
+    /// The indexes go with the last element.
     [[gnu::cold, gnu::noinline]] void unindex(T *item)
     {
         for (std::size_t i = 0; i < indexes_used_; ++i)
             index_remove(i, item);
-    }
-
-    [[gnu::cold, gnu::noinline]] void drop_indexes()
-    {
+        if (size_ != 0)
+            return;
         for (std::size_t i = 0; i < indexes_used_; ++i)
             index_[i].chains.clear();
         indexes_used_ = 0;

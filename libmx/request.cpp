@@ -4,16 +4,13 @@
 
 namespace emx {
 
-void SegmentList::assign(const Segment *segments, uint32_t count)
+void SegmentList::assign_many(const Segment *segments, uint32_t count)
 {
-    clear();
-    count_ = count;
-    if (count == 1) [[likely]] {
-        single_ = segments[0];
-    } else if (count > 1) {
+    if (count > 0) {
         heap_ = std::make_unique<Segment[]>(count);
         std::copy_n(segments, count, heap_.get());
     }
+    count_ = count;
 }
 
 namespace {
@@ -58,13 +55,13 @@ bool RequestPool::grow()
 {
     if ((chunks_.size() + 1) * chunk_size >= (1u << index_bits))
         return false;
-    auto chunk = std::make_unique<Request[]>(chunk_size);
+    Request *chunk = chunks_.emplace_back(std::make_unique<Request[]>(chunk_size)).get();
     for (uint32_t i = chunk_size; i-- > 0;) {
-        chunk[i].index = static_cast<uint32_t>(chunks_.size()) * chunk_size + i;
-        chunk[i].next_free = free_;
+        chunk[i].handle = handle_bit | uint64_t{endpoint_slot_} << index_bits | (made_ + i);
+        chunk[i].post_next = free_;
         free_ = &chunk[i];
     }
-    chunks_.push_back(std::move(chunk));
+    made_ += chunk_size;
     return true;
 }
 

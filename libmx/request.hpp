@@ -27,17 +27,27 @@ struct Incoming;
 /// Segment list of a request; copied at posting, since the array is the caller's again afterwards.
 class SegmentList {
 public:
-    [[gnu::hot]] void assign(const Segment *segments, uint32_t count);
+    /// The list must be empty.
+    void assign(const Segment *segments, uint32_t count)
+    {
+        if (count != 1) [[unlikely]]
+            return assign_many(segments, count);
+        count_ = 1;
+        single_ = segments[0];
+    }
     void clear()
     {
         if (heap_) [[unlikely]]
             heap_.reset();
         count_ = 0;
     }
+    /// Copies the first bytes of a message in.
+    void fill(const std::byte *from, uint64_t length);
     std::span<const Segment> view() const { return {const_cast<SegmentList *>(this)->first(), count_}; }
     std::span<Segment> view() { return {first(), count_}; }
 
 private:
+    [[gnu::noinline]] void assign_many(const Segment *segments, uint32_t count);
     Segment *first()
     {
         if (heap_) [[unlikely]]
@@ -61,6 +71,13 @@ inline void scatter(std::span<const Segment> to, uint64_t offset, const std::byt
     if (to.size() != 1 || offset + length > to[0].length) [[unlikely]]
         return scatter_pieces(to, offset, from, length);
     copy_bytes(to[0].data + offset, from, length);
+}
+
+inline void SegmentList::fill(const std::byte *from, uint64_t length)
+{
+    if (count_ != 1 || length > single_.length) [[unlikely]]
+        return scatter(view(), 0, from, length);
+    copy_bytes(single_.data, from, length);
 }
 
 /// Copies `length` bytes of a gathered buffer, from message position `offset` on.
@@ -99,17 +116,14 @@ struct RequestState {
 struct Request : RequestState {
     Request() : RequestState{} {}
 
-    uint32_t index = 0;
-    uint32_t generation = 0;
-    Request *next_free = nullptr; ///< in the pool
-
+    uint64_t handle = 0; ///< as the program has it; of one that is free, what it will be next
     uint64_t match = 0; ///< receive: info until complete, then the message's bits
     uint64_t mask = 0;
 
     SegmentList segments;
     uint64_t room = 0; ///< receive: bytes of all segments
 
-    // posted queue
+    // posted queue; free ones are linked by post_next
     uint64_t post_serial = 0;
     Request *post_prev = nullptr, *post_next = nullptr;
     Request *chain_prev = nullptr, *chain_next = nullptr;
@@ -135,7 +149,7 @@ public:
         if (!free_ && !grow()) [[unlikely]]
             return nullptr;
         Request *request = free_;
-        free_ = request->next_free;
+        free_ = request->post_next;
         request->kind = kind;
         ++live_;
         return request;
@@ -144,29 +158,24 @@ public:
     {
         request->segments.clear();
         static_cast<RequestState &>(*request) = RequestState{};
-        request->generation = (request->generation + 1) & ((1u << generation_bits) - 1);
-        request->next_free = free_;
+        request->handle = (request->handle + (uint64_t{1} << (slot_bits + index_bits))) | handle_bit;
+        request->post_next = free_;
         free_ = request;
         --live_;
     }
-    void *handle(const Request *request) const
+    static void *handle(const Request *request)
     {
-        const uint64_t value = uint64_t{1} << 63 | uint64_t{request->generation} << (slot_bits + index_bits) |
-                               uint64_t{endpoint_slot_} << index_bits | request->index;
-        return reinterpret_cast<void *>(value); // NOLINT(performance-no-int-to-ptr): opaque, never followed
+        return reinterpret_cast<void *>(request->handle); // NOLINT(performance-no-int-to-ptr): never followed
     }
     /// nullptr for a NULL, foreign or stale handle.
-    Request *find(void *handle)
+    [[gnu::always_inline]] Request *find(void *handle)
     {
         const auto value = reinterpret_cast<uint64_t>(handle);
         const uint32_t index = static_cast<uint32_t>(value) & ((1u << index_bits) - 1);
-        const auto generation =
-            static_cast<uint32_t>(value >> (slot_bits + index_bits)) & ((1u << generation_bits) - 1);
-        if (!(value >> 63) || endpoint_slot_of(handle) != endpoint_slot_ ||
-            index / chunk_size >= chunks_.size())
+        if (index >= made_) [[unlikely]]
             return nullptr;
         Request *request = &chunks_[index / chunk_size][index % chunk_size];
-        return request->live() && request->generation == generation ? request : nullptr;
+        return request->handle == value && request->live() ? request : nullptr;
     }
     uint32_t live() const { return live_; }
     /// Calls f for every live request.
@@ -190,11 +199,12 @@ public:
 private:
     static constexpr uint32_t chunk_size = 256;
     static constexpr uint32_t index_bits = 27;
-    static constexpr uint32_t generation_bits = 26;
-    bool grow();
+    static constexpr uint64_t handle_bit = uint64_t{1} << 63; // above 26 bits of generation
+    [[gnu::cold, gnu::noinline]] bool grow();
 
     uint32_t endpoint_slot_;
     uint32_t live_ = 0;
+    uint32_t made_ = 0; ///< requests in all chunks
     std::vector<std::unique_ptr<Request[]>> chunks_;
     Request *free_ = nullptr; ///< the one used last first
 };

@@ -13,14 +13,15 @@ namespace emx {
 
 class Endpoint;
 
-/// Outlives the endpoint, so that calls on a closed handle find a lock.
-struct EndpointSlot {
+/// Outlives the endpoint, so that calls on a closed handle find a lock. Begins with what each call touches.
+struct alignas(64) EndpointSlot {
     Lock mutex;
-    Changed changed; ///< a waiter left, a handler returned, a request completed
-    uint32_t generation = 0;
-    uint32_t users = 0; ///< threads inside a blocking call or a handler
+    uint64_t handle = 0; ///< of the open endpoint; 0: there is none, or it is being closed
     std::unique_ptr<Endpoint> endpoint;
     std::atomic<uint32_t> activity{0}; ///< counts calls of the application; read by the helper
+    uint32_t generation = 0;
+    Changed changed; ///< a waiter left, a handler returned, a request completed
+    uint32_t users = 0; ///< threads inside a blocking call or a handler
     std::atomic<uint64_t> held_since_ns{0}; ///< messages are held back; 0: none are; read by the helper
 };
 

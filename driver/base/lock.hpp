@@ -86,8 +86,8 @@ private:
     void unlock_word();
     void wait_for_word();
     void consider_owner();
-    bool step_back();
-    void tell_stranger();
+    [[gnu::cold, gnu::noinline]] bool step_back();
+    [[gnu::cold, gnu::noinline]] void tell_stranger();
     void ask_owner();
 
     std::atomic<uintptr_t> owner_{0}; ///< 0: nobody

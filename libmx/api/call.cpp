@@ -8,6 +8,11 @@
 
 namespace emx::api {
 
+mx_return_t Visit::report_lost(EndpointSlot *locked, const char *function)
+{
+    return Call(locked, function).done();
+}
+
 mx_return_t Call::refused(const char *function)
 {
     std::string text = function;

@@ -13,6 +13,52 @@
 
 namespace emx::api {
 
+/// The endpoint of a call that each message makes, locked, for its usual way. It lives in registers, since
+/// nobody takes its address: what is unusual is left to a Call, which has the same end.
+class Visit {
+public:
+    [[gnu::always_inline]] explicit Visit(mx_endpoint_t handle)
+    {
+        Context *context = process().context.get();
+        slot_ = context ? context->slot_of(handle) : nullptr;
+        if (!slot_) [[unlikely]]
+            return;
+        slot_->mutex.lock();
+        if (Context::enter(*slot_, handle)) [[likely]]
+            return;
+        slot_->mutex.unlock();
+        slot_ = nullptr;
+    }
+    [[gnu::always_inline]] ~Visit()
+    {
+        if (!slot_) [[unlikely]]
+            return;
+        slot_->endpoint->leave(is_send_);
+        slot_->mutex.unlock();
+    }
+    Visit(const Visit &) = delete;
+    Visit &operator=(const Visit &) = delete;
+
+    void set_send(bool is_send) { is_send_ = is_send; }
+    explicit operator bool() const { return slot_ != nullptr; }
+    Endpoint *operator->() const { return slot_->endpoint.get(); }
+    /// Normal end: reports failures of operations nobody will ask about.
+    [[gnu::always_inline]] mx_return_t done(const char *function)
+    {
+        if (slot_->endpoint->completions().any_lost()) [[unlikely]]
+            return report_lost(hand_over(), function);
+        return MX_SUCCESS;
+    }
+    /// Leaves the endpoint, locked, to a Call. nullptr: the handle is refused.
+    EndpointSlot *hand_over() { return std::exchange(slot_, nullptr); }
+
+private:
+    [[gnu::cold]] static mx_return_t report_lost(EndpointSlot *locked, const char *function);
+
+    EndpointSlot *slot_;
+    bool is_send_ = false;
+};
+
 class Call {
 public:
     [[gnu::always_inline]] explicit Call(mx_endpoint_t handle, const char *function = "")
@@ -21,6 +67,12 @@ public:
     {
         if (slot_ && !Context::enter(*slot_, handle)) [[unlikely]]
             refuse();
+    }
+    /// Goes on with what a Visit handed over; nullptr: that was refused.
+    Call(EndpointSlot *locked, const char *function)
+        : function_(function), slot_(locked),
+          lock_(locked ? std::unique_lock(locked->mutex, std::adopt_lock) : std::unique_lock<Lock>())
+    {
     }
 
     ~Call()
@@ -71,16 +123,12 @@ private:
     std::unique_lock<Lock> lock_;
 };
 
-/// Runs a call's body: nothing thrown leaves the library. Inlined, since what the body captures would
-/// otherwise go through memory.
+/// Runs a body: nothing thrown leaves the library.
 template <class Body>
-[[gnu::always_inline]] inline mx_return_t on_endpoint(const char *function, mx_endpoint_t handle, Body &&body)
+[[gnu::always_inline]] inline mx_return_t guarded(const char *function, Body &&body)
 {
     try {
-        Call call(handle, function);
-        if (!call) [[unlikely]]
-            return Call::refused(function);
-        return body(call);
+        return body();
     } catch (const std::bad_alloc &) {
         ErrorHandler handler = process().handler.load();
         return handler ? handler(const_cast<char *>(function), MX_NO_RESOURCES) : MX_NO_RESOURCES;
@@ -89,6 +137,19 @@ template <class Body>
     } catch (...) {
         return MX_BAD_BAD_BAD;
     }
+}
+
+/// Runs a call's body. `endpoint`: its handle, or what a Visit handed over. Inlined, since what the body
+/// captures would otherwise go through memory.
+template <class Handle, class Body>
+[[gnu::always_inline]] inline mx_return_t on_endpoint(const char *function, Handle endpoint, Body &&body)
+{
+    return guarded(function, [&] {
+        Call call(endpoint, function);
+        if (!call) [[unlikely]]
+            return Call::refused(function);
+        return body(call);
+    });
 }
 
 /// Deadline of a blocking call: MX timeouts are milliseconds, 0 is for ever.

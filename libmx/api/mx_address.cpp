@@ -2,6 +2,7 @@
 // Addresses, names, connecting (API specification, 3.9 and section 8).
 #include "libmx/api/call.hpp"
 #include "libmx/api/hooks.hpp"
+#include "libmx/endpoint/inlined.hpp"
 
 #include "mx_extensions.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // Completion and inspection: test, wait, peek, probe and their families (API specification, 3.5 to 3.7).
 #include "libmx/api/call.hpp"
+#include "libmx/endpoint/inlined.hpp"
 
 #include "mx_extensions.h"
 
@@ -47,13 +48,11 @@ inline mx_return_t finish(Call &call, Request *request, mx_status_t *status, uin
     return MX_SUCCESS;
 }
 
-[[gnu::always_inline]] inline mx_return_t test_or_wait(const char *function, mx_endpoint_t ep,
-                                                       mx_request_t *req, uint32_t timeout, bool blocking,
-                                                       mx_status_t *status, uint32_t *result)
+[[gnu::noinline]] mx_return_t test_or_wait(const char *function, EndpointSlot *locked, mx_request_t *req,
+                                           uint32_t timeout, bool blocking, mx_status_t *status,
+                                           uint32_t *result)
 {
-    if (result)
-        *result = 0;
-    return on_endpoint(function, ep, [&](Call &call) {
+    return on_endpoint(function, locked, [&](Call &call) {
         Request *request = req && result ? call->requests().find(*req) : nullptr;
         if (!request || request->forgotten) [[unlikely]]
             return call.fail(MX_BAD_REQUEST, "not a request of this endpoint, or finished already");
@@ -70,6 +69,22 @@ inline mx_return_t finish(Call &call, Request *request, mx_status_t *status, uin
         *req = nullptr;
         call.set_send(was_complete & static_cast<int>(request->kind == RequestKind::send));
         return finish(call, request, status, result);
+    });
+}
+
+/// mx_test after a Visit. Few arguments: more than registers hold would cost mx_test a frame pointer.
+[[gnu::noinline]] mx_return_t test(EndpointSlot *locked, mx_request_t *req, mx_status_t *status,
+                                   uint32_t *result)
+{
+    return test_or_wait("mx_test", locked, req, poll_only, false, status, result);
+}
+
+/// The end of a test that found nothing.
+[[gnu::noinline]] mx_return_t not_yet(EndpointSlot *locked)
+{
+    return on_endpoint("mx_test", locked, [](Call &call) {
+        call->found_nothing(call.lock());
+        return call.done();
     });
 }
 
@@ -162,13 +177,38 @@ mx_return_t buffered(const char *function, mx_endpoint_t ep, mx_request_t *req, 
 
 [[gnu::hot]] mx_return_t mx_test(mx_endpoint_t ep, mx_request_t *req, mx_status_t *status, uint32_t *result)
 {
-    return test_or_wait("mx_test", ep, req, poll_only, false, status, result);
+    if (result)
+        *result = 0;
+    return guarded("mx_test", [&] {
+        Visit visit(ep);
+        Request *request = visit && req && result ? visit->requests().find(*req) : nullptr;
+        if (!request || request->forgotten || visit->gate().handler_runs()) [[unlikely]]
+            return test(visit.hand_over(), req, status, result);
+        const bool was_complete = request->complete; // then nothing was waited for
+        if (!was_complete)
+            visit->progress(Driver::application);
+        // Another thread may finish the request while the lock is released.
+        const bool is_there = RequestPool::handle(request) == *req;
+        if (is_there && !request->complete)
+            return not_yet(visit.hand_over());
+        if (!is_there || request->code != MX_STATUS_SUCCESS) [[unlikely]]
+            return test(visit.hand_over(), req, status, result);
+        visit.set_send(was_complete & static_cast<int>(request->kind == RequestKind::send));
+        mx_status_t unwanted;
+        visit->reap(request, status ? *status : unwanted);
+        *req = nullptr;
+        *result = 1;
+        visit->found_something();
+        return visit.done("mx_test");
+    });
 }
 
 mx_return_t mx_wait(mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, mx_status_t *status,
                     uint32_t *result)
 {
-    return test_or_wait("mx_wait", ep, req, timeout, true, status, result);
+    if (result)
+        *result = 0;
+    return test_or_wait("mx_wait", Visit(ep).hand_over(), req, timeout, true, status, result);
 }
 
 [[gnu::hot]] mx_return_t mx_test_any(mx_endpoint_t ep, uint64_t info, uint64_t mask, mx_status_t *status,

@@ -2,6 +2,7 @@
 // Sending, receiving, cancelling, forgetting (API specification, 3.3, 3.4, 3.8).
 #include "libmx/api/call.hpp"
 #include "libmx/api/hooks.hpp"
+#include "libmx/endpoint/inlined.hpp"
 
 #include "mx_extensions.h"
 
@@ -14,6 +15,8 @@ namespace {
 /// often.
 constexpr unsigned send_weight = 2, local_weight = PassClock::weight_per_pass, receive_weight = 1;
 
+unsigned weight_to(const Partner *to) { return to->way.sure || !to->way.local ? send_weight : local_weight; }
+
 const char *segment_text(mx_return_t code)
 {
     switch (code) {
@@ -23,30 +26,74 @@ const char *segment_text(mx_return_t code)
     }
 }
 
-// Inlined into its two callers: as a call its nine arguments cost more than what is done with them at first.
-[[gnu::always_inline]] inline mx_return_t send(const char *function, mx_endpoint_t ep, mx_segment_t *segs,
-                                               uint32_t nseg, mx_endpoint_addr_t dest, uint64_t match,
-                                               void *context, mx_request_t *req, bool synchronous)
+/// Arguments of a call. By reference, since more than registers hold would cost the caller a frame pointer.
+struct Posting {
+    mx_segment_t *segs;
+    uint32_t nseg;
+    mx_endpoint_addr_t dest; ///< send
+    uint64_t match, mask; ///< mask: receive
+    void *context;
+    mx_request_t *req;
+};
+
+[[gnu::noinline]] mx_return_t send(const char *function, EndpointSlot *locked, const Posting &args,
+                                   bool synchronous)
 {
-    return on_endpoint(function, ep, [&](Call &call) {
+    return on_endpoint(function, locked, [&](Call &call) {
         call.set_send(true);
         Segments segments;
         uint64_t length;
-        if (mx_return_t code = segments.read(segs, nseg, length)) [[unlikely]]
+        if (mx_return_t code = segments.read(args.segs, args.nseg, length)) [[unlikely]]
             return call.fail(code, segment_text(code));
-        Partner *to = call->resolve(dest);
+        Partner *to = call->resolve(args.dest);
         if (!to) [[unlikely]]
             return call.fail(MX_BAD_ENDPOINT, "destination address is not of this endpoint; connect first");
-        Request *request = call->post_send(segments.data(), nseg, length, to, match, context, synchronous);
+        Request *request =
+            call->post_send(segments.data(), args.nseg, length, to, args.match, args.context, synchronous);
         if (!request)
             return call.fail(MX_NO_RESOURCES, "too many requests");
-        if (req)
-            *req = static_cast<mx_request_t>(call->requests().handle(request));
+        if (args.req)
+            *args.req = static_cast<mx_request_t>(call->requests().handle(request));
         else
             call->completions().forget(request);
-        call->posted(to->way.local && !to->way.sure ? local_weight : send_weight);
+        call->posted(weight_to(to));
         return call.done();
     });
+}
+
+[[gnu::noinline]] mx_return_t receive(EndpointSlot *locked, const Posting &args)
+{
+    return on_endpoint("mx_irecv", locked, [&](Call &call) {
+        Segments segments;
+        uint64_t room;
+        if (mx_return_t code = segments.read(args.segs, args.nseg, room)) [[unlikely]]
+            return call.fail(code, segment_text(code));
+        if (args.match & ~args.mask)
+            return call.fail(MX_BAD_MATCH_MASK, "match information has bits outside the mask");
+        if (call->context_mask() & ~args.mask)
+            return call.fail(MX_BAD_MATCHING_FOR_CONTEXT_ID_MASK, "the mask must cover the context id bits");
+        Request *request =
+            call->post_receive(segments.data(), args.nseg, room, args.match, args.mask, args.context);
+        if (!request)
+            return call.fail(MX_NO_RESOURCES, "too many requests");
+        if (args.req)
+            *args.req = static_cast<mx_request_t>(call->requests().handle(request));
+        else
+            call->completions().forget(request);
+        call->posted(receive_weight);
+        return call.done();
+    });
+}
+
+/// One piece of memory, which needs no list, and a place for the handle: what nearly all calls come with.
+bool is_plain(const mx_segment_t *segs, uint32_t nseg, const mx_request_t *req)
+{
+    return nseg == 1 && segs && segs->segment_ptr && req;
+}
+
+Segment memory_of(const mx_segment_t &segment)
+{
+    return {static_cast<std::byte *>(segment.segment_ptr), segment.segment_length};
 }
 
 } // namespace
@@ -54,36 +101,39 @@ const char *segment_text(mx_return_t code)
 [[gnu::hot]] mx_return_t mx_isend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg,
                                   mx_endpoint_addr_t dest, uint64_t match, void *context, mx_request_t *req)
 {
-    return send("mx_isend", ep, segs, nseg, dest, match, context, req, false);
+    return guarded("mx_isend", [&] {
+        Visit visit(ep);
+        Partner *to = visit && is_plain(segs, nseg, req) ? visit->resolve(dest) : nullptr;
+        Request *request = to ? visit->post_plain_send(memory_of(*segs), to, match, context) : nullptr;
+        if (!request) [[unlikely]]
+            return send("mx_isend", visit.hand_over(), {segs, nseg, dest, match, 0, context, req}, false);
+        *req = static_cast<mx_request_t>(visit->requests().handle(request));
+        visit->posted(weight_to(to));
+        visit.set_send(true);
+        return visit.done("mx_isend");
+    });
 }
 
 mx_return_t mx_issend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_endpoint_addr_t dest,
                       uint64_t match, void *context, mx_request_t *req)
 {
-    return send("mx_issend", ep, segs, nseg, dest, match, context, req, true);
+    return send("mx_issend", Visit(ep).hand_over(), {segs, nseg, dest, match, 0, context, req}, true);
 }
 
 [[gnu::hot]] mx_return_t mx_irecv(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, uint64_t match,
                                   uint64_t mask, void *context, mx_request_t *req)
 {
-    return on_endpoint("mx_irecv", ep, [&](Call &call) {
-        Segments segments;
-        uint64_t room;
-        if (mx_return_t code = segments.read(segs, nseg, room)) [[unlikely]]
-            return call.fail(code, segment_text(code));
-        if (match & ~mask)
-            return call.fail(MX_BAD_MATCH_MASK, "match information has bits outside the mask");
-        if (call->context_mask() & ~mask)
-            return call.fail(MX_BAD_MATCHING_FOR_CONTEXT_ID_MASK, "the mask must cover the context id bits");
-        Request *request = call->post_receive(segments.data(), nseg, room, match, mask, context);
-        if (!request)
-            return call.fail(MX_NO_RESOURCES, "too many requests");
-        if (req)
-            *req = static_cast<mx_request_t>(call->requests().handle(request));
-        else
-            call->completions().forget(request);
-        call->posted(receive_weight);
-        return call.done();
+    return guarded("mx_irecv", [&] {
+        Visit visit(ep);
+        const bool plain = visit && is_plain(segs, nseg, req) && !((match | visit->context_mask()) & ~mask);
+        const Segment memory = plain ? memory_of(*segs) : Segment{};
+        Request *request =
+            plain ? visit->post_receive(&memory, 1, memory.length, match, mask, context) : nullptr;
+        if (!request) [[unlikely]]
+            return receive(visit.hand_over(), {segs, nseg, {}, match, mask, context, req});
+        *req = static_cast<mx_request_t>(visit->requests().handle(request));
+        visit->posted(receive_weight);
+        return visit.done("mx_irecv");
     });
 }
 

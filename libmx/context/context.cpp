@@ -128,7 +128,9 @@ mx_endpoint_t Context::open_one(const OpenArgs &args, uint32_t board_number, uin
         slot.endpoint = std::move(endpoint);
         slots_used_ = std::max(slots_used_.load(), i + 1);
         tell("endpoint opened", &board, number);
-        return handle_of(i, slot.generation);
+        const mx_endpoint_t handle = handle_of(i, slot.generation);
+        slot.handle = reinterpret_cast<uint64_t>(handle);
+        return handle;
     }
     error = {MX_NO_RESOURCES, "too many endpoints open in this process"};
     return nullptr;
@@ -138,6 +140,7 @@ void Context::close(EndpointSlot &slot, std::unique_lock<Lock> &lock)
 {
     const sys::Uncancelled here;
     Endpoint &endpoint = *slot.endpoint;
+    slot.handle = 0;
     endpoint.gate().begin_close();
     endpoint.wakeup();
     while (slot.users)

@@ -22,9 +22,8 @@
 namespace emx {
 
 inline constexpr uint32_t endpoint_slots = 1024;
-// A handle of an endpoint: 1 bit | generation of the slot | slot.
+// A handle of an endpoint: 1 bit | 32 bits of generation of the slot | slot.
 inline constexpr uint32_t handle_slot_bits = 10;
-inline constexpr uint32_t handle_generation_bits = 32;
 static_assert(endpoint_slots == 1u << handle_slot_bits);
 
 class Context : public Instance {
@@ -46,7 +45,7 @@ public:
     EndpointSlot *slot_of(mx_endpoint_t handle)
     {
         const auto value = reinterpret_cast<uint64_t>(handle);
-        if (!(value >> 63) || (value >> (handle_slot_bits + handle_generation_bits) & 1)) [[unlikely]]
+        if (!(value >> 63)) [[unlikely]]
             return nullptr;
         return &slots_[value & (endpoint_slots - 1)];
     }
@@ -98,8 +97,7 @@ private:
 
 inline bool Context::enter(EndpointSlot &slot, mx_endpoint_t handle)
 {
-    const auto generation = static_cast<uint32_t>(reinterpret_cast<uint64_t>(handle) >> handle_slot_bits);
-    if (!slot.endpoint || slot.generation != generation || slot.endpoint->gate().is_ending()) [[unlikely]]
+    if (slot.handle != reinterpret_cast<uint64_t>(handle)) [[unlikely]]
         return false;
     slot.activity.store(slot.activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return true;

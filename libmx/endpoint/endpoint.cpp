@@ -79,30 +79,6 @@ Partner *Endpoint::resolve_self(Partner *self)
     return found;
 }
 
-namespace {
-
-[[gnu::hot]] void fill_status(const Request *request, mx_status_t &status)
-{
-    status.code = static_cast<mx_status_code_t>(request->code);
-    status.source = mx_endpoint_addr_t{};
-    bool failed_connect = request->kind == RequestKind::connect && request->code != MX_STATUS_SUCCESS;
-    if (request->partner && !failed_connect) [[likely]]
-        status.source = request->partner->address;
-    status.match_info = request->match;
-    status.msg_length = request->msg_length;
-    status.xfer_length = request->xfer_length;
-    status.context = request->context;
-}
-
-} // namespace
-
-void Endpoint::reap(Request *request, mx_status_t &status)
-{
-    fill_status(request, status);
-    completions_.remove(request);
-    requests_.release(request);
-}
-
 bool Endpoint::cancel(Request *request, bool notify)
 {
     if (request->complete)

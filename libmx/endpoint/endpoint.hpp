@@ -10,6 +10,8 @@
 // Accept (reliab/receive.cpp) takes packets in order and acknowledges them; it may run on the helper
 // thread. Match (match/match.cpp) gives messages to receives and calls the unexpected handler; it runs
 // only inside a call of the application. All members need the slot's lock unless said otherwise.
+//
+// Members that are always inlined are in inlined.hpp and posting.hpp.
 #pragma once
 
 #include "driver/drops.hpp"
@@ -61,8 +63,14 @@ public:
     // --- what the API posts and asks (api/, proto/)
     [[gnu::hot]] Request *post_send(const Segment *segments, uint32_t count, uint64_t length, Partner *to,
                                     uint64_t match, void *context, bool synchronous);
-    [[gnu::hot]] Request *post_receive(const Segment *segments, uint32_t count, uint64_t room, uint64_t match,
-                                       uint64_t mask, void *context);
+    /// The same of one piece of memory, not synchronous.
+    [[gnu::always_inline]] Request *post_plain_send(const Segment &memory, Partner *to, uint64_t match,
+                                                    void *context);
+    /// Posts what that leaves to it: post_send() has more arguments than there are registers for.
+    [[gnu::hot, gnu::noinline]] Request *post_other_send(const Segment &memory, Partner *to, uint64_t match,
+                                                         void *context);
+    [[gnu::always_inline]] Request *post_receive(const Segment *segments, uint32_t count, uint64_t room,
+                                                 uint64_t match, uint64_t mask, void *context);
     /// nullptr with error filled (MX_NIC_NOT_FOUND, MX_NO_RESOURCES, MX_NO_DEV; MX_TIMEOUT, when a process
     /// that is asked for the board takes longer than patience_ms) when it cannot start. `hidden`: only who
     /// knows the request finds it when it is complete.
@@ -73,7 +81,7 @@ public:
     void disconnect(Partner *partner);
     void set_timeout(Request *request, uint32_t ms);
     /// Hands a finished request's status out and frees it.
-    [[gnu::hot]] void reap(Request *request, mx_status_t &status);
+    [[gnu::always_inline]] void reap(Request *request, mx_status_t &status);
 
     // --- addresses
     /// The partner an address names; nullptr when it is not one of ours.
@@ -210,8 +218,12 @@ private:
     Partner *replace_partner(Partner *old, int code);
 
     // sending (proto/eager.cpp, proto/rendezvous.cpp, proto/self.cpp, reliab/send.cpp)
-    [[gnu::hot]] void send_eager(Request *request, std::span<const Segment> segments, uint64_t length,
-                                 Partner *to);
+    [[gnu::always_inline]] void start_send(Request *request, std::span<const Segment> segments,
+                                           uint64_t length, Partner *to, bool synchronous);
+    [[gnu::always_inline]] Request *begin_send(RequestKind kind, uint64_t length, Partner *to, uint64_t match,
+                                               void *context);
+    [[gnu::always_inline]] void send_eager(Request *request, std::span<const Segment> segments,
+                                           uint64_t length, Partner *to);
     void send_copy(Request *request, TxMessage *tx, uint32_t bytes, Partner *to);
     [[gnu::noinline]] void send_detour(Request *request, std::span<const Segment> segments, uint64_t length,
                                        Partner *to, bool synchronous);
@@ -225,8 +237,8 @@ private:
     [[gnu::noinline]] bool begin_sure(Partner *to);
     bool may_become_sure(const Partner *to);
     [[gnu::noinline]] bool waits_for_sure(Partner *partner);
-    [[gnu::hot]] void send_sure(Request *request, std::span<const Segment> segments, uint32_t bytes,
-                                Partner *to);
+    [[gnu::always_inline]] void send_sure(Request *request, std::span<const Segment> segments, uint32_t bytes,
+                                          Partner *to);
     [[gnu::cold, gnu::noinline]] void queue_sure(Request *request, std::span<const Segment> segments,
                                                  uint32_t bytes, Partner *to);
     TxMessage *copy_eager(std::span<const Segment> segments, uint32_t bytes, Partner *to, uint64_t match);

@@ -58,7 +58,7 @@ void Endpoint::complete_receive(Request *recv, const emx_msg &msg, Partner *part
     recv->match = msg.match;
     recv->msg_length = msg.msg_len;
     recv->xfer_length = xfer_length;
-    completions_.complete(recv, code);
+    completions_.complete_inline(recv, code);
 }
 
 void Endpoint::finish_self(Incoming *in)

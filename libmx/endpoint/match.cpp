@@ -8,24 +8,6 @@
 
 namespace emx {
 
-Request *Endpoint::post_receive(const Segment *segments, uint32_t count, uint64_t room, uint64_t match,
-                                uint64_t mask, void *context)
-{
-    Request *recv = requests_.allocate(RequestKind::receive);
-    if (!recv)
-        return nullptr;
-    recv->match = match;
-    recv->mask = mask;
-    recv->context = context;
-    recv->room = room;
-    recv->budget_ns = completions_.default_budget_ns();
-    EMX_PROBE(5, posted, recv, static_cast<uint8_t>(RequestKind::receive), room, uint64_t{0}, match);
-    recv->segments.assign(segments, count);
-    if (Incoming *in = matcher_.post(recv)) [[unlikely]]
-        bind(in, recv);
-    return recv;
-}
-
 void Endpoint::stage(Incoming *in)
 {
     if (!gate_.is_staging() && accepted_.empty() && !gate_.is_closed())

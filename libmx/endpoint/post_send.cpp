@@ -3,36 +3,10 @@
 // (wire specification, section 9; API specification, section 6); longer and synchronous ones are announced;
 // those to ourselves need no device (API specification, 3.3).
 #include "driver/base/probe.hpp"
-#include "libmx/endpoint/endpoint.hpp"
+#include "libmx/endpoint/posting.hpp"
 #include "libmx/proto/frames.hpp"
 
 namespace emx {
-
-Request *Endpoint::post_send(const Segment *segments, uint32_t count, uint64_t length, Partner *to,
-                             uint64_t match, void *context, bool synchronous)
-{
-    Request *request = requests_.allocate(synchronous ? RequestKind::synchronous_send : RequestKind::send);
-    if (!request)
-        return nullptr;
-    request->match = match;
-    request->context = context;
-    request->partner = to;
-    request->msg_length = static_cast<uint32_t>(length);
-    EMX_PROBE(5, posted, request, static_cast<uint8_t>(request->kind), length, to->address.stuff[0], match);
-    if (const uint64_t budget_ns = completions_.default_budget_ns()) [[unlikely]]
-        set_timeout(request, static_cast<uint32_t>(budget_ns / 1000000));
-    if (to->life.is_dead()) [[unlikely]] {
-        completions_.complete(request, to->life.dead_code());
-    } else if (to->way.detour) [[unlikely]] {
-        send_detour(request, {segments, count}, length, to, synchronous);
-    } else if (synchronous || length > to->way.eager_max) [[unlikely]] {
-        request->segments.assign(segments, count);
-        send_rendezvous(request, to);
-    } else {
-        send_eager(request, {segments, count}, length, to);
-    }
-    return request;
-}
 
 /// Sends an eager message that has its type and lies in its frames.
 [[gnu::always_inline]] inline void Endpoint::send_copy(Request *request, TxMessage *tx, uint32_t bytes,
@@ -56,7 +30,8 @@ Request *Endpoint::post_send(const Segment *segments, uint32_t count, uint64_t l
     completions_.complete(request, MX_STATUS_SUCCESS);
 }
 
-void Endpoint::send_eager(Request *request, std::span<const Segment> segments, uint64_t length, Partner *to)
+inline void Endpoint::send_eager(Request *request, std::span<const Segment> segments, uint64_t length,
+                                 Partner *to)
 {
     const auto bytes = static_cast<uint32_t>(length);
     TxMessage *tx;
@@ -69,6 +44,42 @@ void Endpoint::send_eager(Request *request, std::span<const Segment> segments, u
         gather(tx->buffer + send_headroom, segments, 0, bytes);
     }
     send_copy(request, tx, bytes, to);
+}
+
+/// Inlined into both ways to post: for messages between hosts, too, a call costs as much as its work.
+inline void Endpoint::start_send(Request *request, std::span<const Segment> segments, uint64_t length,
+                                 Partner *to, bool synchronous)
+{
+    if (const uint64_t budget_ns = completions_.default_budget_ns()) [[unlikely]]
+        set_timeout(request, static_cast<uint32_t>(budget_ns / 1000000));
+    if (to->life.is_dead()) [[unlikely]] {
+        completions_.complete(request, to->life.dead_code());
+    } else if (to->way.detour) [[unlikely]] {
+        send_detour(request, segments, length, to, synchronous);
+    } else if (synchronous || length > to->way.eager_max) [[unlikely]] {
+        request->segments.assign(segments.data(), static_cast<uint32_t>(segments.size()));
+        send_rendezvous(request, to);
+    } else {
+        send_eager(request, segments, length, to);
+    }
+}
+
+Request *Endpoint::post_send(const Segment *segments, uint32_t count, uint64_t length, Partner *to,
+                             uint64_t match, void *context, bool synchronous)
+{
+    const RequestKind kind = synchronous ? RequestKind::synchronous_send : RequestKind::send;
+    Request *request = begin_send(kind, length, to, match, context);
+    if (request) [[likely]]
+        start_send(request, {segments, count}, length, to, synchronous);
+    return request;
+}
+
+Request *Endpoint::post_other_send(const Segment &memory, Partner *to, uint64_t match, void *context)
+{
+    Request *request = begin_send(RequestKind::send, memory.length, to, match, context);
+    if (request) [[likely]]
+        start_send(request, {&memory, 1}, memory.length, to, false);
+    return request;
 }
 
 /// To ourselves, within the host, or with checksums.

@@ -17,26 +17,6 @@ bool Endpoint::begin_sure(Partner *to)
     return true;
 }
 
-void Endpoint::send_sure(Request *request, std::span<const Segment> segments, uint32_t bytes, Partner *to)
-{
-    emx_msg msg{};
-    msg.type = eager_type(bytes);
-    msg.remote_ep = to->remote_ep;
-    msg.peer = to->peer;
-    msg.seq = to->sender.next;
-    msg.ack = to->receiver.done;
-    msg.match = request->match;
-    msg.msg_len = bytes;
-    if (!to->sender.waiting.empty() || !port_->send_sure(msg, segments)) [[unlikely]]
-        return queue_sure(request, segments, bytes, to);
-    to->sender.number_sure(nullptr);
-    if (to->receiver.owes_ack()) [[unlikely]]
-        to->receiver.acknowledged();
-    request->buffered = true;
-    request->xfer_length = bytes;
-    completions_.complete(request, MX_STATUS_SUCCESS);
-}
-
 /// There is no room: the one case in which a message is copied apart. With many such it completes when it is
 /// written.
 void Endpoint::queue_sure(Request *request, std::span<const Segment> segments, uint32_t bytes, Partner *to)

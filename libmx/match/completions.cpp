@@ -2,24 +2,9 @@
 // Requests that end: see completions.hpp.
 #include "libmx/match/completions.hpp"
 
-#include "driver/base/probe.hpp"
-
 namespace emx {
 
-void Completions::complete(Request *request, int code)
-{
-    request->complete = true;
-    request->code = code;
-    ++count_;
-    EMX_PROBE(5, completed, request, static_cast<uint8_t>(request->kind), code, request->xfer_length,
-              request->match);
-    if (request->expires_ns) [[unlikely]]
-        clear_deadline(request);
-    if (request->forgotten) [[unlikely]]
-        return complete_forgotten(request, code);
-    if (!request->hidden) [[likely]]
-        done_.push_back(request);
-}
+void Completions::complete(Request *request, int code) { complete_inline(request, code); }
 
 void Completions::complete_forgotten(Request *request, int code)
 {

@@ -29,13 +29,7 @@ public:
     /// Takes a receive back.
     void withdraw(Request *recv) { posted_.remove(recv); }
     /// The receive that a message with these bits goes to, no longer posted; nullptr: none waits for it.
-    Request *take(uint64_t bits)
-    {
-        Request *recv = posted_.find(bits);
-        if (recv) [[likely]]
-            posted_.remove(recv);
-        return recv;
-    }
+    Request *take(uint64_t bits) { return posted_.take(bits); }
     bool is_awaited(uint64_t bits) { return posted_.find(bits) != nullptr; }
 
     /// Puts a message among the unexpected ones.

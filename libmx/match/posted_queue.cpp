@@ -52,6 +52,7 @@ void PostedQueue::group_add(Request *recv)
     auto group = group_of(recv->mask);
     if (group == groups_.end())
         group = groups_.insert(groups_.end(), Group{recv->mask, {}});
+    recv->post_serial = ++serial_;
     Chain &chain = group->chains[recv->match];
     recv->chain_prev = chain.tail;
     recv->chain_next = nullptr;

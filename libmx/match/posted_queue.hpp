@@ -23,7 +23,6 @@ public:
     Request *front() const { return head_; }
     void push_back(Request *recv)
     {
-        recv->post_serial = ++serial_;
         recv->post_prev = tail_;
         recv->post_next = nullptr;
         if (!tail_) [[likely]]
@@ -50,7 +49,24 @@ public:
         if (--size_ <= walk_again && grouped_) [[unlikely]]
             ungroup();
     }
-    /// The receive that a message with these bits goes to, or nullptr. It stays in the queue.
+    /// The receive that a message with these bits goes to, out of the queue; or nullptr. It is the first one
+    /// where messages come in the order of their receives.
+    Request *take(uint64_t bits)
+    {
+        Request *recv = head_;
+        if (!recv) [[unlikely]]
+            return nullptr;
+        if (static_cast<int>(grouped_) | static_cast<int>((bits & recv->mask) != recv->match)) [[unlikely]] {
+            if ((recv = find(bits)))
+                remove(recv);
+            return recv;
+        }
+        head_ = recv->post_next;
+        (head_ ? head_->post_prev : tail_) = nullptr;
+        --size_;
+        return recv;
+    }
+    /// The same; it stays in the queue.
     Request *find(uint64_t bits)
     {
         if (grouped_) [[unlikely]]
