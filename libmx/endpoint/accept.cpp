@@ -38,11 +38,6 @@ void Endpoint::accept_other(const emx_msg &msg)
     case EMX_X_PACK: return on_pack(msg);
     case EMX_EV_PULL_DONE: return on_pull_done(msg);
     case EMX_EV_LINK: return on_link(msg);
-    case EMX_EV_SURE | EMX_TINY:
-    case EMX_EV_SURE | EMX_SMALL:
-    case EMX_EV_SURE | EMX_MEDIUM:
-    case EMX_EV_SURE | EMX_RNDV:
-    case EMX_EV_SURE | EMX_NOTIFY: return take_sure(&msg);
     case EMX_EV_SURE_END: return on_sure_end(msg);
     case EMX_EV_SURE_ROOM: return on_sure_room(msg);
     default: return; // events for others (raw endpoint)
@@ -59,7 +54,7 @@ inline bool Endpoint::fast_receive(Partner *partner, const emx_msg &msg)
         return false;
     EMX_PROBE(4, matched, recv, msg.match, msg.msg_len, partner->address.stuff[0]);
     uint64_t length = std::min<uint64_t>(msg.data_len, recv->room);
-    scatter(recv->segments.view(), 0, reinterpret_cast<const std::byte *>(msg.data), length);
+    recv->segments.fill(reinterpret_cast<const std::byte *>(msg.data), length);
     complete_receive(recv, msg, partner, static_cast<uint32_t>(length),
                      recv->room < msg.msg_len ? MX_STATUS_TRUNCATED : MX_STATUS_SUCCESS);
     return true;
@@ -144,8 +139,8 @@ void Endpoint::on_pack(const emx_msg &msg)
     update_done(partner);
 }
 
-/// A packet by a sure way (sure.cpp), and what lies behind it: each costs less than the call that asks for
-/// it.
+/// Takes and consumes a packet by a sure way (sure.cpp), and what lies behind it: each costs less than the
+/// call that asks for it.
 void Endpoint::take_sure(const emx_msg *msg)
 {
     constexpr unsigned run = 16;
@@ -154,8 +149,8 @@ void Endpoint::take_sure(const emx_msg *msg)
             on_sure(*msg);
         else
             accept(*msg);
-        if (i == run || gate_.is_closed())
-            return;
+        if (i == run || gate_.is_closed()) [[unlikely]]
+            return port_->consume();
         msg = port_->next_sure();
     }
 }
@@ -168,7 +163,8 @@ inline void Endpoint::on_sure(const emx_msg &msg)
         msg.seq != partner->receiver.next || partner->receiver.partial || gate_.is_lingering()) [[unlikely]]
         return port_->refuse_sure(); // nobody is left to take it, or it is of an older life
     partner->receiver.heard = Receiver::heard_frame | Receiver::heard_message;
-    acks_.note(partner, msg.ack);
+    if (msg.ack != partner->sender.ack_seen) [[unlikely]]
+        acks_.note(partner, msg.ack);
     partner->receiver.next = partner->receiver.done = seq::next(msg.seq);
     if (msg.type > (EMX_EV_SURE | EMX_MEDIUM) || !fast_receive(partner, msg)) [[unlikely]]
         hold_sure(partner, msg);

@@ -71,6 +71,10 @@ bool Endpoint::poll_device(unsigned spins)
             continue;
         }
         ++events;
+        if (msg->type > (EMX_EV_SURE | EMX_CONNECT)) { // no other event has such a type
+            take_sure(msg);
+            continue;
+        }
         accept(*msg);
         port_->consume();
     }

@@ -4,8 +4,6 @@
 
 #include "driver/base/system_calls.hpp"
 
-#include <utility>
-
 namespace emx {
 
 void Gate::disable(std::unique_lock<Lock> &lock)
@@ -13,20 +11,25 @@ void Gate::disable(std::unique_lock<Lock> &lock)
     if (inside_handler())
         return;
     const sys::Uncancelled here;
-    disabled_ = true;
+    closed_ |= by_program;
     ++slot_.users;
-    while (in_handler_ && !is_ending())
+    while (handler_runs() && !is_ending())
         slot_.changed.wait(lock);
     --slot_.users;
     slot_.changed.notify_all();
 }
 
-bool Gate::enable() { return std::exchange(disabled_, false); }
+bool Gate::enable()
+{
+    const bool was = closed_ & by_program;
+    closed_ &= static_cast<uint8_t>(~by_program);
+    return was;
+}
 
 void Gate::begin_linger()
 {
     phase_ = Phase::lingering;
-    disabled_ = false;
+    closed_ &= static_cast<uint8_t>(~by_program);
 }
 
 } // namespace emx

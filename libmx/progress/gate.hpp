@@ -17,17 +17,17 @@ public:
     explicit Gate(EndpointSlot &slot) : slot_(slot) {}
 
     /// Events wait: progression is disabled, or the handler runs.
-    bool is_closed() const { return disabled_ || in_handler_; }
+    bool is_closed() const { return closed_ != 0; }
     /// A message may be given to a receive now; not while the helper drives, or inside the handler.
-    bool may_match() const { return !staging_ && !in_handler_; }
+    bool may_match() const { return !staging_ && !handler_runs(); }
     bool is_staging() const { return staging_; }
     void set_staging(bool staging) { staging_ = staging; }
 
-    bool handler_runs() const { return in_handler_; }
+    bool handler_runs() const { return closed_ & by_handler; }
     /// True in the thread that runs the handler.
     bool inside_handler() const
     {
-        if (!in_handler_) [[likely]]
+        if (!handler_runs()) [[likely]]
             return false;
         return handler_thread_ == std::this_thread::get_id();
     }
@@ -35,14 +35,14 @@ public:
     template <class Handler>
     int run_handler(Handler handler)
     {
-        in_handler_ = true;
+        closed_ |= by_handler;
         handler_thread_ = std::this_thread::get_id();
         ++slot_.users;
         slot_.mutex.unlock();
         const int action = handler();
         slot_.mutex.lock();
         --slot_.users;
-        in_handler_ = false;
+        closed_ &= static_cast<uint8_t>(~by_handler);
         return action;
     }
 
@@ -60,8 +60,9 @@ public:
 private:
     enum class Phase : uint8_t { open, closing, lingering };
 
-    bool disabled_ = false;
-    bool in_handler_ = false;
+    static constexpr uint8_t by_program = 1, by_handler = 2;
+
+    uint8_t closed_ = 0; ///< bits: by what
     bool staging_ = false; ///< the helper drives: no matching now
     Phase phase_ = Phase::open;
     EndpointSlot &slot_;

@@ -103,9 +103,13 @@ const emx_msg *ShmPort::peek()
     if (look_.load(std::memory_order_relaxed)) [[unlikely]]
         service();
     const bool frames_first = in_.empty() || ++turn_ % inner_share == 0;
-    if (!frames_first)
+    if (!frames_first) {
+        if (current_ && !current_->ended) [[likely]]
+            if (const emx_msg *event = take_eager(*current_)) [[likely]]
+                return event;
         if (const emx_msg *event = peek_rings())
             return event;
+    }
     if (const emx_msg *event = inner_->peek()) [[likely]] {
         source_ = Source::inner;
         if (event->type < EMX_EV_PULL_DONE && is_local(event->peer)) [[unlikely]]
@@ -124,8 +128,7 @@ void ShmPort::consume()
     if (source == Source::inner) [[likely]]
         return inner_->consume();
     if (source == Source::ring) {
-        if (current_->reader.release() && current_->reader.must_feed()) [[unlikely]]
-            current_->link.wake();
+        release(*current_);
     } else if (source == Source::queue) {
         queue_.pop_front();
     }
@@ -189,11 +192,7 @@ bool ShmPort::judge(Incoming &in, emx_msg &msg)
 {
     if (in.reader.kind() != sure_eager) [[unlikely]]
         return judge_packet(in, msg);
-    int why = 0;
-    if (msg.type != EMX_TINY && msg.type != EMX_SMALL && msg.type != EMX_MEDIUM) [[unlikely]]
-        why = EMX_CNT_DROP_TYPE;
-    else if (msg.data_len > record_data_max) [[unlikely]]
-        why = EMX_CNT_DROP_LENGTH;
+    const int why = why_no_eager(msg);
     if (why != 0) [[unlikely]]
         count_drop(*counters_, why);
     msg.type |= EMX_EV_SURE;
@@ -357,6 +356,7 @@ void ShmPort::end(Incoming &in)
 void ShmPort::remove_ended()
 {
     const std::lock_guard lock(waiting_mutex_);
+    current_ = nullptr; // it may be one of them
     std::erase_if(in_, [](const std::shared_ptr<Incoming> &in) {
         return in->ended && (in->refused || !in->reader.front());
     });

@@ -95,6 +95,7 @@ private:
     void refuse(uint64_t key);
     std::unique_ptr<Outgoing> drop(uint64_t key);
     void publish(Outgoing &to, uint16_t slot);
+    [[gnu::noinline]] bool send_sure_packet(Outgoing &to, const emx_msg &msg);
     [[gnu::noinline]] bool starve(Outgoing &to);
     void feed();
     void tell(emx_event_kind kind, uint64_t key);
@@ -103,6 +104,29 @@ private:
     const emx_msg *handed_out();
     [[gnu::noinline]] const emx_msg *peek_rings();
     const emx_msg *take(Incoming &in);
+    /// The next message of a ring, handed out, if it is the usual one: eager, and without fault. nullptr:
+    /// take() has the answer. A program that talks with another on this host gets each message by this.
+    [[gnu::always_inline]] const emx_msg *take_eager(Incoming &in)
+    {
+        emx_msg *msg = in.reader.front_eager();
+        if (!msg || why_no_eager(*msg) != 0) [[unlikely]]
+            return nullptr;
+        msg->type |= EMX_EV_SURE;
+        source_ = Source::ring;
+        return msg;
+    }
+    /// 0, or the counter of the reason not to take an eager message.
+    static int why_no_eager(const emx_msg &msg)
+    {
+        if (msg.type != EMX_TINY && msg.type != EMX_SMALL && msg.type != EMX_MEDIUM) [[unlikely]]
+            return EMX_CNT_DROP_TYPE;
+        return msg.data_len > record_data_max ? int{EMX_CNT_DROP_LENGTH} : 0;
+    }
+    static void release(Incoming &in)
+    {
+        if (in.reader.release() && in.reader.must_feed()) [[unlikely]]
+            in.link.wake();
+    }
     bool judge(Incoming &in, emx_msg &msg);
     bool judge_packet(Incoming &in, emx_msg &msg);
     void end(Incoming &in);
@@ -129,7 +153,7 @@ private:
     uint32_t empty_ = 0;
     uint32_t remote_peer_ = ~uint32_t{0};
     uint64_t serviced_ns_ = 0;
-    Incoming *current_ = nullptr; ///< ring that the event came from
+    Incoming *current_ = nullptr; ///< ring that the last event of a ring came from, if it is still read
     emx_counters *counters_; ///< of the port inside
     uint32_t starved_ = 0; ///< channels without room
 

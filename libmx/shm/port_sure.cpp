@@ -4,8 +4,6 @@
 #include "libmx/request.hpp"
 #include "libmx/shm/port.hpp"
 
-#include <cstring>
-
 namespace emx::shm {
 
 bool ShmPort::begin_sure(uint32_t peer, uint8_t remote_ep, uint32_t session)
@@ -22,25 +20,35 @@ bool ShmPort::send_sure(const emx_msg &msg, std::span<const Segment> data)
     Outgoing *to = look_up(key_of(msg.peer, msg.remote_ep));
     if (!to) [[unlikely]]
         return false;
-    if (msg.type == EMX_RNDV || msg.type == EMX_NOTIFY) [[unlikely]] {
-        if (!to->writer.write(msg, nullptr, sure_packet))
-            return starve(*to);
-    } else {
-        const auto bytes = static_cast<uint32_t>(sizeof(EagerRecord)) + msg.msg_len;
-        std::byte *place = to->writer.begin(bytes);
-        if (!place) [[unlikely]]
-            return starve(*to);
-        const EagerRecord head{{}, msg.match, msg.msg_len, msg.ack, 0};
-        std::memcpy(place + sizeof(RecordWord),
-                    reinterpret_cast<const std::byte *>(&head) + sizeof(RecordWord),
-                    sizeof(head) - sizeof(RecordWord));
-        gather(place + sizeof(EagerRecord), data, 0, msg.msg_len);
-        to->writer.publish({bytes, sure_eager, msg.type, msg.seq});
-    }
-    if (msg.type != EMX_NOTIFY) [[likely]]
-        emx_count(counters_, EMX_CNT_SHM_MESSAGE, 1);
+    if (msg.type == EMX_RNDV || msg.type == EMX_NOTIFY) [[unlikely]]
+        return send_sure_packet(*to, msg);
+    const auto bytes = static_cast<uint32_t>(sizeof(EagerRecord)) + msg.msg_len;
+    std::byte *record = to->writer.begin(bytes);
+    if (!record) [[unlikely]]
+        return starve(*to);
+    auto *head = reinterpret_cast<EagerRecord *>(record);
+    head->match = msg.match;
+    head->length = msg.msg_len;
+    head->ack = msg.ack;
+    if (data.size() == 1) [[likely]]
+        copy_bytes(record + sizeof(EagerRecord), data[0].data, msg.msg_len);
+    else
+        gather(record + sizeof(EagerRecord), data, 0, msg.msg_len);
+    to->writer.publish(record, {bytes, sure_eager, msg.type, msg.seq});
+    emx_count(counters_, EMX_CNT_SHM_MESSAGE, 1);
     if (to->writer.must_wake()) [[unlikely]]
         to->link.wake();
+    return true;
+}
+
+bool ShmPort::send_sure_packet(Outgoing &to, const emx_msg &msg)
+{
+    if (!to.writer.write(msg, nullptr, sure_packet))
+        return starve(to);
+    if (msg.type != EMX_NOTIFY)
+        emx_count(counters_, EMX_CNT_SHM_MESSAGE, 1);
+    if (to.writer.must_wake())
+        to.link.wake();
     return true;
 }
 
@@ -113,12 +121,18 @@ bool ShmPort::is_sure_pending()
 
 const emx_msg *ShmPort::next_sure()
 {
-    const bool ring = source_ == Source::ring;
-    consume();
-    if (!ring || !current_->reader.waiting())
+    if (source_ != Source::ring) [[unlikely]] {
+        consume();
         return nullptr;
+    }
+    source_ = Source::none;
+    release(*current_);
+    if (!current_->reader.waiting()) [[likely]]
+        return nullptr;
+    if (const emx_msg *msg = take_eager(*current_)) [[likely]]
+        return msg;
     const emx_msg *msg = take(*current_);
-    if (msg) [[likely]]
+    if (msg)
         source_ = Source::ring;
     return msg;
 }

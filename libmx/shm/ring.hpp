@@ -14,6 +14,7 @@
 
 #include <emx/abi.h>
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -76,11 +77,13 @@ struct EagerRecord {
     uint64_t match;
     uint32_t length;
     uint16_t ack;
-    uint16_t zero;
+    uint16_t unused;
 };
 static_assert(sizeof(PacketRecord) % sizeof(uint64_t) == 0 && sizeof(EagerRecord) == 24);
 
-/// Has the kernel help senders of this process: until then they put a barrier behind each record.
+/// The kernel helps senders of this process: until then they put a barrier behind each record.
+inline std::atomic<bool> barriers_allowed{false};
+/// Has it do so.
 void allow_barriers();
 /// As a receiver: true if the stores of senders before and their looks at `sleeping` after are in order now.
 bool put_barrier();
@@ -102,18 +105,30 @@ public:
                 return nullptr;
         return memory_.data + (head_ & mask);
     }
-    /// Hands the record to the receiver. `word`.bytes: as in begin().
-    void publish(RecordWord word)
+    /// Hands the record to the receiver. `word`.bytes: as in begin(), which gave the `record`.
+    void publish(std::byte *record, RecordWord word)
     {
         word.bytes = rounded(word.bytes);
-        const uint32_t at = head_ & mask;
-        head_ += word.bytes;
+        const uint32_t head = head_ + word.bytes;
+        head_ = head;
         room_ -= word.bytes;
-        word_at(head_ & mask).store(0, std::memory_order_relaxed);
-        word_at(at).store(std::bit_cast<uint64_t>(word), std::memory_order_release);
+        word_at(memory_.data + (head & mask)).store(0, std::memory_order_relaxed);
+        word_at(record).store(std::bit_cast<uint64_t>(word), std::memory_order_release);
     }
     /// After a write: true when the receiver sleeps and this caller has to wake it.
-    bool must_wake();
+    bool must_wake()
+    {
+        // Either the receiver sees the record before it sleeps, or we see that it sleeps. Where the receiver
+        // has the kernel do that, the order of the instructions is enough.
+        if (memory_.barriers.load(std::memory_order_relaxed) != 0 &&
+            barriers_allowed.load(std::memory_order_relaxed)) [[likely]]
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+        else
+            std::atomic_thread_fence(std::memory_order_seq_cst);
+        if (memory_.sleeping.load(std::memory_order_relaxed) == 0) [[likely]]
+            return false;
+        return memory_.sleeping.exchange(0, std::memory_order_relaxed) != 0;
+    }
     /// True when the receiver has told that it took everything.
     bool is_empty() const { return memory_.tail.load(std::memory_order_acquire) == head_; }
     /// From now on the receiver wakes this side when there is room. True: there is some already.
@@ -127,9 +142,9 @@ private:
     {
         return (bytes + record_align - 1) & ~(record_align - 1);
     }
-    std::atomic_ref<uint64_t> word_at(uint32_t at) const
+    static std::atomic_ref<uint64_t> word_at(std::byte *place)
     {
-        return std::atomic_ref(*reinterpret_cast<uint64_t *>(memory_.data + at));
+        return std::atomic_ref(*reinterpret_cast<uint64_t *>(place));
     }
     [[gnu::noinline]] bool make_room(uint32_t need);
 
@@ -158,6 +173,17 @@ public:
             return nullptr;
         }
         return open(word);
+    }
+    /// The same where none is open and the next is a whole eager message; nullptr: front() has the answer.
+    [[gnu::always_inline]] emx_msg *front_eager()
+    {
+        const auto word = std::bit_cast<RecordWord>(first_word());
+        const uint32_t at = tail_ & (ring_bytes - 1);
+        if (word.kind != sure_eager || !fits(word, at) || !open_eager(word, memory_.data + at)) [[unlikely]]
+            return nullptr;
+        kind_ = sure_eager;
+        length_ = word.bytes;
+        return &msg_;
     }
     /// The packet at the front.
     emx_msg &message() { return msg_; }
@@ -192,6 +218,10 @@ private:
         auto *first = reinterpret_cast<uint64_t *>(memory_.data + (tail_ & (ring_bytes - 1)));
         return std::atomic_ref(*first).load(std::memory_order_acquire);
     }
+    static bool fits(RecordWord word, uint32_t at)
+    {
+        return word.bytes >= record_align && word.bytes % record_align == 0 && word.bytes <= ring_bytes - at;
+    }
     [[gnu::noinline]] emx_msg *open(uint64_t first);
     bool open_eager(RecordWord word, std::byte *at);
     bool open_packet(RecordWord word, std::byte *at);
@@ -202,9 +232,41 @@ private:
     uint32_t length_ = 0; ///< of the record at the front; 0: none open
     RecordKind kind_ = filler_record;
     bool broken_ = false;
+    bool is_eager_ = false; ///< msg_ has what eager_ has, and no other fields than those of the records
     emx_msg msg_{};
     emx_msg eager_{}; ///< what identify() was told
 };
+
+/// Reads words so that each is read once, whatever the compiler likes.
+template <class Head>
+Head copy_head(std::byte *from)
+{
+    constexpr std::size_t count = sizeof(Head) / sizeof(uint64_t);
+    std::array<uint64_t, count> words;
+    auto *source = reinterpret_cast<uint64_t *>(from);
+    for (std::size_t i = 1; i < count; ++i)
+        words[i] = std::atomic_ref(source[i]).load(std::memory_order_relaxed);
+    words[0] = 0;
+    return std::bit_cast<Head>(words);
+}
+
+inline bool RingReader::open_eager(RecordWord word, std::byte *at)
+{
+    const auto head = copy_head<EagerRecord>(at);
+    if (head.length > word.bytes - sizeof(EagerRecord)) [[unlikely]]
+        return false;
+    if (!is_eager_) [[unlikely]] {
+        msg_ = eager_;
+        is_eager_ = true;
+    }
+    msg_.type = word.type;
+    msg_.seq = word.seq;
+    msg_.ack = head.ack;
+    msg_.match = head.match;
+    msg_.msg_len = msg_.data_len = head.length;
+    msg_.data = reinterpret_cast<uint64_t>(at + sizeof(EagerRecord));
+    return true;
+}
 
 /// True if an attached ring holds something for its receiver. Any thread may ask.
 bool holds_something(RingMemory &memory);
