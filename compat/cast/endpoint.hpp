@@ -48,8 +48,8 @@ public:
     void close(Group *group);
     /// Takes what came, for all groups. False: nothing.
     bool poll();
-    /// After a poll in vain: sleeps for a millisecond, or until something comes, where others want the processor.
-    /// False: it did not. True with .found: something came.
+    /// After a poll in vain: sleeps for a millisecond, or until something comes, where others want the
+    /// processor. False: it did not. True with .found: something came.
     bool rest(bool &found);
     /// The library that has the endpoint is no more, as in a simulated process that was killed.
     void abandon() { endpoint_ = nullptr; }

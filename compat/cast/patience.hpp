@@ -10,7 +10,7 @@
 
 namespace emx::cast {
 
-/// Of one thread. Reads clocks of the system; not for the simulator, whose processes take no time.
+/// Belongs to one thread. Reads clocks of the system; not for the simulator, whose processes take no time.
 class Patience {
 public:
     /// Something came: waiting begins anew.

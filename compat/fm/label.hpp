@@ -19,8 +19,9 @@
 // packets in order of arrival, and a slot is posted again when its bytes are used up.
 //
 // Credits. A node may have `window` packets (first, body, notice) at another that are not freed; hello tells
-// the window. What was freed is told in every packet, and by credit packets after a quarter of a window. At
-// most four of those can lie unseen, as each frees what the other side counts as out: spare_slots has room.
+// the window. What was freed and posted again is told in every packet, and by credit packets after a quarter
+// of a window. At most four of those can lie unseen, as each frees what the other side counts as out:
+// spare_slots has room.
 //
 // Room. begin takes the credits of the whole message, if it needs no more than half a window, so that its
 // pieces wait for nothing. It waits for them only while no other node holds more than a quarter of its window

@@ -81,6 +81,8 @@ bool Node::close()
     closing_ = true;
     while (Slot *slot = ready_.pop())
         discard(slot);
+    used_most_ = 0; // none waits from now on
+    post_used();
     for (Peer &peer : peers_) {
         for (ReceiveStream *stream = peer.streams; stream; stream = stream->next) {
             while (Slot *slot = stream->queue.pop())

@@ -8,6 +8,8 @@ namespace fm {
 
 namespace {
 
+constexpr uint32_t used_most = 8; ///< slots
+
 uint32_t window_for(uint32_t memory, std::size_t nodes)
 {
     const uint64_t slots = memory / packet_bytes / nodes;
@@ -23,6 +25,7 @@ Node::Node(const Options &options)
     window_ = window_for(options.memory, options.places.size());
     half_ = window_ / 2;
     quarter_ = window_ / 4;
+    used_most_ = std::min(quarter_ / 2, used_most);
     for (uint32_t i = 0; i < count(); i++) {
         peers_[i].node = i;
         peers_[i].place = options.places[i];
@@ -158,16 +161,27 @@ void Node::take_freed(Peer &peer, uint64_t label)
         peer.acked = static_cast<uint16_t>(peer.acked + more);
 }
 
-/// The bytes of a packet are used up.
+/// The bytes of a packet are used up. Few slots wait until the program comes again: its answer goes first.
 void Node::free_slot(Slot *slot)
 {
-    Peer &peer = peers_[node_of(slot->label)];
-    if (peer.held-- == quarter_ + 1)
+    if (peers_[node_of(slot->label)].held-- == quarter_ + 1)
         --crowded_;
-    ++peer.freed;
-    post(slot);
-    if (static_cast<uint16_t>(peer.freed - peer.told) >= quarter_) [[unlikely]]
-        tell_credit(peer);
+    used_.push(slot);
+    if (++used_count_ > used_most_)
+        post_used();
+}
+
+/// Posts the slots that are used up. Their senders hear of it from here on.
+void Node::post_used()
+{
+    used_count_ = 0;
+    while (Slot *slot = used_.pop()) {
+        Peer &peer = peers_[node_of(slot->label)];
+        ++peer.freed;
+        post(slot);
+        if (static_cast<uint16_t>(peer.freed - peer.told) >= quarter_) [[unlikely]]
+            tell_credit(peer);
+    }
 }
 
 void Node::tell_credit(Peer &peer)

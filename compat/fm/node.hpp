@@ -182,6 +182,7 @@ private:
     void admit_early(Peer &peer);
     void take_freed(Peer &peer, uint64_t label);
     void free_slot(Slot *slot);
+    void post_used();
     bool transmit(Peer &peer, uint64_t label, mx_segment_t *segments, uint32_t count);
     void tell_credit(Peer &peer);
     bool inside_handler() const;
@@ -241,6 +242,8 @@ private:
     std::vector<Entry> handlers_;
     uint32_t window_ = 0, half_ = 0, quarter_ = 0;
     uint32_t bulk_min_ = 0; ///< pieces from here on are long
+    uint32_t used_count_ = 0, used_most_ = 0;
+    SlotQueue used_; ///< slots that are not posted yet
     uint32_t slot_count_ = 0;
     std::unique_ptr<Slot[]> slots_;
     std::unique_ptr<std::byte[]> memory_;

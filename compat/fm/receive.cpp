@@ -40,6 +40,8 @@ uint32_t Node::extract(uint32_t limit)
         fail(ready_for_use_ ? FM_E_IN_HANDLER : FM_E_INIT);
         return 0;
     }
+    if (used_count_ > 0)
+        post_used();
     Visit visit{pthread_self(), false, visits_};
     visits_ = &visit;
     uint64_t spent = 0, taken = 0; // an empty packet counts as a byte of the limit

@@ -37,6 +37,7 @@ int Node::check_send(uint32_t dest, uint32_t handler) const
 /// Takes in packets while a thread waits outside of handlers; runs none.
 void Node::pause(Lock &lock, Peer *awaited)
 {
+    post_used();
     if (pump())
         return;
     constexpr uint32_t looks_between = 1024;
@@ -75,6 +76,7 @@ int Node::reserve(Lock &lock, Peer &peer, uint32_t packets)
     if (peer.free_credits() >= packets) [[likely]]
         return 0;
     int code = FM_E_FULL;
+    post_used(); // a node that waits owes nobody anything
     if (inside_handler()) {
         while (pump())
             if (peer.free_credits() >= packets)

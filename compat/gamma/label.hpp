@@ -21,9 +21,10 @@
 // Credits. A node may have window_units at a port of another that have not met a buffer. A message counts for
 // its length in units, at least for one, at most for half a window; one that MX does not copy waits at its
 // sender and counts for one. What was freed is told as a count since the port was bound: in each message that
-// goes back by the port, and alone after a quarter of a window. It is heard when a message arrives, as one that
-// then waits for a buffer may be what the buffer's owner waits for. Messages that MX does not copy tell nothing:
-// they may be overtaken by any number. A refused message was never there: its sender takes its units back.
+// goes back by the port, and alone after a quarter of a window. It is heard when a message arrives, as one
+// that then waits for a buffer may be what the buffer's owner waits for. Messages that MX does not copy tell
+// nothing: they may be overtaken by any number. A refused message was never there: its sender takes its units
+// back.
 //
 // Control messages have bit 63, and fields a, b, c instead of the two ports and the rest:
 //

@@ -208,8 +208,8 @@ bool Node::take_freed(const Port *port, uint64_t label)
         return false;
     const uint32_t node = node_of(label), from = b_of(label);
     // Two ports are bound to each other, as a rule.
-    if (port && port->dest_port == from && port->targets.size() == 1 &&
-        port->targets[0]->peer->node == node) [[likely]]
+    if (port && port->dest_port == from && port->targets.size() == 1 && port->targets[0]->peer->node == node)
+        [[likely]]
         return port->targets[0]->take_freed(freed_of(label), freed_mask);
     const auto flow = flows_.find({node, from});
     return flow != flows_.end() && flow->second->take_freed(freed_of(label), freed_mask);

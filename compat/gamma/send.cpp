@@ -9,8 +9,8 @@ namespace emx_gamma {
 namespace {
 
 constexpr uint32_t sends_most = 256; ///< pending, of a port
-constexpr uint32_t mark_every = 16; ///< messages of best effort to a node
-constexpr uint32_t marks_most = 4; ///< not yet completed: MX has taken more than it can send
+constexpr uint32_t mark_every = 32; ///< messages of best effort to a node
+constexpr uint32_t marks_most = 2; ///< not yet completed: MX has taken more than it can send
 
 } // namespace
 
@@ -27,9 +27,8 @@ bool Node::transmit(Flow &flow, uint64_t label, const Message &message, Event *c
 {
     mx_request_t request; // found again by its context
     auto *segments = const_cast<mx_segment_t *>(message.segments);
-    const mx_return_t code =
-        mx_isend(endpoint_, segments, message.segments[1].segment_length ? 2 : 1, flow.peer->address, label,
-                 context, context ? &request : nullptr);
+    const mx_return_t code = mx_isend(endpoint_, segments, message.segments[1].segment_length ? 2 : 1,
+                                      flow.peer->address, label, context, context ? &request : nullptr);
     if (code == MX_SUCCESS) [[likely]]
         return true;
     bury(*flow.peer, mx_strerror(code));

@@ -200,8 +200,8 @@ static int mpi_code(enum cast_outcome outcome)
 }
 
 /*
- * Gives others their turn: Open MPI, threads of this process, and processes of this host. Not Open MPI after
- * each sleep: the MTL would sleep, too, on an endpoint to which no frame comes.
+ * Gives others their turn: Open MPI, threads of this process, and processes of this host. Not Open
+ * MPI after each sleep: the MTL would sleep, too, on an endpoint to which no frame comes.
  */
 static void step_aside(unsigned *looks)
 {

@@ -53,7 +53,8 @@ public:
     void disown()
     {
         strangers_ = strangers_max;
-        owner_.store(0, std::memory_order_relaxed); // wanted_ stays set, as after the last visit of a stranger
+        // wanted_ stays set, as after the last visit of a stranger.
+        owner_.store(0, std::memory_order_relaxed);
     }
 
     static constexpr uint32_t strangers_max = 16;

@@ -128,9 +128,9 @@ void gamma_to_and_fro(ULONG length, bool first)
 {
     if (first)
         Send(Port, outgoing, length);
+    gamma_post_recv(Port, incoming, length_max); // as MX's is: the answer to the last one has gone
     while (gamma_test(Port) == 0) {
     }
-    gamma_post_recv(Port, incoming, length_max);
     if (!first)
         Send(Port, outgoing, length);
 }
@@ -164,7 +164,7 @@ void begin(const std::string &peer)
     const auto other = static_cast<unsigned short>(1 - FM_nodeid);
     for (const unsigned short port : {flowing, best_effort})
         need_gamma("bind", gamma_set_passive_port(port, other, static_cast<unsigned char>(gamma_my_par_pid()),
-                                                  port, port, GO_BACK, incoming, length_max));
+                                                  port, port, GO_BACK, nullptr, 0));
     mx = new Mx;
     need_gamma("sync", gamma_sync()); // all are open
     mx->connect(peer);
