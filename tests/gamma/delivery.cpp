@@ -230,6 +230,34 @@ TEST_CASE("a receiver without buffers stops flow-controlled senders; nothing is 
         }
 }
 
+TEST_CASE("credits come by a message that waits for a buffer itself")
+{
+    constexpr unsigned long window = emx_gamma::window_units, few = window / 4 - 1; // not told alone
+    Job job(Plan::of(2, 2), [](Me &m) {
+        char bytes[8] = {};
+        CHECK(passive(1, 1 - m.id, 1, nullptr, 0) == 0);
+        CHECK(gamma_sync() == 0);
+        const auto receive = [&](unsigned long messages) {
+            for (unsigned long i = 0; i < messages; i++)
+                CHECK(gamma_post_recv(1, bytes, sizeof bytes) == 0);
+            CHECK(gamma_wait(1, messages) == 0);
+        };
+        if (m.id == 0) {
+            for (unsigned long i = 0; i < window + few; i++)
+                CHECK(gamma_send_flowctl(1, bytes, sizeof bytes) == 0);
+            receive(1);
+        } else {
+            receive(few);
+            CHECK(gamma_send_flowctl(1, bytes, sizeof bytes) == 0);
+        }
+        CHECK(gamma_sync() == 0);
+        if (m.id == 1)
+            receive(window);
+        CHECK(gamma_sync() == 0);
+    });
+    job.run();
+}
+
 TEST_CASE("non-blocking sends wait in their order for room, and are bounded")
 {
     Job job(Plan::rough(11), [](Me &m) {
