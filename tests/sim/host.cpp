@@ -2,6 +2,7 @@
 // A simulated host: carries out what the firmware core asks for. See host.hpp.
 #include "host.hpp"
 
+#include "driver/board/packet_ways.hpp"
 #include "port.hpp"
 
 #include <algorithm>
@@ -128,24 +129,9 @@ SimPort *Board::steer(const Frame &frame)
 {
     if (!host_.options().polled || frame.size() < EMX_FRAME_MIN)
         return nullptr;
-    switch (frame[16]) {
-    case EMX_TRUC:
-    case EMX_CONNECT:
-    case EMX_TINY:
-    case EMX_SMALL:
-    case EMX_MEDIUM:
-    case EMX_RNDV:
-    case EMX_PULL:
-    case EMX_NOTIFY:
-    case EMX_NACK_MCP:
-    case EMX_X_MEDIUM:
-    case EMX_X_REPORT:
-    case EMX_X_PULL:
-    case EMX_X_DATA: return ports_[frame[17]];
-    case EMX_NACK_LIB: return ports_[frame[25]];
-    case EMX_PULL_REPLY: return ports_[frame[31]];
-    default: return nullptr;
-    }
+    const PacketWay &way = packet_ways[frame[packet_type_at]];
+    const bool to_process = way.role == SocketRole::ring || way.role == SocketRole::bulk;
+    return to_process ? ports_[frame[way.endpoint_at]] : nullptr;
 }
 
 void Board::arrive(Frame frame)

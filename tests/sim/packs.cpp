@@ -247,14 +247,17 @@ TEST_CASE("packed messages arrive once, whole and in order, whatever happens to 
 
 TEST_CASE("without faults nothing is sent twice, and a stream takes a fraction of the frames")
 {
-    Packs p;
-    p.bench.network.faults.in_order = true;
-    CHECK(p.stream(2000) == 0);
-    CHECK(p.count(p.one, EMX_CNT_RESEND_MESSAGE) == 0);
-    CHECK(p.count(p.two, EMX_CNT_DROP_SEQUENCE) == 0);
-    CHECK(p.count(p.one, EMX_CNT_PACKED) > 1200);
-    CHECK(p.count(p.one, EMX_CNT_TX_X_PACK) < 400);
-    CHECK(p.bench.network.violation() == "");
+    for (const bool polled : {false, true}) {
+        CAPTURE(polled);
+        Packs p(1, host_of(polled));
+        p.bench.network.faults.in_order = true;
+        CHECK(p.stream(2000) == 0);
+        CHECK(p.count(p.one, EMX_CNT_RESEND_MESSAGE) == 0);
+        CHECK(p.count(p.two, EMX_CNT_DROP_SEQUENCE) == 0);
+        CHECK(p.count(p.one, EMX_CNT_PACKED) > 1200);
+        CHECK(p.count(p.one, EMX_CNT_TX_X_PACK) < 400);
+        CHECK(p.bench.network.violation() == "");
+    }
 }
 
 TEST_CASE("with checksums no altered bit of a pack reaches a program")

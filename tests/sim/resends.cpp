@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// A one-way stream without loss causes no repeat, of messages or of pulls, in each dialect, with a receiver
-// that is always there and with one that computes between its calls, helped or alone.
+// A one-way stream without loss causes no repeat, of messages or of pulls, in each dialect, whether short
+// messages share frames or not, with a receiver that is always there and with one that computes between its
+// calls, helped or alone.
 #include "bench.hpp"
 
 #include <algorithm>
@@ -22,6 +23,7 @@ struct Manner {
     uint64_t pause = 0; ///< of the sender after each message, inside the library
     uint32_t count = 640;
     bool helped = true; ///< somebody works for the receiver while it computes
+    const char *pack_after = "0"; ///< frames under way beyond which short messages share others; 0: none do
 };
 
 HostOptions polled(char dialect, uint32_t size)
@@ -41,6 +43,7 @@ public:
     {
         bench.network.faults.in_order = true; // as on one cable
         at_.process->environment.emplace("EMX_HELPER_MS", manner.helped ? "5" : "0");
+        from_.process->environment.emplace("EMX_PACK_AFTER", manner.pack_after);
         bench.pass(ms);
         to_ = bench.connect(from_, bench.mac(1), 2);
         bench.connect(at_, bench.mac(0), 1);
@@ -64,6 +67,8 @@ public:
         bench.pass(sec); // for acks that are still due, and repeats of what they do not acknowledge
         return repeats() - before;
     }
+
+    uint64_t packs() const { return from_.process->device()->counters(0).v[EMX_CNT_TX_X_PACK]; }
 
     Bench bench;
 
@@ -153,6 +158,7 @@ private:
 };
 
 const std::vector<HostOptions> dialects = {polled('N', 9000), polled('N', 1500), polled('W', 0)};
+const std::vector<uint32_t> short_ones = {0, 8, 33, 128};
 const std::vector<uint32_t> every_class = {0, 64, 1024, 4096, 8192, 16384, 32768, 102400};
 
 void repeats_nothing(const Manner &manner, const std::vector<uint32_t> &lengths)
@@ -165,6 +171,27 @@ void repeats_nothing(const Manner &manner, const std::vector<uint32_t> &lengths)
                 CHECK(stream.repeats(length) == 0);
             }
         }
+}
+
+/// The same of streams whose messages share frames: each way of receiving, and a sender that posts all it may
+/// or looks at the endpoint after each message.
+void repeats_nothing_packed(const Manner &of_both)
+{
+    for (const HostOptions &kind : dialects)
+        for (const bool polled : {true, false})
+            for (const uint64_t pause : {0 * us, us}) {
+                HostOptions options = kind;
+                options.polled = polled;
+                Manner manner = of_both;
+                manner.pack_after = "4";
+                manner.pause = pause;
+                Stream stream(options, manner, "1");
+                for (uint32_t length : short_ones) {
+                    CAPTURE(options.dialect, options.dialect_mtu, polled, pause, length);
+                    CHECK(stream.repeats(length) == 0);
+                }
+                CHECK((pause > 0 || stream.packs() > 0));
+            }
 }
 
 /// Repeats of a stream of that length whose frames overtake each other: three in ten are held back for up to
@@ -181,11 +208,16 @@ uint64_t repeats_of_late_frames(const HostOptions &options, const char *extensio
 
 } // namespace
 
-TEST_CASE("a receiver that is present: nothing is repeated") { repeats_nothing({}, every_class); }
+TEST_CASE("a receiver that is present: nothing is repeated")
+{
+    repeats_nothing({}, every_class);
+    repeats_nothing_packed({});
+}
 
 TEST_CASE("a receiver that computes: nothing is repeated")
 {
     repeats_nothing({.compute = 30 * ms}, every_class);
+    repeats_nothing_packed({.compute = 30 * ms});
 }
 
 TEST_CASE("a receiver that computes without help: nothing is repeated")
@@ -197,6 +229,7 @@ TEST_CASE("a receiver that computes without help: nothing is repeated")
 TEST_CASE("now and then a message, and a receiver that computes for long: nothing is repeated")
 {
     repeats_nothing({.compute = 250 * ms, .pause = 90 * ms, .count = 30}, {64, 4096, 102400});
+    repeats_nothing_packed({.compute = 250 * ms, .count = 100});
 }
 
 TEST_CASE("frames of messages that others overtake: nothing is repeated")
