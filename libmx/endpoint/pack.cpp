@@ -87,7 +87,7 @@ void Endpoint::send_pack(Partner *partner)
     msg.peer = partner->peer;
     msg.session = partner->session;
     msg.ack = partner->receiver.done;
-    if (partner->way.summed) {
+    if (emx_offer_features(partner->way.offer) & EMX_X_SUMS) { // also where it takes no X MEDIUM
         msg.u.pack.summed = 1;
         msg.u.pack.crc = fw_crc32c(0, payload, msg.data_len);
     }

@@ -272,6 +272,16 @@ TEST_CASE("with checksums no altered bit of a pack reaches a program")
     }
 }
 
+TEST_CASE("a receiver that takes no X MEDIUM and wishes checksums finds them in packs")
+{
+    HostOptions kind = host_of(true);
+    kind.x_fragments = false;
+    Packs p(1, kind, {}, {{"EMX_CHECKSUM", "1"}});
+    CHECK(p.stream(500) == 0);
+    CHECK(p.count(p.one, EMX_CNT_TX_X_PACK) > 10);
+    CHECK(p.bench.network.violation() == "");
+}
+
 TEST_CASE("a peer that takes no packs is sent none, nor is any where the program wants none")
 {
     HostOptions without = host_of(false);
