@@ -13,7 +13,8 @@ namespace {
 
 /// Endpoint::posted. A receiver of this host takes what is sent at once, and its acks want to be heard as
 /// often.
-constexpr unsigned send_weight = 2, local_weight = PassClock::weight_per_pass, receive_weight = 1;
+constexpr unsigned send_weight = PassClock::weight_of_send, local_weight = PassClock::weight_per_pass,
+                   receive_weight = 1;
 
 unsigned weight_to(const Partner *to) { return to->way.sure || !to->way.local ? send_weight : local_weight; }
 

@@ -45,10 +45,14 @@ bool Endpoint::hold(Partner *partner, const TxMessage *tx)
     ++sender.held;
     sender.held_bytes += bytes_of(tx);
     if (sender.held >= messages_in_full ||
-        sender.held_bytes + FW_PACKED_HEADER + EMX_SMALL_MAX > partner->way.pack_bytes)
+        sender.held_bytes + FW_PACKED_HEADER + EMX_SMALL_MAX > partner->way.pack_bytes) {
+        clock_.charge_sends();
         return false;
-    if (sender.holds)
+    }
+    if (sender.holds) {
+        clock_.excuse_send();
         return true;
+    }
     if (gate_.is_lingering() || (!holds_ && !instance_.watch_held(slot_, now())))
         return false;
     sender.holds = holds_ = true;

@@ -23,6 +23,7 @@ public:
     static constexpr unsigned passes_behind_max = 512;
     /// A pass each time that something is posted would be late for what comes behind.
     static constexpr unsigned weight_per_pass = 16;
+    static constexpr unsigned weight_of_send = 2;
 
     /// A pass of that caller ended, with or without an event.
     void count(Driver driver, bool found)
@@ -51,6 +52,10 @@ public:
     /// Notes that something of that weight was posted. True: it is time for a pass, see restart_posts().
     bool post(unsigned weight) { return (posts_ += weight) >= weight_per_pass; }
     void restart_posts() { posts_ = 0; }
+    /// The send that is being posted waits for others, and weighs nothing.
+    void excuse_send() { posts_ -= weight_of_send; } // wraps: post() adds it again
+    /// Those that waited so leave, and weigh a pass together.
+    void charge_sends() { posts_ += weight_per_pass; }
 
 private:
     uint64_t timer_ns_ = never;

@@ -438,6 +438,17 @@ TEST_CASE("pass clock: much that is posted is worth a pass")
     CHECK(clock.post(PassClock::weight_per_pass));
 }
 
+TEST_CASE("pass clock: sends that wait for others weigh a pass when they leave")
+{
+    PassClock clock;
+    for (unsigned i = 0; i < 1000; ++i) {
+        clock.excuse_send();
+        CHECK_FALSE(clock.post(PassClock::weight_of_send));
+    }
+    clock.charge_sends();
+    CHECK(clock.post(PassClock::weight_of_send));
+}
+
 TEST_CASE("patience: the core is offered after many empty calls, not while a long message moves")
 {
     Patience patience;
