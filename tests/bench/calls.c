@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages between two endpoints of one process, for a count of instructions (tests/bench/calls).
+ * Messages between two endpoints of one process, or of one process each, for a count of instructions
+ * (tests/bench/calls).
  *
- *   calls ROUNDS BYTES BURST     ROUNDS times BURST messages there and one back
+ *   calls ROUNDS BYTES BURST           ROUNDS times BURST messages there and one back
+ *   calls ROUNDS BYTES BURST HOST:0    the same to a process on another host,
+ *   calls ROUNDS BYTES BURST far       which is this one
  */
 #include "mx_extensions.h"
 #include "myriexpress.h"
@@ -11,6 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -110,20 +114,79 @@ static mx_endpoint_addr_t meet(mx_endpoint_t end, mx_endpoint_t other, uint64_t 
     return status.source;
 }
 
+/* Sends what was posted, unless it has left already. */
+__attribute__((noinline)) static void call_flush(mx_endpoint_t end) { check(mx_progress(end)); }
+
+/* Each round begins when the far end says that its receives are posted. */
+static void near_rounds(char *far_board, int rounds, unsigned bytes, int burst)
+{
+    mx_request_t sends[BURST_MAX], ready, connected;
+    mx_endpoint_addr_t to_far;
+    mx_status_t status;
+    uint64_t nic_id;
+
+    check(mx_open_endpoint(0, 0, KEY, NULL, 0, &near_end));
+    check(mx_hostname_to_nic_id(far_board, &nic_id));
+    check(mx_iconnect(near_end, nic_id, 1, KEY, 0, NULL, &connected));
+    finish(near_end, connected, &status);
+    to_far = status.source;
+    test_send(near_end, call_isend(near_end, to_far, 0)); /* tells our address */
+    for (int round = 0; round < rounds; round++) {
+        ready = call_irecv(near_end, bytes);
+        test_receive(near_end, ready, bytes);
+        for (int i = 0; i < burst; i++) {
+            sends[i] = call_isend(near_end, to_far, bytes);
+            test_send(near_end, sends[i]);
+        }
+        call_flush(near_end);
+    }
+    ready = call_irecv(near_end, 0);
+    test_receive(near_end, ready, 0);
+    mx_close_endpoint(near_end);
+}
+
+static void far_rounds(int rounds, unsigned bytes, int burst)
+{
+    mx_request_t receives[BURST_MAX];
+    mx_status_t first, last;
+
+    check(mx_open_endpoint(0, 1, KEY, NULL, 0, &far_end));
+    finish(far_end, call_irecv(far_end, 0), &first);
+    for (int round = 0; round < rounds; round++) {
+        for (int i = 0; i < burst; i++)
+            receives[i] = call_irecv(far_end, bytes);
+        test_send(far_end, call_isend(far_end, first.source, bytes));
+        finish(far_end, receives[burst - 1], &last); /* looks for nothing are no part of a message */
+        for (int i = 0; i < burst - 1; i++)
+            test_receive(far_end, receives[i], bytes);
+    }
+    test_send(far_end, call_isend(far_end, first.source, 0));
+    mx_close_endpoint(far_end);
+}
+
 int main(int argc, char **argv)
 {
     mx_request_t sends[BURST_MAX], receives[BURST_MAX];
     mx_endpoint_addr_t to_far, to_near;
     uint64_t nic_id;
-    int rounds = argc == 4 ? atoi(argv[1]) : 0, bytes = argc == 4 ? atoi(argv[2]) : 0;
-    int burst = argc == 4 ? atoi(argv[3]) : 0;
+    int rounds = argc >= 4 ? atoi(argv[1]) : 0, bytes = argc >= 4 ? atoi(argv[2]) : 0;
+    int burst = argc == 4 || argc == 5 ? atoi(argv[3]) : 0;
 
     if (rounds < 1 || bytes < 0 || bytes > BYTES_MAX || burst < 1 || burst > BURST_MAX) {
-        fprintf(stderr, "usage: calls ROUNDS BYTES BURST, at most %d bytes, and %d in a burst\n", BYTES_MAX,
-                BURST_MAX);
+        fprintf(stderr,
+                "usage: calls ROUNDS BYTES BURST [HOST:0 | far], at most %d bytes, and %d in a burst\n",
+                BYTES_MAX, BURST_MAX);
         return 2;
     }
     check(mx_init());
+    if (argc == 5) {
+        if (strcmp(argv[4], "far") == 0)
+            far_rounds(rounds, (unsigned)bytes, burst);
+        else
+            near_rounds(argv[4], rounds, (unsigned)bytes, burst);
+        mx_finalize();
+        return 0;
+    }
     check(mx_open_endpoint(0, 0, KEY, NULL, 0, &near_end));
     check(mx_open_endpoint(0, 1, KEY, NULL, 0, &far_end));
     check(mx_board_number_to_nic_id(0, &nic_id));
