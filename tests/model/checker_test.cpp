@@ -228,6 +228,17 @@ TEST_CASE("an offer of the extension is whole and right")
     CHECK_FALSE(read_strictly(dialect_w(), frame_of(connect)).offers);
 }
 
+TEST_CASE("of a pack that was not kept whole the messages that were are judged")
+{
+    Bytes f = emx::test::golden(EMX_WIRE_FOLDER, "x_pack");
+    std::fill_n(f.begin() + 32, 4, uint8_t{0}); // no checksum
+    f[64] = 0x22; // length of the second message
+    refused(f, "its messages");
+    CHECK_NOTHROW(read_strictly(dialect_w(), f, 64));
+    f[49] = 129; // of the first one
+    CHECK_THROWS_AS(read_strictly(dialect_w(), f, 64), Violation);
+}
+
 TEST_CASE("packets of the extension are taken as laid down, and no other")
 {
     const struct {

@@ -434,12 +434,13 @@ void Reader::read_x_pack()
     reserved(20, 24);
     must(count >= 2 && count <= 255, "extension, X PACK: several messages, 255 at most");
     must(f_.size() >= 40 + n, "13: shorter than its stated length");
+    const bool is_whole = 40 + n <= kept_;
     size_t at = 24;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count && (is_whole || 16 + at + 10 <= kept_); i++) {
         must(at + 10 <= 24 + n && u16(at + 8) <= 128, "extension, X PACK: a message that is short");
         at += 10 + u16(at + 8);
     }
-    must(at == 24 + n, "extension, X PACK: its messages fill it");
+    must(!is_whole || at == 24 + n, "extension, X PACK: its messages fill it");
     ends(24, n);
     read_checksum(16, 24, n);
 }
