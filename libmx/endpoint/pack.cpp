@@ -84,6 +84,8 @@ void Endpoint::send_pack(Partner *partner)
         tx->shares_frame = true;
         sender.number(tx);
     }
+    if (!last)
+        return; // nothing waits
     last->shares_frame = false; // it stands for the frame: acks are for all before a number
     ++sender.frames_out;
     msg.type = EMX_X_PACK;

@@ -85,13 +85,15 @@ void all_to_all(const Plan &plan, uint32_t messages, uint32_t length_max)
                 CHECK(gamma_post_recv(static_cast<unsigned short>(i), memory[i].data(), length_max) == 0);
             }
         }
-        for (unsigned short root = 0; root < m.nodes; root = static_cast<unsigned short>(root + 20))
+        for (uint32_t node = 0; node < m.nodes; node += 20) {
+            const auto root = static_cast<unsigned short>(node);
             for (const unsigned long length : {1024ul, 50000ul}) {
                 std::vector<char> bytes = text_of(root, length, m.id == root ? length : 0);
                 bytes.resize(length);
                 CHECK(gamma_broadcast(root, bytes.data(), length) == 0);
                 CHECK(bytes == text_of(root, length, length));
             }
+        }
     });
     job.run();
     for (auto &m : job.members)
