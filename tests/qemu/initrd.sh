@@ -23,7 +23,7 @@ ldd /bin/busybox >/dev/null 2>&1 && skip "busybox is not static: apt-get install
 # The shared libraries that a program asks for, but for our own.
 add_libraries() {
 	local library
-	ldd "$1" | grep -o '/[^ ]*' | grep -vE 'myriexpress|libfm' | while read -r library; do
+	ldd "$1" | grep -o '/[^ ]*' | grep -vE 'myriexpress|libfm|libgamma' | while read -r library; do
 		[ ! -e "$root$library" ] || continue
 		mkdir -p "$root$(dirname "$library")"
 		cp -L "$library" "$root$library"
@@ -44,7 +44,8 @@ add_user_build() {
 	for file in libmx/install/libmyriexpress.so tools/omxd/omxd tests/conform/conform_engine \
 		tests/bench/tcp_pingpong tests/watch/wirewatch tests/qemu/sink \
 		tools/omx_{attach,check,counters,endpoint_info,hostname,info,init_peers,perf} tools/setup/omx_init \
-		$([ ! -e "$build/compat/fm/libfm.so.2" ] || echo compat/fm/libfm.so.2 tests/fm/fm_node); do
+		$([ ! -e "$build/compat/fm/libfm.so.2" ] || echo compat/fm/libfm.so.2 tests/fm/fm_node) \
+		$([ ! -e "$build/compat/gamma/libgamma.so.1" ] || echo compat/gamma/libgamma.so.1 tests/gamma/gamma_node); do
 		[ -e "$build/$file" ] || fail "no $file in EMX_USER_BUILD=$build"
 		mkdir -p "$root/emx/$(dirname "$file")"
 		strip -g -o "$root/emx/$file" "$build/$file"

@@ -194,6 +194,22 @@ fast_messages() {
 	wait $other && return $said
 }
 
+# Messages, broadcasts and barriers of three nodes on two hosts, six threads each. Host names are those of fast_messages.
+gamma() {
+	job=elsewhere:0:20,other:0:20,other:0:21
+	for node in 1 2; do
+		in_host b env GAMMA_HOSTS=$job GAMMA_NODE=$node timeout $HUNG /emx/tests/gamma/gamma_node short >/tmp/gamma_$node 2>&1 &
+		eval "gamma_$node=$!"
+	done
+	says '^node 0 of 3: 60 messages, 40 broadcasts, 0 wrong' in_host a env GAMMA_HOSTS=$job GAMMA_NODE=0 \
+		timeout $HUNG /emx/tests/gamma/gamma_node short
+	said=$?
+	# shellcheck disable=SC2154 # set by eval
+	wait "$gamma_1" && wait "$gamma_2" || said=1
+	cat /tmp/gamma_1 /tmp/gamma_2
+	return $said
+}
+
 hostname emxguest
 export EMX_OMXD=/emx/tools/omxd/omxd
 check "veth loads" load veth
@@ -228,6 +244,7 @@ check "omx_hostname" says 'elsewhere:0' in_host a /emx/tools/omx_hostname -v -n 
 check "omx_init_peers" in_host a /emx/tools/omx_init_peers 02:00:00:00:00:0c third:0
 # A build without Boost.Context has none.
 [ ! -e /emx/tests/fm/fm_node ] || check "Fast Messages" fast_messages
+[ ! -e /emx/tests/gamma/gamma_node ] || check "GAMMA" gamma
 check "Fast Messages: the peer" says '02:00:00:00:00:0c third:0' in_host a /emx/tools/omx_info
 check "the server is killed" killed_server
 check "nothing pinned after kill -9" nothing_pinned
