@@ -42,11 +42,12 @@ public:
         sockets_.emplace_back(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
         REQUIRE(::bind(sockets_[0].get(), reinterpret_cast<sockaddr *>(&address), length) == 0);
         REQUIRE(::listen(sockets_[0].get(), 64) == 0);
+        listener_ = sockets_[0].get();
         thread_ = std::thread([this] { run(); });
     }
     ~Impostor()
     {
-        ::shutdown(sockets_[0].get(), SHUT_RDWR);
+        ::shutdown(listener_, SHUT_RDWR);
         thread_.join();
     }
     Impostor(const Impostor &) = delete;
@@ -146,7 +147,8 @@ private:
 
     Rng rng_;
     std::unique_ptr<BoardFile> file_;
-    std::vector<Fd> sockets_; ///< the listener first
+    std::vector<Fd> sockets_; ///< the listener first; the thread's while it runs
+    int listener_ = -1; ///< its descriptor
     std::thread thread_;
 };
 
