@@ -32,7 +32,7 @@ char fill(unsigned sender, unsigned round, unsigned long at)
     return static_cast<char>(sender * 101 + round * 31 + at * 7 + 1);
 }
 
-unsigned long length_of(unsigned round) { return round * round * 6UL; }
+unsigned long length_of(unsigned long round) { return round * round * 6; }
 
 std::vector<char> text_of(unsigned sender, unsigned round)
 {
