@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // A one-way stream without loss causes no repeat, of messages or of pulls, in each dialect, whether short
 // messages share frames or not, with a receiver that is always there and with one that computes between its
-// calls, helped or alone.
+// calls, helped or alone. Its receiver decides how many messages one acknowledgement serves.
 #include "bench.hpp"
 
 #include <algorithm>
@@ -24,6 +24,7 @@ struct Manner {
     uint32_t count = 640;
     bool helped = true; ///< somebody works for the receiver while it computes
     const char *pack_after = "0"; ///< frames under way beyond which short messages share others; 0: none do
+    const char *notacked_max = "4"; ///< messages that the receiver takes before an ack leaves at once
 };
 
 HostOptions polled(char dialect, uint32_t size)
@@ -43,6 +44,7 @@ public:
     {
         bench.network.faults.in_order = true; // as on one cable
         at_.process->environment.emplace("EMX_HELPER_MS", manner.helped ? "5" : "0");
+        at_.process->environment.emplace("OMX_NOTACKED_MAX", manner.notacked_max);
         from_.process->environment.emplace("EMX_PACK_AFTER", manner.pack_after);
         bench.pass(ms);
         to_ = bench.connect(from_, bench.mac(1), 2);
@@ -68,6 +70,7 @@ public:
         return repeats() - before;
     }
 
+    uint64_t acks() const { return at_.process->device()->counters(0).v[EMX_CNT_TX_TRUC]; }
     uint64_t packs() const { return from_.process->device()->counters(0).v[EMX_CNT_TX_X_PACK]; }
 
     Bench bench;
@@ -249,6 +252,23 @@ TEST_CASE("frames of messages that others overtake: nothing is repeated")
 TEST_CASE("a frame that many others overtook is repeated, and counted as such")
 {
     CHECK(repeats_of_late_frames(polled('N', 9000), "1", 1024, 2 * ms) > 0);
+}
+
+TEST_CASE("the receiver chooses how many messages one ack serves")
+{
+    // EMP, SC 2001. A message arrives every 20 us, so no delayed ack falls due between two.
+    constexpr uint32_t count = 480;
+    for (const HostOptions &options : dialects)
+        for (const char *extension : {"1", "0"})
+            for (const char *number : {"1", "3", "8"}) {
+                Stream stream(options, {.pause = 20 * us, .count = count, .notacked_max = number}, extension);
+                const uint64_t before = stream.acks();
+                CAPTURE(options.dialect, options.dialect_mtu, extension, number);
+                CHECK(stream.repeats(64) == 0);
+                const uint64_t acks = stream.acks() - before, wanted = count / std::stoul(number);
+                CHECK(acks >= wanted);
+                CHECK(acks <= wanted + 1); // the message that ends the stream
+            }
 }
 
 TEST_CASE("where frames are lost repeats are counted")
