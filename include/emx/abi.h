@@ -285,7 +285,13 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(DROP_GROUP_FULL, "drop: group frames full", "the program does not take what came to its groups") \
 	X(RX_X_PACK, "x packs received", "frames of several short messages")                  \
 	X(TX_X_PACK, "x packs sent", "frames of several short messages, posted while others were under way") \
-	X(PACKED, "messages sent in x packs", "short messages that shared a frame; repeats go alone")
+	X(PACKED, "messages sent in x packs", "short messages that shared a frame; repeats go alone") \
+	X(RX_TCP, "tcp packets received", "large messages by TCP: x data")                    \
+	X(TX_TCP, "tcp packets sent", "large messages by TCP: x data")                        \
+	X(TCP_ROUTE, "tcp routes", "connections of other endpoints to us, for their data")    \
+	X(TCP_FALLBACK, "pulls that left tcp", "their connection ended, or nothing came: does a firewall drop TCP ports 34527 and up?") \
+	X(TCP_PORT, "tcp ports taken", "another program has our TCP port: large messages go by datagrams or frames") \
+	X(DROP_CONNECTION, "drop: connection of nobody", "it began with a wrong secret, came from elsewhere, or sent what is no x data")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

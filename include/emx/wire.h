@@ -80,6 +80,7 @@ enum emx_nack {
 #define EMX_X_PULLS 8 /* serves X PULL, takes X DATA */
 #define EMX_X_DATAGRAMS 16 /* takes X ADDRESS, sends X DATA in UDP datagrams on request */
 #define EMX_X_PACKS 32 /* takes X PACK */
+#define EMX_X_TCP 64 /* takes X ADDRESS of TCP, sends X DATA by TCP on request */
 #define EMX_X_FRAME_MIN 256 /* least that an offer may name as longest frame */
 #define EMX_X_EAGER_MAX 262144 /* bytes of an X MEDIUM message */
 #define EMX_X_FRAG_MAX 32768 /* bytes of data in an X MEDIUM */
@@ -89,10 +90,13 @@ enum emx_nack {
 #define EMX_X_REPORT_ASK 1 /* X REPORT: answer at once */
 #define EMX_X_PULL_SUM 1 /* X PULL: data with checksums */
 #define EMX_X_PULL_DATAGRAMS 2 /* X PULL: data may come in datagrams */
+#define EMX_X_PULL_TCP 4 /* X PULL: data comes by TCP */
 #define EMX_X_ADDRESS_ANSWER 1 /* X ADDRESS: answers one */
 #define EMX_X_ADDRESS_FRAGMENTS 2 /* X ADDRESS: fragments of X MEDIUM may come there from now on */
-#define EMX_X_PORT 34527 /* UDP port of endpoint 0; the others' follow */
+#define EMX_X_ADDRESS_TCP 4 /* X ADDRESS: connect there by TCP, for X DATA */
+#define EMX_X_PORT 34527 /* UDP and TCP port of endpoint 0; the others' follow */
 #define EMX_X_MARK 0x454d5844 /* "EMXD", of datagrams */
+#define EMX_X_TCP_MARK 0x454d5854 /* "EMXT", of connections */
 #define EMX_IP_UDP_LEN 28 /* IPv4 and UDP headers, which a datagram has within the MTU */
 #define EMX_X_DATAGRAM_MAX (65535 - EMX_IP_UDP_LEN)
 #define EMX_X_DATAGRAM_MIN (EMX_OUTER_LEN + 24 + EMX_X_UNIT_MIN)
@@ -429,6 +433,13 @@ struct emx_w_x_address {
 	emx_be16 bytes; /* longest datagram that it receives */
 };
 
+/* What a connection by TCP begins with, before packets of X DATA from their type on. */
+struct emx_w_connection {
+	emx_be64 secret; /* as told by X ADDRESS */
+	emx_be32 mark;
+	__u8 reserved12[4];
+};
+
 /* Its destination is the group's address; data follows. */
 struct emx_w_x_group {
 	__u8 type;
@@ -510,6 +521,7 @@ EMX_WIRE_SIZE(emx_w_x_group, 24);
 EMX_WIRE_SIZE(emx_w_x_pack, 24);
 EMX_WIRE_SIZE(emx_w_x_packed, 10);
 EMX_WIRE_SIZE(emx_w_datagram, 16);
+EMX_WIRE_SIZE(emx_w_connection, 16);
 #undef EMX_WIRE_SIZE
 
 #endif
