@@ -128,6 +128,8 @@ public:
     virtual uint32_t pack_bytes() const { return 0; }
     /// True if it takes X ADDRESS, and sends X DATA in datagrams to who asks for them.
     virtual bool has_datagrams() const { return false; }
+    /// True if it takes large messages by TCP from endpoints that offer the same (docs/protocol.md, TCP).
+    virtual bool has_tcp() const { return false; }
 
     /// Bytes of data in an X MEDIUM that also fits a datagram to a host whose longest frame has that many
     /// bytes. 0: fragments never travel in datagrams.

@@ -45,6 +45,7 @@ public:
     uint32_t x_fragment() const override { return inner_->x_fragment(); }
     uint32_t pack_bytes() const override { return inner_->pack_bytes(); }
     bool has_datagrams() const override { return inner_->has_datagrams(); }
+    bool has_tcp() const override { return inner_->has_tcp(); }
     uint32_t datagram_fragment(uint32_t frame) const override { return inner_->datagram_fragment(frame); }
     void begin_fragments(uint32_t peer, uint8_t remote_ep) override
     {

@@ -96,7 +96,8 @@ struct fw_pkt {
 		__u16 bytes;
 		__u8 is_answer;
 		__u8 takes_fragments;
-		__u8 datagrams; /* X PULL: data may come in datagrams; in a run of X DATA: it may */
+		__u8 tcp; /* X ADDRESS: of a socket that listens */
+		__u8 carrier; /* enum fw_carrier: X PULL: of its data; in a run of X DATA likewise */
 		__u8 sum; /* X PULL: data with checksums; in a run of X DATA: the request's */
 		__u8 want[EMX_X_WANT_LEN]; /* X PULL: bit i: frame `frame` + i */
 	} x;
@@ -319,6 +320,14 @@ enum fw_queues {
 	FW_QUEUES,
 };
 
+/* By which X DATA comes (docs/protocol.md, Datagrams and TCP). */
+enum fw_carrier {
+	FW_BY_FRAMES,
+	FW_BY_DATAGRAMS,
+	FW_BY_TCP,
+	FW_CARRIERS,
+};
+
 /*
  * A fetch of one large message: fw_pull.c. What is_x tells are by X PULL, the others by PULL of the
  * peer's dialect.
@@ -359,8 +368,9 @@ struct fw_pull {
 	__u8 remote_ep;
 	__u8 window;
 	__u8 window_tag;
-	__u8 datagrams; /* frames may come in datagrams */
-	__u8 left_datagrams; /* no longer: the platform has not heard of it yet */
+	__u8 carrier; /* enum fw_carrier: by which frames may come */
+	__u8 left; /* carrier by which they no longer do: the platform has not heard of it yet */
+	__u64 offer; /* by which the sender agreed to the extension */
 	struct fw_frames frame;
 };
 
@@ -373,7 +383,7 @@ struct fw_pace {
 	__u8 lossy; /* a frame has been lost */
 	__u8 cut; /* the present round has seen a loss */
 	__u16 pulls; /* that are running */
-	__u16 datagrams; /* of them, those by datagrams */
+	__u16 by[FW_CARRIERS]; /* of them, those by each carrier */
 	struct {
 		__u32 peer;
 		__u32 ns; /* smoothed; 0: unknown */
@@ -420,6 +430,8 @@ struct fw_endpoint {
 	 */
 	__u16 x_datagram;
 	__u16 x_datagrams;
+	/* Likewise by TCP: frames under way, at most; 0: none go so. */
+	__u16 x_tcp;
 	/*
 	 * Likewise: bytes behind the header of an X PACK that it sends and receives, at most; 0:
 	 * none. Else it gives X PACK as one piece of memory, the header in front of msg.data.
@@ -450,8 +462,8 @@ enum fw_fx_kind {
 	FW_FX_PEER, /* unknown but admissible board `mac`: add it, then give the frame again */
 	FW_FX_BEACON, /* agent: beacon of board `mac` (its index is `peer`) with that `serial` */
 	FW_FX_NAME, /* agent: store `name` for `peer` */
-	FW_FX_ADDRESS, /* endpoint `address` tells where it takes datagrams */
-	FW_FX_FALLBACK, /* datagrams of endpoint `address` have ceased to come */
+	FW_FX_ADDRESS, /* endpoint `address` tells where it takes datagrams, or connections */
+	FW_FX_FALLBACK, /* datagrams, or what comes by TCP, of endpoint `address` have ceased */
 };
 
 /*
@@ -486,7 +498,7 @@ static inline __u32 fw_replies_header(const struct fw_replies *run)
 	return run->reply.msg.type == EMX_X_DATA ? FW_X_DATA_HEADER : FW_REPLY_HEADER;
 }
 
-/* An X ADDRESS: place where an endpoint takes datagrams (docs/protocol.md, Datagrams). */
+/* An X ADDRESS: place where an endpoint takes datagrams or connections (docs/protocol.md). */
 struct fw_address {
 	__u64 secret; /* that datagrams to it carry */
 	__u32 peer;
@@ -497,6 +509,7 @@ struct fw_address {
 	__u8 remote_ep;
 	__u8 is_answer;
 	__u8 takes_fragments; /* of X MEDIUM in datagrams, from now on */
+	__u8 tcp; /* a connection is to be made to there */
 };
 
 struct fw_fx {
@@ -608,12 +621,18 @@ void fw_replies_refuse(const struct fw_endpoint *ep, const struct fw_replies *ru
 int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
 		  __u64 now);
 /*
- * The same by datagrams of at most that many bytes, where the offer and the platform allow X PULL:
- * the request says that frames may come so. 0: by frames alone. When datagrams cease to come, the
- * pull goes on by frames, with the effect FALLBACK.
+ * The same by that carrier (enum fw_carrier), where the offer and the platform allow X PULL, in
+ * packets of at most that many bytes, with headers as long as those of a frame: the request says
+ * that frames may come so. When datagrams cease to come, the pull goes on by frames, and when
+ * nothing comes by TCP it begins anew by frames, both with the effect FALLBACK.
  */
 int fw_pull_start_by(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
-		     __u16 datagram, __u64 now);
+		     __u8 carrier, __u16 packet, __u64 now);
+/*
+ * The connection from that endpoint has ended: pulls by it begin anew, by frames. Then fw_next until
+ * 0. What has come of their frames by TCP is of no pull any more.
+ */
+void fw_pull_leave_tcp(struct fw_endpoint *ep, __u32 peer, __u8 remote_ep, __u64 now);
 /* Ends a pull without an event; its late replies are dropped. */
 void fw_pull_cancel(struct fw_endpoint *ep, __u64 cookie);
 /* Ends a pull with that status, where its data cannot be placed. Then fw_next until 0. */
@@ -633,7 +652,13 @@ struct fw_place {
  */
 __u32 fw_expect(const struct fw_endpoint *ep, int slot, __u32 max, struct fw_place *place);
 
-/* ---- datagrams (docs/protocol.md) ---- */
+/*
+ * The place in the message of the payload of an X DATA that fw_check accepted, before that is here.
+ * Returns the slot, or -1: no pull waits for it. Nothing is judged yet.
+ */
+int fw_pull_place(const struct fw_endpoint *ep, const struct fw_pkt *pkt, struct fw_place *place);
+
+/* ---- datagrams, and addresses of TCP (docs/protocol.md) ---- */
 
 /*
  * Tells the endpoint that *to names (peer, remote_ep, and session) that ours takes datagrams at

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where endpoints take datagrams, and the header that a packet has in one (docs/protocol.md,
- * Datagrams). The sockets, and which ways serve, are the platform's.
+ * Where endpoints take datagrams and connections, and the header that a packet has in a datagram
+ * (docs/protocol.md, Datagrams and TCP). The sockets, and which ways serve, are the platform's.
  */
 #include "fw_internal.h"
 
 void fw_address_heard(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, struct fw_fx *fx)
 {
 	(void)now;
-	if (!ep->x_datagram) {
+	if (!(pkt->x.tcp ? ep->x_tcp : ep->x_datagram)) {
 		fw_drop(fx, EMX_CNT_DROP_EXTENSION);
 		return;
 	}
@@ -22,6 +22,7 @@ void fw_address_heard(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, str
 	fx->u.address.remote_ep = pkt->msg.remote_ep;
 	fx->u.address.is_answer = pkt->x.is_answer;
 	fx->u.address.takes_fragments = pkt->x.takes_fragments;
+	fx->u.address.tcp = pkt->x.tcp;
 }
 
 void fw_address_tell(const struct fw_endpoint *ep, const struct fw_address *to, struct fw_fx *fx)
@@ -36,6 +37,7 @@ void fw_address_tell(const struct fw_endpoint *ep, const struct fw_address *to, 
 	pkt.msg.session = to->session;
 	pkt.x.is_answer = to->is_answer;
 	pkt.x.takes_fragments = to->takes_fragments;
+	pkt.x.tcp = to->tcp;
 	pkt.x.session = ep->session;
 	pkt.x.address = to->address;
 	pkt.x.secret = to->secret;

@@ -44,10 +44,10 @@ static __u32 frame_length(const struct fw_pull *p, __u32 k)
 }
 
 /*
- * Bytes in a full frame of X DATA towards us, 0 when the sender or we have no X PULL. datagram: the
- * longest that it may come in, or 0.
+ * Bytes in a full frame of X DATA towards us, 0 when the sender or we have no X PULL. packet: the
+ * longest by that carrier.
  */
-static __u32 x_unit(const struct fw_endpoint *ep, __u64 offer, __u16 datagram)
+static __u32 x_unit(const struct fw_endpoint *ep, __u64 offer, __u8 carrier, __u16 packet)
 {
 	__u32 frame = emx_offer_frame(offer);
 
@@ -55,25 +55,24 @@ static __u32 x_unit(const struct fw_endpoint *ep, __u64 offer, __u16 datagram)
 		return 0;
 	if (frame > ep->x_frame)
 		frame = ep->x_frame;
-	if (datagram && frame > datagram)
-		frame = datagram; /* with headers as long as those of a frame */
+	if (carrier == FW_BY_TCP || (carrier == FW_BY_DATAGRAMS && frame > packet))
+		frame = packet; /* with headers as long as those of a frame */
 	return frame >= FW_X_DATA_HEADER + EMX_X_UNIT_MIN ? frame - FW_X_DATA_HEADER : 0;
 }
 
-void fw_ask_begin(struct fw_endpoint *ep, struct fw_pull *p, __u32 offset, __u64 offer,
-		  __u16 datagram)
+void fw_ask_begin(struct fw_endpoint *ep, struct fw_pull *p, __u8 carrier, __u16 packet)
 {
 	struct fw_sizes own;
 	const struct fw_sizes *s = fw_sizes_to(ep->board->peers, &ep->board->sizes, p->peer, &own);
-	const __u32 unit = x_unit(ep, offer, datagram), l = unit ? unit : s->reply;
+	const __u32 unit = x_unit(ep, p->offer, carrier, packet), l = unit ? unit : s->reply;
+	const __u32 offset = p->window_offset;
 
 	p->is_x = unit != 0;
-	p->sum = ep->x_frag && emx_offer_features(offer) & EMX_X_SUMS;
-	p->datagrams = p->is_x && datagram;
+	p->sum = ep->x_frag && emx_offer_features(p->offer) & EMX_X_SUMS;
+	p->carrier = p->is_x ? carrier : FW_BY_FRAMES;
 	p->unit = l;
 	p->span = p->is_x ? FW_X_SPAN : FW_PULL_FRAMES;
 	p->block = ep->pull_block < s->block ? ep->pull_block : (__u16)s->block;
-	p->window_offset = offset;
 	p->first_offset = p->is_x ? 0 : offset % l;
 	/* ceil((o + T) / L) without a sum or a division of 64 bits */
 	p->frames = p->total / l + (p->total % l + p->first_offset + l - 1) / l;
@@ -189,7 +188,7 @@ static void x_request(struct fw_endpoint *ep, struct fw_pull *p, __u32 first, __
 	fw_zero(&pkt->x, sizeof(pkt->x));
 	pkt->x.unit = (__u16)p->unit;
 	pkt->x.sum = p->sum;
-	pkt->x.datagrams = p->datagrams;
+	pkt->x.carrier = p->carrier;
 	p->frame.number++;
 	pkt->x.request = (__u16)p->frame.number;
 	if (!p->sample) {
@@ -286,6 +285,10 @@ int fw_ask_next(struct fw_endpoint *ep, struct fw_pull *p, __u64 now, struct fw_
 
 void fw_ask_late(struct fw_pull *p)
 {
+	if (p->carrier == FW_BY_TCP) {
+		p->probe = 1; /* whatever was asked for and heard comes, and in order */
+		return;
+	}
 	if (p->is_x) {
 		p->probe = PROBE >> (p->tries < 3 ? p->tries : 3);
 		return;
@@ -349,6 +352,19 @@ int fw_ask_answered(struct fw_endpoint *ep, struct fw_pull *p, const struct fw_p
 }
 
 /* ---- prediction ---- */
+
+int fw_pull_place(const struct fw_endpoint *ep, const struct fw_pkt *pkt, struct fw_place *place)
+{
+	const struct fw_pull *p = &ep->pull[pkt->handle % FW_PULLS];
+
+	if (p->state != FW_PULL_RUNNING || p->handle != pkt->handle || !p->is_x ||
+	    pkt->magic != ep->magic || pkt->frame < p->frame.base ||
+	    pkt->frame >= p->frame.asked || fw_bit(p->frame.got, pkt->frame))
+		return -1;
+	place->position = frame_start(p, pkt->frame);
+	place->length = frame_length(p, pkt->frame);
+	return place->length == pkt->msg.data_len ? fw_slot_of(ep, p) : -1;
+}
 
 __u32 fw_expect(const struct fw_endpoint *ep, int slot, __u32 max, struct fw_place *place)
 {

@@ -114,7 +114,7 @@ static int check_x_pull(const struct fw_pkt *pkt)
 	return ((__u64)pkt->frame + last) * pkt->x.unit < pkt->total ? 0 : EMX_CNT_DROP_PULL_SHAPE;
 }
 
-/* An address that a host may have, and the one port of its endpoint: no datagram goes elsewhere. */
+/* An address that a host may have, and the one port of its endpoint: nothing goes elsewhere. */
 static int check_x_address(const struct fw_pkt *pkt)
 {
 	const __u32 first = pkt->x.address >> 24;
@@ -554,7 +554,9 @@ static int get_x_pull(const struct frame *f, struct fw_pkt *pkt)
 	pkt->x.unit = emx_get16(b->unit);
 	pkt->x.request = emx_get16(b->request);
 	pkt->x.sum = b->flags & EMX_X_PULL_SUM;
-	pkt->x.datagrams = (b->flags & EMX_X_PULL_DATAGRAMS) != 0;
+	pkt->x.carrier = b->flags & EMX_X_PULL_TCP	 ? FW_BY_TCP
+			 : b->flags & EMX_X_PULL_DATAGRAMS ? FW_BY_DATAGRAMS
+							   : FW_BY_FRAMES;
 	__builtin_memcpy(pkt->x.want, b->want, sizeof(b->want));
 	return 0;
 }
@@ -583,6 +585,7 @@ static int get_x_address(const struct frame *f, struct fw_pkt *pkt)
 	pkt->msg.session = emx_get32(b->session);
 	pkt->x.is_answer = b->flags & EMX_X_ADDRESS_ANSWER;
 	pkt->x.takes_fragments = (b->flags & EMX_X_ADDRESS_FRAGMENTS) != 0;
+	pkt->x.tcp = (b->flags & EMX_X_ADDRESS_TCP) != 0;
 	pkt->x.session = emx_get32(b->own_session);
 	pkt->x.address = emx_get32(b->address);
 	pkt->x.secret = emx_get64(b->secret);

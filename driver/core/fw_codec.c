@@ -273,8 +273,9 @@ static void put_x_report(const struct fw_pkt *pkt, union body *b)
 static void put_x_pull(const struct fw_pkt *pkt, union body *b)
 {
 	put_endpoints(pkt, b);
-	b->x_pull.flags =
-		(pkt->x.sum ? EMX_X_PULL_SUM : 0) | (pkt->x.datagrams ? EMX_X_PULL_DATAGRAMS : 0);
+	b->x_pull.flags = (pkt->x.sum ? EMX_X_PULL_SUM : 0) |
+			  (pkt->x.carrier == FW_BY_DATAGRAMS ? EMX_X_PULL_DATAGRAMS : 0) |
+			  (pkt->x.carrier == FW_BY_TCP ? EMX_X_PULL_TCP : 0);
 	b->x_pull.session = emx_put32(pkt->msg.session);
 	b->x_pull.total = emx_put32(pkt->total);
 	b->x_pull.window = (__u8)pkt->window;
@@ -310,7 +311,8 @@ static void put_x_address(const struct fw_pkt *pkt, union body *b)
 {
 	put_endpoints(pkt, b);
 	b->x_address.flags = (pkt->x.is_answer ? EMX_X_ADDRESS_ANSWER : 0) |
-			     (pkt->x.takes_fragments ? EMX_X_ADDRESS_FRAGMENTS : 0);
+			     (pkt->x.takes_fragments ? EMX_X_ADDRESS_FRAGMENTS : 0) |
+			     (pkt->x.tcp ? EMX_X_ADDRESS_TCP : 0);
 	b->x_address.session = emx_put32(pkt->msg.session);
 	b->x_address.own_session = emx_put32(pkt->x.session);
 	b->x_address.address = emx_put32(pkt->x.address);

@@ -46,14 +46,21 @@ __u32 fw_pace_block(const struct fw_endpoint *ep, const struct fw_pull *p)
 
 /* ---- the budget of X PULLs ---- */
 
-/* Frames that the receive queues hold: one queue is of frames, the other of datagrams. */
+/* Frames that the receive queues hold of those carriers by which some come. */
 static __u32 window(const struct fw_endpoint *ep)
 {
-	if (FW_LIKELY(!ep->pace.datagrams))
+	const __u16 *by = ep->pace.by;
+	__u32 most = ~0u;
+
+	if (FW_LIKELY(by[FW_BY_FRAMES] == ep->pace.pulls))
 		return ep->x_window;
-	if (ep->pace.datagrams == ep->pace.pulls || ep->x_datagrams < ep->x_window)
-		return ep->x_datagrams;
-	return ep->x_window;
+	if (by[FW_BY_FRAMES])
+		most = ep->x_window;
+	if (by[FW_BY_DATAGRAMS] && most > ep->x_datagrams)
+		most = ep->x_datagrams;
+	if (by[FW_BY_TCP] && most > ep->x_tcp)
+		most = ep->x_tcp;
+	return most;
 }
 
 static __u32 budget(const struct fw_endpoint *ep)
@@ -68,7 +75,7 @@ static __u32 budget(const struct fw_endpoint *ep)
 static void set_budget(struct fw_endpoint *ep, __u32 frames)
 {
 	const __u32 pulls = ep->pace.pulls > 1 ? ep->pace.pulls : 2;
-	const __u32 most = ep->pace.datagrams ? QUANTUM_DATAGRAMS : QUANTUM_MAX;
+	const __u32 most = ep->pace.by[FW_BY_DATAGRAMS] ? QUANTUM_DATAGRAMS : QUANTUM_MAX;
 	__u32 part;
 
 	ep->pace.budget = frames;
@@ -189,7 +196,7 @@ void fw_pace_turn(struct fw_endpoint *ep)
 void fw_pace_start(struct fw_endpoint *ep, struct fw_pull *p)
 {
 	ep->pace.pulls++;
-	ep->pace.datagrams += p->datagrams;
+	ep->pace.by[p->carrier]++;
 	set_budget(ep, ep->pace.budget);
 	fw_pace_want(ep, p);
 }
@@ -197,7 +204,7 @@ void fw_pace_start(struct fw_endpoint *ep, struct fw_pull *p)
 void fw_pace_stop(struct fw_endpoint *ep, struct fw_pull *p)
 {
 	fw_pace_take(ep, p);
-	ep->pace.datagrams -= p->datagrams;
+	ep->pace.by[p->carrier]--;
 	ep->pace.pulls--;
 	set_budget(ep, ep->pace.budget);
 	fw_pace_turn(ep);
@@ -205,8 +212,9 @@ void fw_pace_stop(struct fw_endpoint *ep, struct fw_pull *p)
 
 void fw_pace_leave_datagrams(struct fw_endpoint *ep, struct fw_pull *p)
 {
-	ep->pace.datagrams -= p->datagrams;
-	p->datagrams = 0;
+	ep->pace.by[p->carrier]--;
+	p->carrier = FW_BY_FRAMES;
+	ep->pace.by[p->carrier]++;
 	set_budget(ep, ep->pace.budget);
 }
 

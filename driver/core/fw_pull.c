@@ -12,6 +12,8 @@
 #define REPEAT_UNKNOWN_MS 10
 /* Times that the timer runs out until datagrams count as not coming: some 20 ms. */
 #define DATAGRAM_TRIES 2
+/* The same of TCP, where all begins anew then: some 0.4 s. */
+#define TCP_TRIES 7
 
 /* ---- begin and end ---- */
 
@@ -70,11 +72,23 @@ static void turn_running(struct fw_endpoint *ep, const struct fw_pull *p)
 int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
 		  __u64 now)
 {
-	return fw_pull_start_by(ep, rndv, total, cookie, 0, now);
+	return fw_pull_start_by(ep, rndv, total, cookie, FW_BY_FRAMES, 0, now);
+}
+
+/* The running pull asks for its frames by that carrier, from the first on. */
+static void begin(struct fw_endpoint *ep, struct fw_pull *p, __u8 carrier, __u16 packet, __u64 now)
+{
+	ep->pull_use = (ep->pull_use + 1) & 0xffffff;
+	p->handle = ep->pull_use << 8 | fw_slot_of(ep, p);
+	fw_ask_begin(ep, p, carrier, packet);
+	restart_timer(ep, p, now);
+	if (p->is_x)
+		fw_pace_start(ep, p);
+	fw_enqueue(ep, p, FW_READY);
 }
 
 int fw_pull_start_by(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
-		     __u16 datagram, __u64 now)
+		     __u8 carrier, __u16 packet, __u64 now)
 {
 	struct fw_pull *p;
 
@@ -89,21 +103,17 @@ int fw_pull_start_by(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 t
 	p->state = FW_PULL_RUNNING;
 	p->cookie = cookie;
 	ep->pull_last = fw_slot_of(ep, p);
-	ep->pull_use = (ep->pull_use + 1) & 0xffffff;
-	p->handle = ep->pull_use << 8 | ep->pull_last;
 	p->peer = rndv->peer;
 	p->session = rndv->session;
 	p->remote_ep = rndv->remote_ep;
 	p->window = rndv->u.window.id;
 	p->window_tag = rndv->u.window.tag;
+	p->window_offset = rndv->u.window.offset;
+	p->offer = rndv->data;
 	p->total = total;
-	fw_ask_begin(ep, p, rndv->u.window.offset, rndv->data, datagram);
 	ep->pulls_active++;
 	turn_running(ep, p);
-	restart_timer(ep, p, now);
-	if (p->is_x)
-		fw_pace_start(ep, p);
-	fw_enqueue(ep, p, FW_READY);
+	begin(ep, p, carrier, packet, now);
 	return fw_slot_of(ep, p);
 }
 
@@ -221,9 +231,37 @@ void fw_pull_refused(struct fw_endpoint *ep, struct fw_pkt *pkt, __u64 now, stru
 
 static FW_COLD void leave_datagrams(struct fw_endpoint *ep, struct fw_pull *p)
 {
+	p->left = p->carrier;
 	fw_pace_leave_datagrams(ep, p);
-	p->left_datagrams = 1;
 	fw_count(ep->counters, EMX_CNT_DATAGRAM_FALLBACK);
+}
+
+/* Frames by TCP are longer than others: what has come of them is of no use. */
+static FW_COLD void leave_tcp(struct fw_endpoint *ep, struct fw_pull *p, __u64 now)
+{
+	p->left = p->carrier;
+	ep->outstanding -= p->missing;
+	p->missing = 0;
+	p->received = 0;
+	p->probe = 0;
+	p->sample = 0;
+	fw_pace_stop(ep, p);
+	fw_zero(&p->frame, __builtin_offsetof(struct fw_frames, by));
+	begin(ep, p, FW_BY_FRAMES, 0, now);
+	fw_count(ep->counters, EMX_CNT_TCP_FALLBACK);
+}
+
+void fw_pull_leave_tcp(struct fw_endpoint *ep, __u32 peer, __u8 remote_ep, __u64 now)
+{
+	__u32 i;
+
+	for (i = 0; i < FW_PULLS; i++) {
+		struct fw_pull *p = &ep->pull[i];
+
+		if (p->state == FW_PULL_RUNNING && p->carrier == FW_BY_TCP && p->peer == peer &&
+		    p->remote_ep == remote_ep)
+			leave_tcp(ep, p, now);
+	}
 }
 
 static void time_out(struct fw_endpoint *ep, struct fw_pull *p, __u64 now)
@@ -237,7 +275,11 @@ static void time_out(struct fw_endpoint *ep, struct fw_pull *p, __u64 now)
 	}
 	if (!p->is_x && most < fw_ns(ep->pull_repeat_ms))
 		most = fw_ns(ep->pull_repeat_ms);
-	if (p->datagrams && p->tries >= DATAGRAM_TRIES)
+	if (p->carrier == FW_BY_TCP && p->tries >= TCP_TRIES) {
+		leave_tcp(ep, p, now);
+		return;
+	}
+	if (p->carrier == FW_BY_DATAGRAMS && p->tries >= DATAGRAM_TRIES)
 		leave_datagrams(ep, p);
 	fw_ask_late(p);
 	p->tries += p->tries < 0xff;
@@ -289,15 +331,18 @@ static void announce_end(struct fw_endpoint *ep, struct fw_pull *p, struct fw_fx
 	m->u.pull.status = p->status;
 }
 
-/* The effect of a pull that has left datagrams. */
+/* The effect of a pull that has left datagrams, or TCP. */
 static FW_COLD int tell_fallback(struct fw_pull *p, struct fw_fx *fx)
 {
-	p->left_datagrams = 0;
+	const __u8 left = p->left;
+
+	p->left = FW_BY_FRAMES;
 	fx->kind = FW_FX_FALLBACK;
 	fw_zero(&fx->u.address, sizeof(fx->u.address));
 	fx->u.address.peer = p->peer;
 	fx->u.address.remote_ep = p->remote_ep;
 	fx->u.address.session = p->session;
+	fx->u.address.tcp = left == FW_BY_TCP;
 	return 1;
 }
 
@@ -306,7 +351,7 @@ int fw_next(struct fw_endpoint *ep, __u64 now, struct fw_fx *fx)
 	for (; ep->queue[FW_READY].length; fw_dequeue(ep, FW_READY)) {
 		struct fw_pull *p = fw_first(ep, FW_READY);
 
-		if (FW_UNLIKELY(p->left_datagrams) && p->state == FW_PULL_RUNNING)
+		if (FW_UNLIKELY(p->left != FW_BY_FRAMES) && p->state == FW_PULL_RUNNING)
 			return tell_fallback(p, fx);
 		if (p->state == FW_PULL_RUNNING && fw_ask_next(ep, p, now, fx))
 			return 1;

@@ -74,12 +74,10 @@ __u32 fw_pace_trip_to(const struct fw_endpoint *ep, __u32 peer);
 /* ---- fw_ask.c ---- */
 
 /*
- * Chooses X PULL or PULL for p, just started, and its geometry: offset of its window, and the offer
- * by which the sender agreed to the extension; of X PULL, datagrams of at most that many bytes, 0:
- * frames.
+ * Chooses X PULL or PULL for p, just started, and its geometry; of X PULL, packets of at most that
+ * many bytes by that carrier, if not by frames.
  */
-void fw_ask_begin(struct fw_endpoint *ep, struct fw_pull *p, __u32 offset, __u64 offer,
-		  __u16 datagram);
+void fw_ask_begin(struct fw_endpoint *ep, struct fw_pull *p, __u8 carrier, __u16 packet);
 /*
  * Takes the answer pkt: 0 when it is one that p waits for, and in *position where its data belongs;
  * else the reason to drop it.

@@ -143,7 +143,8 @@ static int serve_x_pull(const struct fw_endpoint *ep, const struct fw_window *w,
 	const __u32 count = count_wanted(pkt->x.want, &last);
 	__u64 end = ((__u64)pkt->frame + last + 1) * pkt->x.unit;
 
-	if (FW_X_DATA_HEADER + pkt->x.unit > ep->x_frame)
+	if (pkt->x.carrier == FW_BY_TCP ? !ep->x_tcp
+					: FW_X_DATA_HEADER + pkt->x.unit > ep->x_frame)
 		return EMX_CNT_DROP_PULL_SHAPE;
 	if (end > pkt->total)
 		end = pkt->total;
@@ -157,7 +158,7 @@ static int serve_x_pull(const struct fw_endpoint *ep, const struct fw_window *w,
 	__builtin_memcpy(r->want, pkt->x.want, sizeof(r->want));
 	r->reply.x.request = pkt->x.request;
 	r->reply.x.sum = pkt->x.sum;
-	r->reply.x.datagrams = pkt->x.datagrams;
+	r->reply.x.carrier = pkt->x.carrier;
 	return 0;
 }
 

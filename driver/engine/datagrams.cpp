@@ -7,7 +7,9 @@
 #include "driver/base/system_calls.hpp"
 #include "driver/base/udp_socket.hpp"
 #include "driver/drops.hpp"
+#include "driver/engine/ipv4_socket.hpp"
 #include "driver/engine/udp_segments.hpp"
+#include "driver/engine/ways.hpp"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -22,10 +24,6 @@
 namespace emx {
 namespace {
 
-constexpr uint64_t ms = 1000000;
-constexpr uint64_t pause_first_ns = 10 * ms;
-constexpr uint64_t pause_fallen_ns = 100 * ms;
-constexpr uint64_t pause_max_ns = 10000 * ms;
 // Pulls without a datagram, which a request allowed: the other end has no way to us any more.
 constexpr uint32_t silent_max = 8;
 // A probe is a full datagram for a short frame, which anybody may send in another's name.
@@ -40,23 +38,6 @@ uint16_t datagram_of(uint32_t frame)
     if (frame < less + EMX_X_DATAGRAM_MIN)
         return 0;
     return static_cast<uint16_t>(std::min<uint32_t>(frame - less, EMX_X_DATAGRAM_MAX));
-}
-
-uint64_t key_of(uint32_t peer, uint8_t remote_ep) { return uint64_t{peer} << 8 | remote_ep; }
-
-sockaddr_in socket_address(uint32_t address, uint16_t port)
-{
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_addr.s_addr = htonl(address);
-    to.sin_port = htons(port);
-    return to;
-}
-
-template <typename Value>
-bool set(int socket, int level, int option, const Value &value)
-{
-    return ::setsockopt(socket, level, option, &value, sizeof(value)) == 0;
 }
 
 } // namespace
@@ -83,12 +64,12 @@ bool Datagrams::open(const IpNetwork &network)
 {
     Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const auto port = static_cast<uint16_t>(EMX_X_PORT + endpoint_);
-    const sockaddr_in own = socket_address(network.address, port);
+    const sockaddr_in own = ipv4_socket(network.address, port);
     // Datagrams then leave by this interface, whatever other routes there are; older kernels refuse it.
     ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface_.c_str(),
                  static_cast<socklen_t>(interface_.size()));
-    if (!fd || !set(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_DO}) ||
-        !set(fd.get(), IPPROTO_UDP, UDP_GRO, int{1}))
+    if (!fd || !set_socket_option(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_DO}) ||
+        !set_socket_option(fd.get(), IPPROTO_UDP, UDP_GRO, int{1}))
         return false;
     if (::bind(fd.get(), reinterpret_cast<const sockaddr *>(&own), sizeof(own)) != 0) {
         if (errno == EADDRINUSE && !taken_)
@@ -131,7 +112,7 @@ bool Datagrams::refresh()
 
 DatagramWay *Datagrams::way_to(uint32_t peer, uint8_t remote_ep)
 {
-    const auto found = ways_.find(key_of(peer, remote_ep));
+    const auto found = ways_.find(way_key(peer, remote_ep));
     return found == ways_.end() ? nullptr : &found->second;
 }
 
@@ -146,7 +127,7 @@ DatagramWay *Datagrams::begin(uint32_t peer, uint8_t remote_ep, uint32_t session
     if (way)
         by_secret_.erase(way->secret);
     else
-        way = &ways_[key_of(peer, remote_ep)];
+        way = &ways_[way_key(peer, remote_ep)];
     *way = {};
     way->peer = peer;
     way->remote_ep = remote_ep;
@@ -186,9 +167,9 @@ uint16_t Datagrams::pull_from(uint32_t peer, uint8_t remote_ep, uint32_t session
         return 0;
     way->up = false;
     way->probed_by = {};
-    way->pause_ns = std::clamp(2 * way->pause_ns, pause_first_ns, pause_max_ns);
+    way->pause_ns = std::clamp(2 * way->pause_ns, way_pause_first_ns, way_pause_max_ns);
     way->tell_ns = now + way->pause_ns;
-    listen_ns_ = now + pause_max_ns;
+    listen_ns_ = now + way_pause_max_ns;
     tell = own_address(*way, false);
     return 0;
 }
@@ -208,7 +189,7 @@ bool Datagrams::fragments_from(uint32_t peer, uint8_t remote_ep, uint32_t sessio
         return way->session == session && way->asked_fragments;
     }
     if (way->up && !way->had_fragments && now >= way->ask_ns) {
-        way->ask_ns = now + (way->asked_fragments ? pause_max_ns : pause_first_ns);
+        way->ask_ns = now + (way->asked_fragments ? way_pause_max_ns : way_pause_first_ns);
         way->asked_fragments = true;
         tell = own_address(*way, false);
         tell->takes_fragments = true;
@@ -240,7 +221,7 @@ void Datagrams::repeated_fragments(uint32_t peer, uint8_t remote_ep, uint64_t no
     if (way->faults <= faults_max)
         return;
     way->faults = 0;
-    way->rest_pause_ns = std::clamp(2 * way->rest_pause_ns, pause_fallen_ns, pause_max_ns);
+    way->rest_pause_ns = std::clamp(2 * way->rest_pause_ns, way_pause_fallen_ns, way_pause_max_ns);
     way->rest_ns = now + way->rest_pause_ns;
     emx_count(&counters_, EMX_CNT_DATAGRAM_REST, 1);
 }
@@ -325,7 +306,7 @@ void Datagrams::fell_back(uint32_t peer, uint8_t remote_ep, uint64_t now)
         return;
     way->up = false;
     way->probed_by = {};
-    way->pause_ns = std::clamp(2 * way->pause_ns, pause_fallen_ns, pause_max_ns);
+    way->pause_ns = std::clamp(2 * way->pause_ns, way_pause_fallen_ns, way_pause_max_ns);
     way->tell_ns = now + way->pause_ns;
 }
 

@@ -410,7 +410,10 @@ bool Engine::clear_counters(uint32_t board, DeviceError &error)
 
 BulkWay bulk_way(const std::string &name)
 {
-    return name == "raw" ? BulkWay::frames : name == "udp" ? BulkWay::datagrams : BulkWay::best;
+    return name == "raw"   ? BulkWay::frames
+           : name == "udp" ? BulkWay::datagrams
+           : name == "tcp" ? BulkWay::tcp
+                           : BulkWay::best;
 }
 
 std::unique_ptr<Device> make_engine(const EngineConfig &config, DeviceError &error)

@@ -15,10 +15,11 @@ namespace emx {
 enum class BulkWay : uint8_t {
     frames, ///< raw frames
     datagrams, ///< UDP where it serves, raw frames else
-    best, ///< UDP where it serves and is faster
+    tcp, ///< TCP where it serves, raw frames else
+    best, ///< TCP where it serves, else UDP where that serves and is faster
 };
 
-/// The way that EMX_BULK names: raw, udp, else the best.
+/// The way that EMX_BULK names: raw, udp, tcp, else the best.
 BulkWay bulk_way(const std::string &name);
 
 struct EngineConfig {

@@ -21,6 +21,9 @@ namespace emx {
 namespace {
 
 constexpr uint16_t window_wanted = 64; // frames: measured best over veth, notebook of the raw paths
+bool takes_datagrams(BulkWay way) { return way == BulkWay::datagrams || way == BulkWay::best; }
+bool takes_tcp(BulkWay way) { return way == BulkWay::tcp || way == BulkWay::best; }
+
 constexpr uint16_t block_wanted = 16; // frames per PULL of dialect N: one sendmmsg batch of the peer
 
 } // namespace
@@ -28,9 +31,9 @@ constexpr uint16_t block_wanted = 16; // frames per PULL of dialect N: one sendm
 EnginePort::EnginePort(EnginePortParts &parts)
     : CorePort(parts), bulk_(record_.sizes, record_.x_frame, std::move(parts.bulk)),
       replies_(record_.sizes, counters_),
-      datagrams_(record_.interface, parts.endpoint, parts.bulk_way == BulkWay::frames ? 0 : record_.x_frame,
+      datagrams_(record_.interface, parts.endpoint, takes_datagrams(parts.bulk_way) ? record_.x_frame : 0,
                  parts.bulk_bytes, counters_, [this](int socket) { return grow_socket(socket); }),
-      bulk_way_(parts.bulk_way)
+      tcp_(record_.interface, parts.endpoint, takes_tcp(parts.bulk_way), counters_), bulk_way_(parts.bulk_way)
 {
 }
 
@@ -69,6 +72,7 @@ bool EnginePort::attach(EnginePortParts &parts, DeviceError &error)
     set_windows(pull_window(parts.bulk_bytes), block_wanted);
     allow_x_pulls(parts.bulk_bytes);
     endpoint_.x_datagram = datagrams_.bytes();
+    allow_tcp();
     endpoint_.x_frag = static_cast<uint16_t>(ring_fragment(parts.ring_shape, record_.x_frame));
     endpoint_.x_pack = endpoint_.x_frag; // slots hold either
     read_first_link();
@@ -94,6 +98,7 @@ void EnginePort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t rem
 void EnginePort::close_window(uint8_t id, uint8_t tag)
 {
     fw_window_close(&endpoint_, id, tag);
+    tcp_.close_window(replies_.windows(), fw_window_slot(id, tag));
     replies_.close_window(fw_window_slot(id, tag));
     publish();
 }
@@ -127,8 +132,8 @@ bool EnginePort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const
     emx_msg announced = rndv;
     if (peer_is_local(rndv.peer))
         announced.data = 0;
-    const int slot =
-        fw_pull_start_by(&endpoint_, &announced, total, cookie, choose_datagrams(announced, total), now_);
+    const Carrier by = choose_carrier(announced, total);
+    const int slot = fw_pull_start_by(&endpoint_, &announced, total, cookie, by.carrier, by.packet, now_);
     if (slot < 0)
         return false;
     keep_pull(slot, total, memory, cookie);
@@ -181,13 +186,14 @@ uint64_t EnginePort::deadline_ns() const
 bool EnginePort::wait(uint64_t deadline)
 {
     const Wake::Seat seat(wake_);
-    constexpr nfds_t bulk = 6; // the last, as it may be left out
+    constexpr nfds_t bulk = 7; // the last, as it may be left out
     pollfd fds[bulk + 1] = {{ring_.fd(), POLLIN, 0},
                             {lo_.fd(), POLLIN, 0},
                             {seat.fd(), POLLIN, 0},
                             {watched_.load(std::memory_order_relaxed), POLLIN, 0},
                             {poll_datagrams_.load(std::memory_order_relaxed), POLLIN, 0},
                             {poll_groups_.load(std::memory_order_relaxed), POLLIN, 0},
+                            {poll_tcp_.load(std::memory_order_relaxed), POLLIN, 0},
                             {bulk_.fd(), POLLIN, 0}};
     if (poll_output_.load(std::memory_order_relaxed))
         fds[0].events |= POLLOUT;
@@ -234,8 +240,10 @@ void EnginePort::publish()
     const bool by_datagrams = replies_.next_is_datagrams();
     poll_output_.store(replies_.pending() && !by_datagrams, std::memory_order_relaxed);
     poll_datagram_output_.store(by_datagrams, std::memory_order_relaxed);
-    const bool wanted = endpoint_.pace.datagrams != 0 || by_datagrams || partials_ != 0;
+    const bool wanted = endpoint_.pace.by[FW_BY_DATAGRAMS] != 0 || by_datagrams || partials_ != 0;
     poll_datagrams_.store(wanted ? datagrams_.fd() : -1, std::memory_order_relaxed);
+    tcp_active_ = endpoint_.pace.by[FW_BY_TCP] != 0 || tcp_.sending();
+    poll_tcp_.store(tcp_active_ ? tcp_.fd() : -1, std::memory_order_relaxed);
 }
 
 } // namespace emx

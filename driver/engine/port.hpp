@@ -15,6 +15,7 @@
 #include "driver/engine/fragment_sender.hpp"
 #include "driver/engine/reply_sender.hpp"
 #include "driver/engine/steering.hpp"
+#include "driver/engine/tcp_ways.hpp"
 
 extern "C" {
 #include "driver/core/fw_group.h"
@@ -51,6 +52,7 @@ public:
     void cancel_pull(uint64_t cookie) override;
     std::optional<uint32_t> find_peer(uint64_t nic_id, int patience_ms, DeviceError &error) override;
     bool has_datagrams() const override { return datagrams_.wanted(); }
+    bool has_tcp() const override { return tcp_.wanted(); }
     uint32_t datagram_fragment(uint32_t frame) const override;
     void begin_fragments(uint32_t peer, uint8_t remote_ep) override;
     void repeat_fragments(uint32_t peer, uint8_t remote_ep) override;
@@ -125,6 +127,22 @@ private:
     [[gnu::cold, gnu::noinline]] void poll_fragments();
     [[gnu::noinline]] void send_fragments();
 
+    // TCP (port_tcp.cpp)
+    struct Carrier {
+        uint8_t carrier; ///< enum fw_carrier
+        uint16_t packet; ///< bytes of the longest
+    };
+    void allow_tcp();
+    Carrier choose_carrier(const emx_msg &rndv, uint32_t total);
+    bool leave_lost_ways();
+    [[gnu::noinline]] void poll_tcp();
+    const PieceList *place_of(TcpReceiver &packets);
+    void take_packets(TcpInward &way);
+    [[gnu::cold]] void end_way(TcpInward &way);
+    bool check_packet(TcpInward &way);
+    void place_packet(TcpInward &way);
+    void take_packet(TcpInward &way);
+
     // Groups (port_groups.cpp)
     bool open_groups(DeviceError &error);
     [[gnu::noinline]] const emx_msg *take_group();
@@ -158,6 +176,7 @@ private:
     PacketRing lo_;
     uint32_t partials_ = 0; ///< messages whose fragments are looked for among datagrams
     int last_pull_ = 0;
+    bool tcp_active_ = false; ///< connections are to be looked at
     BulkReceiver bulk_;
     Steering steering_; ///< of ring and bulk socket
     ReplySender replies_;
@@ -166,12 +185,14 @@ private:
     uint32_t datagram_polls_ = 0; ///< since frames were looked for
     uint32_t fragments_queued_ = 0; ///< events whose data lies in the receiver's memory
     FragmentSender fragments_;
+    TcpWays tcp_;
     const BulkWay bulk_way_;
 
     std::atomic<bool> poll_bulk_{false}; ///< for wait(), which runs without the lock
     std::atomic<bool> poll_output_{false}; ///< of frames
     std::atomic<int> poll_datagrams_{-1}; ///< descriptor; -1: none is of interest
     std::atomic<bool> poll_datagram_output_{false};
+    std::atomic<int> poll_tcp_{-1}; ///< descriptor; -1: none is of interest
     std::atomic<bool> socket_error_{false};
     bool groups_open_ = false; ///< group_ring_ is mapped
     std::atomic<int> poll_groups_{-1}; ///< descriptor of group_ring_, for wait()

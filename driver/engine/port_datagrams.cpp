@@ -70,13 +70,22 @@ void EnginePort::hear_address(const fw_address &address)
 {
     if (peer_is_local(address.peer))
         return;
+    if (address.tcp) {
+        tcp_.heard(address, now_);
+        return publish();
+    }
     if (const auto answer = datagrams_.heard(address, now_))
         tell_address(*answer, true);
 }
 
 void EnginePort::fall_back(const fw_address &address)
 {
-    datagrams_.fell_back(address.peer, address.remote_ep, now_);
+    if (address.tcp) {
+        tcp_.fell_back(address.peer, address.remote_ep, now_);
+        leave_lost_ways();
+    } else {
+        datagrams_.fell_back(address.peer, address.remote_ep, now_);
+    }
     publish();
 }
 
@@ -84,7 +93,9 @@ void EnginePort::fall_back(const fw_address &address)
 bool EnginePort::add_replies(const fw_replies &run)
 {
     const int socket = socket_for(run.reply.msg.peer);
-    if (run.reply.msg.type == EMX_X_DATA && run.reply.x.datagrams && socket == ring_.fd()) {
+    if (run.reply.msg.type == EMX_X_DATA && run.reply.x.carrier == FW_BY_TCP)
+        return tcp_.add(replies_.windows(), run);
+    if (run.reply.msg.type == EMX_X_DATA && run.reply.x.carrier == FW_BY_DATAGRAMS && socket == ring_.fd()) {
         if (const DatagramTarget *to = datagrams_.target(run.reply.msg.peer, run.reply.msg.local_ep))
             return replies_.add(run, socket, *to);
     }
@@ -123,7 +134,7 @@ bool EnginePort::poll_datagrams(int slot, const PieceList *target)
         drain({});
         return true;
     }
-    if (endpoint_.pace.datagrams == endpoint_.pulls_active && ++datagram_polls_ < looks_for_datagrams)
+    if (endpoint_.pace.by[FW_BY_DATAGRAMS] == endpoint_.pulls_active && ++datagram_polls_ < looks_for_datagrams)
         return true;
     datagram_polls_ = 0;
     return false;
@@ -200,7 +211,7 @@ bool EnginePort::expect_fragments(uint32_t peer, uint8_t remote_ep, uint32_t ses
     if (peer_is_local(peer) || prefers_frames())
         return false;
     now_ = monotonic_ns();
-    if (datagrams_.expects_probe(now_) && endpoint_.pace.datagrams == 0)
+    if (datagrams_.expects_probe(now_) && endpoint_.pace.by[FW_BY_DATAGRAMS] == 0)
         take_probes();
     std::optional<fw_address> tell;
     const bool look = datagrams_.fragments_from(peer, remote_ep, session, now_, tell);
@@ -223,7 +234,7 @@ void EnginePort::fragments_ended()
 /// Between two frames of the ring, so that a message's fragments are seen before what was sent behind them.
 void EnginePort::poll_fragments()
 {
-    if (fragments_queued_ == 0 && endpoint_.pace.datagrams == 0) {
+    if (fragments_queued_ == 0 && endpoint_.pace.by[FW_BY_DATAGRAMS] == 0) {
         const int count = datagram_receiver_.receive(datagrams_.fd(), endpoint_, -1, nullptr);
         if (count > 0) {
             now_ = monotonic_ns();

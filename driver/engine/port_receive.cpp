@@ -40,7 +40,8 @@ const emx_msg *EnginePort::peek()
 
 bool EnginePort::spin(unsigned looks)
 {
-    if (endpoint_.pulls_active != 0 || replies_.pending() || !queue_.empty() || partials_ != 0) [[unlikely]]
+    if (endpoint_.pulls_active != 0 || replies_.pending() || !queue_.empty() || partials_ != 0 ||
+        tcp_active_) [[unlikely]]
         return true; // what peek() does now and then is to be done at once
     // One word is watched: those of this host write to the other ring, which may be seen a little later.
     for (; looks > 0; looks--) {
@@ -208,7 +209,9 @@ const emx_msg *EnginePort::idle()
     busy_polls_ = 0;
     if (replies_.pending()) [[unlikely]]
         send_replies();
-    if (endpoint_.pulls_active != 0)
+    if (tcp_active_)
+        poll_tcp();
+    if (endpoint_.pulls_active != endpoint_.pace.by[FW_BY_TCP])
         poll_bulk();
     if (partials_ != 0) [[unlikely]]
         poll_fragments();
@@ -257,7 +260,7 @@ void EnginePort::poll_bulk()
 {
     const int slot = only_pull();
     const PieceList *target = slot < 0 ? nullptr : &pulls_[static_cast<std::size_t>(slot)].memory;
-    if (endpoint_.pace.datagrams != 0 && poll_datagrams(slot, target))
+    if (endpoint_.pace.by[FW_BY_DATAGRAMS] != 0 && poll_datagrams(slot, target))
         return;
     const int count = bulk_.receive(endpoint_, slot, target);
     if (count > 0) {

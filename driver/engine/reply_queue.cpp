@@ -51,7 +51,8 @@ uint32_t ReplyQueue::describe(const ReplyRun &run, fw_replies &left, uint8_t *he
     if (left.reply.msg.type == EMX_X_DATA && left.reply.x.sum)
         fw_put_checksum(header, sum_pieces(io + 1, used));
     used++;
-    if (header_bytes + length < EMX_FRAME_MIN)
+    const bool by_tcp = left.reply.msg.type == EMX_X_DATA && left.reply.x.carrier == FW_BY_TCP;
+    if (header_bytes + length < EMX_FRAME_MIN && !by_tcp)
         io[used++] = {zero_padding.data(), EMX_FRAME_MIN - header_bytes - length};
     return used;
 }

@@ -41,7 +41,7 @@ public:
     ReplyRun &at(uint32_t i) { return runs_[(first_ + i) % runs_max]; }
 
     /// Takes the next frame off `left`, which is what is left of that run, writes its header, and tells where
-    /// all of it lies, padding included: the number of iovecs, 0 when `room` does not suffice.
+    /// all of it lies, the padding of frames included: the number of iovecs, 0 when `room` does not suffice.
     uint32_t describe(const ReplyRun &run, fw_replies &left, uint8_t *header, iovec *io, uint32_t room) const;
     /// Writes the header of the first frame again, as a frame's.
     void encode(ReplyRun &run) const { fw_encode(&sizes_, &run.replies.reply, run.header.data()); }

@@ -4,6 +4,7 @@
 
 #include "driver/base/system_calls.hpp"
 #include "driver/base/udp_socket.hpp"
+#include "driver/engine/ipv4_socket.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -14,10 +15,7 @@ namespace emx {
 
 bool send_segments(int socket, const DatagramTarget &target, std::span<iovec> pieces, uint16_t each)
 {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_addr.s_addr = htonl(target.address);
-    to.sin_port = htons(target.port);
+    sockaddr_in to = ipv4_socket(target.address, target.port);
     msghdr message{};
     message.msg_name = &to;
     message.msg_namelen = sizeof(to);

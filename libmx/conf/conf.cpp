@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 namespace emx {
 
@@ -72,7 +73,7 @@ const Tunable tunables[] = {
     {"EMX_ENDPOINTS", nullptr, nullptr, Style::strict, &Conf::endpoints_max, nullptr, 1, 256, "endpoints", "endpoints per board, when this process starts the agent"},
     {"EMX_DEVICE", nullptr, nullptr, Style::word, nullptr, &Conf::device, 0, 0, "device", "auto: the kernel module where it has boards, else the engine; kernel or engine: only that"},
     {"EMX_COMMANDS", nullptr, nullptr, Style::word, nullptr, &Conf::commands, 0, 0, "way", "to the kernel module: auto: one by an ioctl, several by one together; ioctl: each by its own; uring: sends by io_uring, where that can be used"},
-    {"EMX_BULK", nullptr, nullptr, Style::word, nullptr, &Conf::bulk, 0, 0, "way", "of large messages between engines: auto: in UDP datagrams where these arrive and are faster, else in frames; udp: wherever they arrive; raw: in frames only"},
+    {"EMX_BULK", nullptr, nullptr, Style::word, nullptr, &Conf::bulk, 0, 0, "way", "of large messages between engines: auto: by TCP where a connection can be had, else in UDP datagrams where these arrive and are faster, else in frames; tcp, udp: by that, wherever it arrives, else in frames; raw: in frames only"},
     {"EMX_BOARDS", nullptr, nullptr, Style::text, nullptr, &Conf::boards, 0, 0, "list", "interfaces, INTERFACE[:W|:N[=MTU]][,...], when this process starts the agent"},
     {"EMX_PEERS", nullptr, nullptr, Style::text, nullptr, &Conf::peers_file, 0, 0, "file", "peers file, when this process starts the agent"},
     {"EMX_GROUP", nullptr, nullptr, Style::text, nullptr, &Conf::group, 0, 0, "group", "its members are served besides root (ethermx), when this process starts the agent"},
@@ -172,14 +173,14 @@ void set_loose(Conf &conf, const Tunable &row, const char *value)
     }
 }
 
-using Words = std::array<const char *, 3>;
+using Words = std::vector<const char *>;
 
 Words words_of(const Tunable &row)
 {
     if (row.text == &Conf::device)
         return {"auto", "kernel", "engine"};
     if (row.text == &Conf::bulk)
-        return {"auto", "udp", "raw"};
+        return {"auto", "tcp", "udp", "raw"};
     return {"auto", "ioctl", "uring"};
 }
 
@@ -192,8 +193,10 @@ bool set_word(Conf &conf, const Tunable &row, const char *value, std::string &er
             return true;
         }
     }
-    error = std::string(row.name) + "=\"" + value + "\" is not " + words[0] + ", " + words[1] + " or " +
-            words[2] + ": correct or unset it";
+    error = std::string(row.name) + "=\"" + value + "\" is not " + words.front();
+    for (std::size_t i = 1; i < words.size(); i++)
+        error += (i + 1 < words.size() ? ", " : " or ") + std::string(words[i]);
+    error += ": correct or unset it";
     return false;
 }
 

@@ -16,8 +16,11 @@ uint64_t make_offer(const Conf &conf, const BoardInfo &board, const Port &port)
     const uint32_t reply = EMX_OUTER_LEN + sizeof(emx_w_pull_reply) + board.reply;
     const uint32_t longest = board.x_frame ? board.x_frame : std::max(medium, reply);
     uint16_t features = EMX_X_REPORTS;
-    if (board.x_frame)
+    if (board.x_frame) {
         features |= port.has_datagrams() ? EMX_X_PULLS | EMX_X_DATAGRAMS : EMX_X_PULLS;
+        if (port.has_tcp())
+            features |= EMX_X_TCP;
+    }
     // A link that took shorter frames when the port was opened is offered none: partners would send longer
     // ones.
     if (const uint32_t x_fragment = port.x_fragment(); x_fragment && x_fragment >= fw_x_frag_max(longest)) {

@@ -55,6 +55,7 @@ public:
             ep_->x_pack = ep_->x_frag;
             ep_->x_datagram = static_cast<uint16_t>(config & 16 ? 1472 : 214);
             ep_->x_datagrams = config & 32 ? 124 : 4;
+            ep_->x_tcp = config & 16 ? 16 : 2;
         }
     }
 
@@ -81,14 +82,15 @@ public:
 
     void judge() const
     {
-        uint32_t missing = 0, active = 0, by_x = 0, granted = 0, datagrams = 0;
+        uint32_t missing = 0, active = 0, by_x = 0, granted = 0;
+        std::array<uint32_t, FW_CARRIERS> by{};
         for (auto &p : ep_->pull)
             if (p.state == FW_PULL_RUNNING) {
                 missing += p.missing;
                 active++;
                 by_x += p.is_x;
                 granted += p.grant;
-                datagrams += p.datagrams;
+                by[p.carrier]++;
                 const fw_frames &f = p.frame;
                 must(f.base <= f.asked && f.asked <= p.frames && f.asked - f.base <= p.span);
                 must(p.span == (p.is_x ? FW_X_SPAN : FW_PULL_FRAMES) && (p.is_x || f.marked == 0));
@@ -97,7 +99,7 @@ public:
                 must(p.is_x || oldest(f) < 2 * FW_PULL_FRAMES);
             }
         must(missing == ep_->outstanding && active == ep_->pulls_active && by_x == ep_->pace.pulls);
-        must(granted == ep_->pace.granted && granted == 0 && datagrams == ep_->pace.datagrams);
+        must(granted == ep_->pace.granted && granted == 0 && std::equal(by.begin(), by.end(), ep_->pace.by));
     }
 
     /// The expectations of running pulls lie within them, and leave out nothing that is missing.
@@ -264,8 +266,11 @@ private:
         if (way % 2)
             rndv.data = emx_offer(1, 1, EMX_X_PULLS, static_cast<uint16_t>(in.take(2)), 32);
         uint64_t cookie = ++cookies_;
-        const uint16_t datagram = way % 4 == 3 ? ep_->x_datagram : uint16_t{0};
-        if (fw_pull_start_by(ep_.get(), &rndv, total, cookie, datagram, now_) < 0)
+        const auto carrier = static_cast<uint8_t>(way % 8 == 3   ? FW_BY_DATAGRAMS
+                                                  : way % 8 == 7 ? FW_BY_TCP
+                                                                 : FW_BY_FRAMES);
+        const uint16_t packet = carrier == FW_BY_TCP ? uint16_t{4096} : ep_->x_datagram;
+        if (fw_pull_start_by(ep_.get(), &rndv, total, cookie, carrier, packet, now_) < 0)
             must(total == 0);
         else
             destination_[cookie] = {std::unique_ptr<uint8_t[]>(new uint8_t[total]), total, 0};

@@ -38,7 +38,7 @@ one_side_only() { # the server wants frames only: neither side uses datagrams
     netlab_stop "$SERVER"
     [ $status = 0 ] && none_by_datagrams 1 && none_by_datagrams 2
 }
-wrong_word() { EMX_BULK=tcp refuses 'EMX_BULK="tcp" is not auto, udp or raw: correct or unset it' tool 1 omx_info; }
+wrong_word() { EMX_BULK=ftp refuses 'EMX_BULK="ftp" is not auto, tcp, udp or raw: correct or unset it' tool 1 omx_info; }
 
 # ---- firewalls ----
 

@@ -270,7 +270,7 @@ void Board::replies(SimPort &port, fw_replies run)
         if (run.reply.msg.type == EMX_X_DATA && run.reply.x.sum && x_fragment() != 0)
             fw_put_checksum(frame.data(), fw_crc32c(0, frame.data() + header, length));
         port.counters().v[counter]++;
-        if (run.reply.x.datagrams && frame.size() <= host_.options().datagram)
+        if (run.reply.x.carrier == FW_BY_DATAGRAMS && frame.size() <= host_.options().datagram)
             host_.network().send_datagram(*this, frame);
         else
             transmit(std::move(frame));

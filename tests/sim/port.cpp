@@ -227,8 +227,9 @@ bool SimPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Se
         return false;
     if (!cookie || pulls_.count(cookie))
         abort();
-    if (fw_pull_start_by(ep_.get(), &rndv, total, cookie, choose_datagrams(rndv),
-                         device_.host().world().now()) < 0)
+    const uint16_t datagram = choose_datagrams(rndv);
+    if (fw_pull_start_by(ep_.get(), &rndv, total, cookie, datagram != 0 ? FW_BY_DATAGRAMS : FW_BY_FRAMES,
+                         datagram, device_.host().world().now()) < 0)
         return false;
     pulls_[cookie].assign(memory.begin(), memory.end());
     board_->drain(*this);

@@ -249,7 +249,7 @@ bool same(fw_pkt x, fw_pkt y)
 {
     x.msg.data = y.msg.data = 0;
     auto extension = [](const fw_pkt &p) {
-        return std::tie(p.x.checksum, p.x.request, p.x.unit, p.x.sum, p.x.datagrams, p.x.is_answer,
+        return std::tie(p.x.checksum, p.x.request, p.x.unit, p.x.sum, p.x.carrier, p.x.tcp, p.x.is_answer,
                         p.x.secret, p.x.address, p.x.port, p.x.bytes, p.x.session);
     };
     if (x.msg.type >= EMX_X_MEDIUM &&

@@ -16,6 +16,7 @@ struct DatagramPair : PullPair {
         puller.fw->x_datagram = ::datagram;
         puller.fw->x_datagrams = held;
         PullPair::datagram = ::datagram;
+        carrier = FW_BY_DATAGRAMS;
     }
     const fw_pace &pace() const { return puller.fw->pace; }
     uint64_t count(int counter) const { return puller.counters.v[counter]; }
@@ -30,7 +31,7 @@ void require_all_ok(DatagramPair &pair)
     }
     REQUIRE(pair.puller.fw->outstanding == 0);
     REQUIRE(pair.pace().pulls == 0);
-    REQUIRE(pair.pace().datagrams == 0);
+    REQUIRE(pair.pace().by[FW_BY_DATAGRAMS] == 0);
     REQUIRE(pair.pace().granted == 0);
 }
 
@@ -131,7 +132,7 @@ TEST_CASE("fw_xpull__by_datagrams_frames_are_shorter_and_requests_say_so")
         REQUIRE(pair.requests.at(0).x.unit == datagram - FW_X_DATA_HEADER);
         require_all_ok(pair);
         for (const fw_pkt &request : pair.requests)
-            REQUIRE(request.x.datagrams == 1);
+            REQUIRE(request.x.carrier == FW_BY_DATAGRAMS);
         REQUIRE(pair.copies == (length + 1431) / 1432);
         REQUIRE(pair.drops.empty());
         REQUIRE(pair.fallbacks.empty());
@@ -150,15 +151,15 @@ TEST_CASE("fw_xpull__datagrams_under_way_are_as_many_as_their_queue_holds")
     }
     REQUIRE(most == held);
     REQUIRE(pair.count(EMX_CNT_RESEND_PULL) == 0);
-    pair.datagram = 0; // with one by frames, no queue gets more than it holds
+    pair.carrier = FW_BY_FRAMES; // with one by frames, no queue gets more than it holds
     pair.start(2000000);
-    pair.datagram = datagram;
+    pair.carrier = FW_BY_DATAGRAMS;
     pair.start(2000000);
     most = 0;
     while (pair.open_jobs()) {
         most = std::max(most, pair.puller.fw->outstanding);
         pair.deliver_next();
-        if (pair.pace().datagrams != pair.pace().pulls)
+        if (pair.pace().by[FW_BY_DATAGRAMS] != pair.pace().pulls)
             REQUIRE(pair.puller.fw->outstanding <= held);
     }
     require_all_ok(pair);
@@ -167,7 +168,7 @@ TEST_CASE("fw_xpull__datagrams_under_way_are_as_many_as_their_queue_holds")
 TEST_CASE("fw_xpull__datagrams_that_never_come_are_left_for_frames")
 {
     DatagramPair pair;
-    pair.datagrams_are_lost = true;
+    pair.carrier_is_down = true;
     pair.start(100000);
     const uint64_t begin = pair.now;
     require_all_ok(pair);
@@ -176,12 +177,12 @@ TEST_CASE("fw_xpull__datagrams_that_never_come_are_left_for_frames")
     REQUIRE(pair.fallbacks[0].peer == pair.peer_of_a);
     REQUIRE(pair.fallbacks[0].remote_ep == 2);
     REQUIRE(pair.fallbacks[0].session == 0x11223344);
-    REQUIRE(pair.requests.back().x.datagrams == 0);
+    REQUIRE(pair.requests.back().x.carrier == FW_BY_FRAMES);
     REQUIRE(pair.requests.back().x.unit == datagram - FW_X_DATA_HEADER); // the frames stay as they are
     REQUIRE(pair.now - begin < 100000000); // not the limit of the pull
-    pair.datagrams_are_lost = false;
+    pair.carrier_is_down = false;
     pair.start(100000); // the host decides about the next
-    REQUIRE(pair.requests.back().x.datagrams == 1);
+    REQUIRE(pair.requests.back().x.carrier == FW_BY_DATAGRAMS);
     require_all_ok(pair);
 }
 
@@ -193,7 +194,7 @@ TEST_CASE("fw_xpull__datagrams_that_cease_in_the_middle_are_left_for_frames")
         pair.start(1000000);
         for (int i = 0; i < after; i++)
             pair.deliver_next();
-        pair.datagrams_are_lost = true;
+        pair.carrier_is_down = true;
         require_all_ok(pair);
         REQUIRE(pair.fallbacks.size() == 1);
     }
@@ -215,8 +216,8 @@ TEST_CASE("fw_xpull__cancelled_pulls_leave_nothing_of_datagrams")
 {
     DatagramPair pair;
     pair.start(100000);
-    REQUIRE(pair.pace().datagrams == 1);
+    REQUIRE(pair.pace().by[FW_BY_DATAGRAMS] == 1);
     fw_pull_cancel(pair.puller.fw.get(), 1);
-    REQUIRE(pair.pace().datagrams == 0);
+    REQUIRE(pair.pace().by[FW_BY_DATAGRAMS] == 0);
     REQUIRE(pair.pace().pulls == 0);
 }

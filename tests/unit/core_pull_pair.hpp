@@ -84,7 +84,7 @@ public:
         rndv.u.window.tag = 42;
         rndv.u.window.offset = offset;
         rndv.data = offer;
-        job.slot = fw_pull_start_by(puller.fw.get(), &rndv, total, cookie, datagram, now);
+        job.slot = fw_pull_start_by(puller.fw.get(), &rndv, total, cookie, carrier, datagram, now);
         REQUIRE(job.slot >= 0);
         drain();
         return job;
@@ -161,7 +161,7 @@ public:
         case FW_FX_REPLIES:
             for (auto &f :
                  reply_frames(sizes, fx.u.replies, jobs.at(fx.u.replies.window & 0xff).source.data()))
-                if (!(fx.u.replies.reply.x.datagrams && datagrams_are_lost))
+                if (!(fx.u.replies.reply.x.carrier != FW_BY_FRAMES && carrier_is_down))
                     send(f);
             break;
         case FW_FX_FALLBACK: fallbacks.push_back(fx.u.address); break;
@@ -207,8 +207,9 @@ public:
     bool mixed = false; ///< pulls of both kinds
     uint64_t offer = 0; ///< that the sender's session agreed to
     uint64_t copies = 0;
-    uint16_t datagram = 0; ///< pulls from now on go by datagrams of that size
-    bool datagrams_are_lost = false;
+    uint8_t carrier = FW_BY_FRAMES; ///< of pulls from now on
+    uint16_t datagram = 0; ///< the longest packet by it
+    bool carrier_is_down = false; ///< what goes by another than frames is lost
     std::vector<fw_address> fallbacks;
     uint32_t effects_max = 0;
 

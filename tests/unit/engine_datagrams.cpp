@@ -122,7 +122,8 @@ public:
         rndv.u.window.id = window;
         rndv.u.window.tag = 42;
         rndv.data = emx_offer(1, 1, EMX_X_PULLS | (summed ? EMX_X_SUMS : 0), 9014, 32);
-        message.slot = fw_pull_start_by(puller.fw.get(), &rndv, bytes, cookie, datagram_, now);
+        message.slot = fw_pull_start_by(puller.fw.get(), &rndv, bytes, cookie,
+                                        datagram_ != 0 ? FW_BY_DATAGRAMS : FW_BY_FRAMES, datagram_, now);
         REQUIRE(message.slot >= 0);
         drain(nullptr);
         return message;
@@ -240,7 +241,7 @@ private:
         REQUIRE(ep);
         fw_rx(ep, &pkt, now, &fx);
         REQUIRE(int(fx.kind) == FW_FX_REPLIES);
-        REQUIRE(fx.u.replies.reply.x.datagrams == 1);
+        REQUIRE(fx.u.replies.reply.x.carrier == FW_BY_DATAGRAMS);
         replies.add(fx.u.replies, frames_out.get(), {secret, loopback, in.port, datagram_});
     }
 

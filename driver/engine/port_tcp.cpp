@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// An endpoint of the engine: large messages by TCP.
+#include "driver/base/clock.hpp"
+#include "driver/drops.hpp"
+#include "driver/engine/port.hpp"
+
+#include <cerrno>
+
+namespace emx {
+namespace {
+
+// Bytes of a packet by TCP, header included: long enough that its header and its judgement cost nothing
+// beside the copy, short enough that a message of 64 KiB has two of them under way.
+constexpr uint16_t tcp_packet = FW_X_DATA_HEADER + 32768;
+// Packets under way to us, of all pulls: 1 MiB.
+constexpr uint16_t tcp_window = 32;
+// Packets of one connection taken between two looks for frames.
+constexpr int packets_at_once = 8;
+
+} // namespace
+
+void EnginePort::allow_tcp() { endpoint_.x_tcp = tcp_.wanted() ? tcp_window : 0; }
+
+/// By which carrier a message is pulled, and the longest packet by it.
+EnginePort::Carrier EnginePort::choose_carrier(const emx_msg &rndv, uint32_t total)
+{
+    if (emx_offer_features(rndv.data) & EMX_X_TCP && tcp_.wanted()) {
+        std::optional<fw_address> tell;
+        const bool up = tcp_.pull_from(rndv.peer, rndv.remote_ep, rndv.session, now_, tell) != nullptr;
+        if (tell)
+            tell_address(*tell, false);
+        if (leave_lost_ways())
+            drain({});
+        if (up)
+            return {FW_BY_TCP, tcp_packet};
+    }
+    const uint16_t datagram = choose_datagrams(rndv, total);
+    return {datagram != 0 ? FW_BY_DATAGRAMS : FW_BY_FRAMES, datagram};
+}
+
+/// Pulls by connections that went begin anew: effects wait in the core, if true.
+bool EnginePort::leave_lost_ways()
+{
+    const std::vector<fw_address> lost = tcp_.take_lost();
+    for (const fw_address &way : lost)
+        fw_pull_leave_tcp(&endpoint_, way.peer, way.remote_ep, now_);
+    if (!lost.empty())
+        more_ = 1;
+    return !lost.empty();
+}
+
+void EnginePort::poll_tcp()
+{
+    std::array<TcpInward *, TcpWays::looks_max> ways;
+    const std::size_t count = tcp_.look(ways);
+    for (std::size_t i = 0; i < count; i++)
+        take_packets(*ways[i]);
+    if (tcp_.sending())
+        tcp_.send(replies_.windows(), [this](const fw_replies &run) {
+            fw_fx fx;
+            refuse(run, fx);
+            transmit_effect(fx);
+        });
+    if (leave_lost_ways())
+        drain({});
+    publish();
+}
+
+/// The memory that the rest of a payload goes to, null when that is of no pull any more.
+const PieceList *EnginePort::place_of(TcpReceiver &packets)
+{
+    if (packets.slot() < 0)
+        return nullptr;
+    const fw_pull &pull = endpoint_.pull[packets.slot()];
+    if (pull.state == FW_PULL_RUNNING && pull.handle == packets.handle())
+        return &pulls_[static_cast<std::size_t>(packets.slot())].memory;
+    packets.lose_place();
+    return nullptr;
+}
+
+void EnginePort::take_packets(TcpInward &way)
+{
+    TcpReceiver &packets = way.packets;
+    for (int n = 0; n < packets_at_once && way.connection; n++) {
+        switch (packets.receive(way.connection.get(), place_of(packets))) {
+        case TcpReceiver::State::nothing: return;
+        case TcpReceiver::State::ended: return end_way(way);
+        case TcpReceiver::State::header: place_packet(way); break;
+        case TcpReceiver::State::packet:
+            take_packet(way);
+            packets.next_packet();
+            if (packets.has_header())
+                place_packet(way);
+            break;
+        }
+    }
+}
+
+void EnginePort::end_way(TcpInward &way)
+{
+    now_ = monotonic_ns();
+    if (errno == EFAULT && way.packets.slot() >= 0) {
+        // The library's memory is gone, as of frames; and a part of the packet is nowhere.
+        fw_pull_fail(&endpoint_, way.packets.slot(), EMX_PULL_ABORTED);
+        more_ = 1;
+    }
+    tcp_.end(way, now_);
+    leave_lost_ways();
+    if (more_)
+        drain({});
+}
+
+/// Makes the header that of a frame, and lets the core check it; false when it is no X DATA for us.
+bool EnginePort::check_packet(TcpInward &way)
+{
+    std::byte *header = way.packets.header();
+    fw_datagram_unseal(header, peer_nic_id(way.peer), board_.mac, static_cast<uint16_t>(way.peer));
+    const uint32_t bytes = FW_X_DATA_HEADER + way.packets.stated();
+    return fw_check_for(&board_, board_.mac, header, bytes, &pkt_) == 0 && pkt_.msg.type == EMX_X_DATA &&
+           pkt_.msg.local_ep == endpoint_.number;
+}
+
+/// A header has come: chooses where the payload goes.
+void EnginePort::place_packet(TcpInward &way)
+{
+    if (!check_packet(way)) {
+        count_drop(counters_, EMX_CNT_DROP_CONNECTION);
+        errno = 0;
+        return end_way(way);
+    }
+    fw_place place{};
+    const int slot = fw_pull_place(&endpoint_, &pkt_, &place);
+    const PieceList *target = slot < 0 ? nullptr : &pulls_[static_cast<std::size_t>(slot)].memory;
+    way.packets.expect_payload(slot, pkt_.handle, place.position, target);
+}
+
+void EnginePort::take_packet(TcpInward &way)
+{
+    now_ = monotonic_ns();
+    emx_count(&counters_, EMX_CNT_RX_TCP, 1);
+    const PieceList *target = place_of(way.packets);
+    if (!check_packet(way)) [[unlikely]]
+        return; // it was right before: its sender's board is not known any more
+    const auto *header = reinterpret_cast<const uint8_t *>(way.packets.header());
+    if (pkt_.x.checksum != 0 && !fw_checksum_fits(&pkt_, header, way.packets.payload_sum(target)))
+        return count_drop(counters_, EMX_CNT_DROP_CHECKSUM);
+    fw_fx fx;
+    if (!give(pkt_, fx, more_))
+        return;
+    const Arrival arrival{nullptr, way.packets.payload()};
+    execute(fx, arrival);
+    drain(arrival);
+}
+
+} // namespace emx

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The listening socket of an endpoint, and the connections to others.
+#include "driver/engine/tcp_ways.hpp"
+
+#include "driver/base/system_calls.hpp"
+#include "driver/drops.hpp"
+#include "driver/engine/ipv4_socket.hpp"
+#include "driver/engine/ways.hpp"
+
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace emx {
+namespace {
+
+// A connection is a good deal of work for a short frame, which anybody may send in another's name.
+constexpr uint32_t connects_per_second = 100;
+constexpr unsigned user_timeout_ms = 5000;
+// One of so many looks asks the system also where a guess would do, and so finds connections that ended.
+constexpr uint32_t looks_guessed = 64;
+constexpr uint64_t outward_tag = 1; // in an event's pointer
+
+std::optional<IpNetwork> network_of(int socket, const std::string &interface)
+{
+    if (socket >= 0)
+        return ip_network(socket, interface);
+    const Fd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return ip_network(any.get(), interface);
+}
+
+Fd new_socket(const std::string &interface)
+{
+    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    // Segments then leave by this interface, whatever other routes there are; older kernels refuse it.
+    if (fd)
+        ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface.c_str(),
+                     static_cast<socklen_t>(interface.size()));
+    return fd;
+}
+
+bool bind_to(int socket, const sockaddr_in &own)
+{
+    return ::bind(socket, reinterpret_cast<const sockaddr *>(&own), sizeof(own)) == 0;
+}
+
+} // namespace
+
+TcpWays::TcpWays(std::string interface, uint8_t endpoint, bool wanted, emx_counters &counters)
+    : interface_(std::move(interface)), endpoint_(endpoint), wanted_(wanted), counters_(counters)
+{
+}
+
+// ---- data to us
+
+bool TcpWays::listen_at(const IpNetwork &network)
+{
+    Fd fd = new_socket(interface_);
+    // A port of connections that have ended is free for the next endpoint of that number.
+    if (!fd || !set_socket_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, int{1}))
+        return false;
+    const auto port = static_cast<uint16_t>(EMX_X_PORT + endpoint_);
+    if (!bind_to(fd.get(), ipv4_socket(network.address, port)) ||
+        ::listen(fd.get(), static_cast<int>(strangers_max)) != 0) {
+        if (errno == EADDRINUSE && !taken_)
+            emx_count(&counters_, EMX_CNT_TCP_PORT, 1);
+        taken_ = errno == EADDRINUSE;
+        return false;
+    }
+    taken_ = false;
+    if (!epoll_)
+        epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+    if (!epoll_)
+        return false;
+    listening_ = std::move(fd);
+    network_ = network;
+    return true;
+}
+
+void TcpWays::close()
+{
+    while (!up_.empty())
+        lose(*up_.back());
+    listening_.reset();
+    strangers_.clear();
+    by_secret_.clear();
+    inward_.clear();
+}
+
+bool TcpWays::refresh()
+{
+    const auto now = wanted_ ? network_of(listening_.get(), interface_) : std::nullopt;
+    if (listening_) {
+        if (now && now->address == network_.address && now->mask == network_.mask)
+            return true;
+        close();
+    }
+    return now && listen_at(*now);
+}
+
+/// The way from a life of an endpoint; null where there are too many.
+TcpInward *TcpWays::begin(uint32_t peer, uint8_t remote_ep, uint32_t session)
+{
+    std::unique_ptr<TcpInward> *slot = nullptr;
+    if (const auto found = inward_.find(way_key(peer, remote_ep)); found != inward_.end()) {
+        if (found->second->session == session)
+            return found->second.get();
+        slot = &found->second;
+        lose(**slot);
+        by_secret_.erase((*slot)->secret);
+    } else {
+        if (inward_.size() >= ways_max)
+            return nullptr;
+        slot = &inward_[way_key(peer, remote_ep)];
+    }
+    *slot = std::make_unique<TcpInward>();
+    TcpInward &way = **slot;
+    way.peer = peer;
+    way.remote_ep = remote_ep;
+    way.session = session;
+    do
+        way.secret = sys::random_bits();
+    while (way.secret == 0 || by_secret_.contains(way.secret));
+    by_secret_[way.secret] = &way;
+    return &way;
+}
+
+fw_address TcpWays::own_address(const TcpInward &way) const
+{
+    fw_address own{};
+    own.secret = way.secret;
+    own.peer = way.peer;
+    own.session = way.session;
+    own.address = network_.address;
+    own.port = static_cast<uint16_t>(EMX_X_PORT + endpoint_);
+    own.bytes = EMX_X_DATAGRAM_MAX;
+    own.remote_ep = way.remote_ep;
+    own.tcp = true;
+    return own;
+}
+
+TcpInward *TcpWays::pull_from(uint32_t peer, uint8_t remote_ep, uint32_t session, uint64_t now,
+                              std::optional<fw_address> &tell)
+{
+    if (!wanted_)
+        return nullptr;
+    const auto find = [&]() -> TcpInward * {
+        const auto found = inward_.find(way_key(peer, remote_ep));
+        return found != inward_.end() && found->second->session == session ? found->second.get() : nullptr;
+    };
+    TcpInward *way = find();
+    if (way && !way->connection)
+        accept_strangers();
+    if (way && way->connection)
+        return way;
+    if ((way && now < way->tell_ns) || !refresh())
+        return nullptr;
+    way = begin(peer, remote_ep, session); // known no longer, perhaps
+    if (!way)
+        return nullptr;
+    way->pause_ns = std::clamp(2 * way->pause_ns, way_pause_first_ns, way_pause_max_ns);
+    way->tell_ns = now + way->pause_ns;
+    tell = own_address(*way);
+    return nullptr;
+}
+
+void TcpWays::accept_strangers()
+{
+    for (std::size_t n = 0; listening_ && n < strangers_max; n++) {
+        Fd connection(sys::accept4(listening_.get(), SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (!connection)
+            break;
+        sockaddr_in from{};
+        socklen_t length = sizeof(from);
+        ::getpeername(connection.get(), reinterpret_cast<sockaddr *>(&from), &length);
+        if (!network_.has_neighbour(ntohl(from.sin_addr.s_addr))) {
+            count_drop(counters_, EMX_CNT_DROP_CONNECTION);
+            continue;
+        }
+        if (strangers_.size() == strangers_max) { // of those that say nothing, the first goes
+            count_drop(counters_, EMX_CNT_DROP_CONNECTION);
+            strangers_.erase(strangers_.begin());
+        }
+        strangers_.push_back({std::move(connection)});
+    }
+    std::erase_if(strangers_, [this](Stranger &stranger) { return hear_greeting(stranger); });
+}
+
+/// True if there is no more to hear of it.
+bool TcpWays::hear_greeting(Stranger &stranger)
+{
+    const ssize_t got = sys::recv(stranger.connection.get(), stranger.greeting.data() + stranger.have,
+                                  stranger.greeting.size() - stranger.have, MSG_DONTWAIT);
+    if (got < 0 && errno == EAGAIN)
+        return false;
+    stranger.have += got > 0 ? static_cast<uint32_t>(got) : 0;
+    if (got > 0 && stranger.have < stranger.greeting.size())
+        return false;
+    if (got <= 0 || !admit(stranger))
+        count_drop(counters_, EMX_CNT_DROP_CONNECTION);
+    return true;
+}
+
+bool TcpWays::admit(Stranger &stranger)
+{
+    emx_w_connection greeting;
+    std::memcpy(&greeting, stranger.greeting.data(), sizeof(greeting));
+    const auto found = by_secret_.find(emx_get64(greeting.secret));
+    if (emx_get32(greeting.mark) != EMX_X_TCP_MARK || found == by_secret_.end())
+        return false;
+    TcpInward &way = *found->second;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.ptr = &way;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, stranger.connection.get(), &event) != 0)
+        return false;
+    lose(way);
+    way.connection = std::move(stranger.connection);
+    up_.push_back(&way);
+    emx_count(&counters_, EMX_CNT_TCP_ROUTE, 1);
+    return true;
+}
+
+/// Closes its connection, if it has one; pulls by it are to begin anew.
+void TcpWays::lose(TcpInward &way)
+{
+    if (!way.connection)
+        return;
+    way.connection.reset();
+    way.packets = {};
+    std::erase(up_, &way);
+    fw_address lost{};
+    lost.peer = way.peer;
+    lost.remote_ep = way.remote_ep;
+    lost_.push_back(lost);
+}
+
+void TcpWays::end(TcpInward &way, uint64_t now)
+{
+    lose(way);
+    way.pause_ns = std::clamp(2 * way.pause_ns, way_pause_fallen_ns, way_pause_max_ns);
+    way.tell_ns = now + way.pause_ns;
+}
+
+void TcpWays::fell_back(uint32_t peer, uint8_t remote_ep, uint64_t now)
+{
+    const auto found = inward_.find(way_key(peer, remote_ep));
+    if (found != inward_.end() && found->second->connection)
+        end(*found->second, now);
+}
+
+std::size_t TcpWays::look(std::array<TcpInward *, looks_max> &ways)
+{
+    if (up_.size() == 1 && waiting_ == 0 && ++looks_ % looks_guessed != 0) {
+        ways[0] = up_.front();
+        return 1;
+    }
+    std::array<epoll_event, looks_max> events;
+    const int count = epoll_ ? sys::epoll_now(epoll_.get(), events.data(), looks_max) : 0;
+    std::size_t inward = 0;
+    for (int i = 0; i < count; i++) {
+        const epoll_event &event = events[static_cast<std::size_t>(i)];
+        if (!(event.data.u64 & outward_tag)) {
+            ways[inward++] = static_cast<TcpInward *>(event.data.ptr);
+            continue;
+        }
+        auto &way = *reinterpret_cast<TcpOutward *>(event.data.u64 & ~outward_tag);
+        if (event.events & (EPOLLERR | EPOLLHUP))
+            disconnect(way);
+        else
+            watch(way, false);
+    }
+    return inward;
+}
+
+// ---- data from us
+
+void TcpWays::heard(const fw_address &other, uint64_t now)
+{
+    const auto own = network_of(listening_.get(), interface_);
+    if (!wanted_ || !own || !own->has_neighbour(other.address))
+        return;
+    if (!fw_bucket_take(&connects_, now, connects_per_second))
+        return count_drop(counters_, EMX_CNT_DROP_ANSWER);
+    if (!epoll_)
+        epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+    const uint64_t key = way_key(other.peer, other.remote_ep);
+    if (!epoll_ || (!outward_.contains(key) && outward_.size() >= ways_max))
+        return;
+    std::unique_ptr<TcpOutward> &way = outward_[key];
+    if (way)
+        disconnect(*way);
+    way = std::make_unique<TcpOutward>();
+    way->peer = other.peer;
+    way->remote_ep = other.remote_ep;
+    way->secret = other.secret;
+    if (!connect(*way, *own, other))
+        way->connection.reset();
+}
+
+bool TcpWays::connect(TcpOutward &way, const IpNetwork &own, const fw_address &other)
+{
+    way.connection = new_socket(interface_);
+    const int socket = way.connection.get();
+    const sockaddr_in to = ipv4_socket(other.address, other.port);
+    set_socket_option(socket, IPPROTO_TCP, TCP_NODELAY, int{1});
+    set_socket_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, user_timeout_ms);
+    if (socket < 0 || !bind_to(socket, ipv4_socket(own.address, 0)))
+        return false;
+    if (sys::connect(socket, reinterpret_cast<const sockaddr *>(&to), sizeof(to)) != 0 && errno != EINPROGRESS)
+        return false;
+    epoll_event event{};
+    event.data.u64 = reinterpret_cast<uintptr_t>(&way) | outward_tag;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) != 0)
+        return false;
+    way.busy = true;
+    busy_.push_back(&way);
+    watch(way, true);
+    return true;
+}
+
+void TcpWays::disconnect(TcpOutward &way)
+{
+    if (way.waits)
+        waiting_--;
+    way.waits = false;
+    if (way.busy)
+        std::erase(busy_, &way);
+    way.busy = false;
+    way.connection.reset();
+    way.packets.drop_all();
+}
+
+/// Wakes a sleeper when the connection takes more, or no longer.
+void TcpWays::watch(TcpOutward &way, bool waits)
+{
+    if (way.waits == waits)
+        return;
+    epoll_event event{};
+    event.events = waits ? uint32_t{EPOLLOUT} : 0;
+    event.data.u64 = reinterpret_cast<uintptr_t>(&way) | outward_tag;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, way.connection.get(), &event);
+    way.waits = waits;
+    waiting_ += waits ? 1 : -1u;
+}
+
+bool TcpWays::add(const ReplyQueue &windows, const fw_replies &run)
+{
+    const auto found = outward_.find(way_key(run.reply.msg.peer, run.reply.msg.local_ep));
+    if (found == outward_.end() || !found->second->connection)
+        return false;
+    TcpOutward &way = *found->second;
+    if (!way.packets.add(windows, run))
+        return false;
+    if (!way.busy)
+        busy_.push_back(&way);
+    way.busy = true;
+    return true;
+}
+
+/// False: the connection has ended.
+bool TcpWays::send_greeting(TcpOutward &way)
+{
+    emx_w_connection greeting{};
+    greeting.secret = emx_put64(way.secret);
+    greeting.mark = emx_put32(EMX_X_TCP_MARK);
+    const auto *bytes = reinterpret_cast<const std::byte *>(&greeting);
+    const ssize_t sent = sys::send(way.connection.get(), bytes + way.greeted, sizeof(greeting) - way.greeted,
+                                   MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN)
+        return false;
+    way.greeted += sent > 0 ? static_cast<uint32_t>(sent) : 0;
+    watch(way, way.greeted < sizeof(greeting));
+    return true;
+}
+
+/// False: the connection has ended.
+bool TcpWays::send_by(TcpOutward &way, const ReplyQueue &windows, const Refuse &refuse)
+{
+    if (way.greeted < sizeof(emx_w_connection))
+        return send_greeting(way);
+    if (!way.packets.pending())
+        return true;
+    switch (way.packets.send(way.connection.get(), windows, counters_)) {
+    case TcpSender::Outcome::sent: return true;
+    case TcpSender::Outcome::full: watch(way, true); return true;
+    case TcpSender::Outcome::ended: return false;
+    case TcpSender::Outcome::unreadable: break;
+    }
+    const bool begun = way.packets.partly_sent();
+    refuse(way.packets.give_up());
+    return !begun;
+}
+
+void TcpWays::send(const ReplyQueue &windows, const Refuse &refuse)
+{
+    for (std::size_t i = 0; i < busy_.size();) {
+        TcpOutward &way = *busy_[i];
+        if (!way.waits && !send_by(way, windows, refuse)) {
+            disconnect(way); // takes it off the list
+            continue;
+        }
+        if (way.waits || way.packets.pending()) {
+            i++;
+            continue;
+        }
+        way.busy = false;
+        busy_.erase(busy_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+}
+
+void TcpWays::close_window(const ReplyQueue &windows, uint16_t slot)
+{
+    for (std::size_t i = 0; i < busy_.size();) {
+        TcpOutward &way = *busy_[i];
+        if (way.packets.close_window(windows, slot))
+            i++;
+        else
+            disconnect(way);
+    }
+}
+
+} // namespace emx
