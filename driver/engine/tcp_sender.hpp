@@ -38,7 +38,7 @@ public:
 
 private:
     static constexpr uint32_t runs_max = 64; ///< power of two
-    static constexpr uint32_t packets_max = 8; ///< of one call
+    static constexpr uint32_t packets_max = 32; ///< of one call
     static constexpr uint32_t iovecs_max = 256;
 
     ReplyRun &at(uint32_t i) { return runs_[(first_ + i) % runs_max]; }
