@@ -48,7 +48,7 @@ TcpReceiver::State TcpReceiver::receive(int socket, const PieceList *target)
         }
         header ^= 1; // it comes with what is left of this payload
     }
-    io[used++] = {headers_[header].data() + EMX_OUTER_LEN + have_[header], header_bytes - have_[header]};
+    io[used++] = {headers_[header].data() + header_at + have_[header], header_bytes - have_[header]};
     msghdr message{};
     message.msg_iov = io.data();
     message.msg_iovlen = used;

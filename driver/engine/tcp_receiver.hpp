@@ -53,7 +53,8 @@ public:
     void next_packet();
 
 private:
-    static constexpr uint32_t header_bytes = FW_X_DATA_HEADER - EMX_OUTER_LEN;
+    static constexpr uint32_t header_at = EMX_OUTER_LEN - EMX_X_TCP_PAD; ///< in that of a frame
+    static constexpr uint32_t header_bytes = FW_X_DATA_HEADER - header_at;
     static constexpr uint32_t pieces_max = 16; ///< of one payload
 
     State note(uint32_t bytes);

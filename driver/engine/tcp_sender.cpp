@@ -24,7 +24,22 @@ bool TcpSender::add(const ReplyQueue &windows, const fw_replies &run)
     return true;
 }
 
-/// The packets of one call, and what each takes; a connection carries them from their type on. 0: none fits.
+/// Describes the next packet of a run as a connection carries it: its iovecs, from iovecs_[used] on. 0: they do
+/// not suffice.
+uint32_t TcpSender::describe(const ReplyQueue &windows, const ReplyRun &run, fw_replies &left, uint32_t packet,
+                             uint32_t used)
+{
+    constexpr uint32_t from = EMX_OUTER_LEN - EMX_X_TCP_PAD;
+    uint8_t *header = headers_[packet].data();
+    iovec *io = &iovecs_[used];
+    const uint32_t pieces = windows.describe(run, left, header, io, iovecs_max - used);
+    std::memset(header + from, 0, EMX_X_TCP_PAD);
+    io[0].iov_base = header + from;
+    io[0].iov_len -= from;
+    return pieces;
+}
+
+/// The packets of one call, and what each takes. 0: none fits.
 uint32_t TcpSender::build(const ReplyQueue &windows, uint32_t &packets)
 {
     uint32_t used = 0;
@@ -32,16 +47,12 @@ uint32_t TcpSender::build(const ReplyQueue &windows, uint32_t &packets)
     for (uint32_t i = 0; i < count_; i++) {
         fw_replies left = at(i).replies;
         while (left.count > 0 && packets < packets_max) {
-            iovec *io = &iovecs_[used];
-            const uint32_t pieces =
-                windows.describe(at(i), left, headers_[packets].data(), io, iovecs_max - used);
+            const uint32_t pieces = describe(windows, at(i), left, packets, used);
             if (pieces == 0)
                 return used;
-            io[0].iov_base = headers_[packets].data() + EMX_OUTER_LEN;
-            io[0].iov_len -= EMX_OUTER_LEN;
             uint32_t bytes = 0;
             for (uint32_t n = 0; n < pieces; n++)
-                bytes += static_cast<uint32_t>(io[n].iov_len);
+                bytes += static_cast<uint32_t>(iovecs_[used + n].iov_len);
             bytes_[packets++] = bytes;
             used += pieces;
         }
@@ -126,11 +137,9 @@ void TcpSender::drop_all()
 bool TcpSender::keep_rest(const ReplyQueue &windows)
 {
     fw_replies left = at(0).replies;
-    const uint32_t used = windows.describe(at(0), left, headers_[0].data(), iovecs_.data(), iovecs_max);
+    const uint32_t used = describe(windows, at(0), left, 0, 0);
     if (used == 0)
         return false;
-    iovecs_[0].iov_base = headers_[0].data() + EMX_OUTER_LEN;
-    iovecs_[0].iov_len -= EMX_OUTER_LEN;
     uint32_t first = 0;
     skip(first, offset_);
     for (uint32_t i = first; i < used; i++) {

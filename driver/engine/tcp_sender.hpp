@@ -42,6 +42,8 @@ private:
     static constexpr uint32_t iovecs_max = 256;
 
     ReplyRun &at(uint32_t i) { return runs_[(first_ + i) % runs_max]; }
+    uint32_t describe(const ReplyQueue &windows, const ReplyRun &run, fw_replies &left, uint32_t packet,
+                      uint32_t used);
     uint32_t build(const ReplyQueue &windows, uint32_t &packets);
     void skip(uint32_t &first, uint32_t bytes);
     void advance(uint32_t bytes, uint32_t packets, emx_counters &counters);

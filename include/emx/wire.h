@@ -97,6 +97,7 @@ enum emx_nack {
 #define EMX_X_PORT 34527 /* UDP and TCP port of endpoint 0; the others' follow */
 #define EMX_X_MARK 0x454d5844 /* "EMXD", of datagrams */
 #define EMX_X_TCP_MARK 0x454d5854 /* "EMXT", of connections */
+#define EMX_X_TCP_PAD 8 /* zeros before each packet in a connection: data then lies at multiples of 16 */
 #define EMX_IP_UDP_LEN 28 /* IPv4 and UDP headers, which a datagram has within the MTU */
 #define EMX_X_DATAGRAM_MAX (65535 - EMX_IP_UDP_LEN)
 #define EMX_X_DATAGRAM_MIN (EMX_OUTER_LEN + 24 + EMX_X_UNIT_MIN)
