@@ -73,13 +73,15 @@ void Checker::judge_offer(const Packet &p, const Bytes &frame) const
 
 namespace {
 
-/// Bit of the offer by which a receiver says that it takes packets of that type.
-unsigned feature_of(uint8_t type)
+constexpr uint8_t pull_by_datagrams = 2, by_tcp = 4; ///< flags; the second one also of an X ADDRESS
+
+/// Bits of the offer by which a receiver says that it takes that packet.
+unsigned features_of(const Packet &p)
 {
-    switch (type) {
+    switch (p.type) {
     case x_medium: return 4;
-    case x_pull: return 8;
-    case x_address: return 16;
+    case x_pull: return 8 | (p.flags & pull_by_datagrams ? 16 : 0) | (p.flags & by_tcp ? 64 : 0);
+    case x_address: return p.flags & by_tcp ? 64 : 16;
     case x_pack: return 32;
     default: return 2;
     }
@@ -91,12 +93,12 @@ unsigned feature_of(uint8_t type)
 /// them by one. Frames to groups belong to no agreement.
 void Checker::judge_agreement(const Packet &p, const Bytes &frame) const
 {
-    if (p.type < x_medium || p.type == x_data || p.type == x_group || (p.type == x_address && frame[19] & 1))
+    if (p.type < x_medium || p.type == x_data || p.type == x_group || (p.type == x_address && p.flags & 1))
         return;
     auto agreed = agreements_.find({p.src, p.from, p.dst, p.to});
     if (agreed == agreements_.end() || !agreed->second.count(p.session))
         violate("extension: a packet of it without an agreement", frame);
-    if (!(agreed->second.at(p.session) & feature_of(p.type)))
+    if (const unsigned wanted = features_of(p); (agreed->second.at(p.session) & wanted) != wanted)
         violate("extension: a packet that the receiver does not take", frame);
     if ((p.type == x_medium || p.type == x_pack) && agreed->second.at(p.session) & 1 && p.checksum == 0)
         violate("extension: no checksum, though the receiver wishes it", frame);
@@ -108,7 +110,8 @@ uint16_t Checker::longest(uint64_t receiver, uint64_t sender) const
     return told == longest_.end() ? 0 : told->second;
 }
 
-/// Frames of a pull by the extension are no longer than the receiver's offers say, nor than the sender's.
+/// Frames of a pull by the extension are no longer than the receiver's offers say, nor than the sender's. By
+/// TCP it has none.
 void Checker::judge_length(const Packet &p, const Bytes &frame) const
 {
     if (p.type == x_data && frame.size() > std::max<std::size_t>(60, longest(p.dst, p.src)))
@@ -116,7 +119,8 @@ void Checker::judge_length(const Packet &p, const Bytes &frame) const
     if ((p.type == x_medium || p.type == x_pack) && frame.size() > 60 &&
         frame.size() + 16 > std::min(longest(p.dst, p.src), longest(p.src, p.dst)))
         violate("extension: a fragment longer than both offers allow", frame);
-    if (p.type == x_pull && p.unit + 40u > std::min(longest(p.dst, p.src), longest(p.src, p.dst)))
+    if (p.type == x_pull && !(p.flags & by_tcp) &&
+        p.unit + 40u > std::min(longest(p.dst, p.src), longest(p.src, p.dst)))
         violate("extension: frames longer than both offers allow", frame);
 }
 

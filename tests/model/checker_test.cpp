@@ -248,10 +248,12 @@ TEST_CASE("packets of the extension are taken as laid down, and no other")
     } rows[] = {
         {"x_medium", 48, {{19, 1}, {23, 0x29}, {45, 41}, {46, 32}, {46, 4}, {47, 1}, {52, 1}}},
         {"x_report", 0, {{19, 2}, {39, 29}, {39, 27}}},
-        {"x_pull", 0, {{19, 4}, {47, 4}, {48, 0x80}, {40, 0}, {63, 1}}},
+        {"x_pull", 0, {{19, 6}, {19, 8}, {47, 4}, {48, 0x80}, {40, 0}, {63, 1}}},
+        {"x_pull_tcp", 0, {{19, 6}, {19, 12}, {41, 0xd8}, {47, 16}}},
         {"x_data", 36, {{19, 1}, {35, 0}, {35, 63}, {35, 65}}},
         {"x_pack", 32, {{19, 1}, {20, 1}, {21, 69}, {23, 2}, {23, 4}, {36, 1}, {48, 1}, {49, 6}}},
-        {"x_address", 0, {{19, 3}, {28, 0}, {28, 127}, {28, 224}, {41, 0xe2}, {44, 1}}},
+        {"x_address", 0, {{19, 3}, {19, 5}, {28, 0}, {28, 127}, {28, 224}, {41, 0xe2}, {44, 1}}},
+        {"x_address_tcp", 0, {{19, 5}, {19, 6}, {19, 8}, {41, 0xe2}, {43, 0xe4}}},
         {"x_group", 36, {{0, 1}, {5, 2}, {14, 0}, {17, 1}, {19, 1}, {27, 2}, {33, 20}, {33, 22}, {34, 1}}},
     };
     for (auto &row : rows) {
@@ -316,4 +318,62 @@ TEST_CASE("a peer that did not agree to the extension is not sent it")
     CHECK_THROWS_WITH(c.sent(dialect_w(), other), Catch::Contains("wrong checksum"));
     CHECK_THROWS_WITH(c.sent(dialect_w(), other, other.size()), Catch::Contains("wrong checksum"));
     CHECK_NOTHROW(c.sent(dialect_w(), other, other.size() - 1)); // the rest was not kept
+}
+
+TEST_CASE("large messages go by datagrams or TCP to those that take them so")
+{
+    const auto golden = [](const char *name) { return emx::test::golden(EMX_WIRE_FOLDER, name); };
+    /// Puller and replier of the golden frames, the latter with these features.
+    const auto met = [](Checker &c, uint16_t features) {
+        Packet offer;
+        offer.type = connect;
+        offer.offers = true;
+        offer.index = 3;
+        offer.frame_max = 9014;
+        offer.src = 0x02000000000b;
+        offer.dst = 0x02000000000a;
+        offer.from = 5;
+        offer.to = 2;
+        offer.own_session = 0xa1b2c3d4;
+        c.told(offer);
+        std::swap(offer.src, offer.dst);
+        std::swap(offer.from, offer.to);
+        offer.is_reply = true;
+        offer.index = 1;
+        offer.own_session = 0x11223344;
+        offer.features = features;
+        c.told(offer);
+    };
+    const auto refused_by = [&](uint16_t features, Bytes frame, uint8_t flags) {
+        Checker c;
+        met(c, features);
+        frame[19] = flags;
+        try {
+            c.sent(dialect_w(), frame);
+        } catch (const Violation &) {
+            return true;
+        }
+        return false;
+    };
+    const Bytes pull_frame = golden("x_pull"), pull_tcp = golden("x_pull_tcp");
+    constexpr uint16_t pulls = 8, datagrams = 16, tcp = 64;
+    CHECK_FALSE(refused_by(pulls, pull_frame, 0));
+    CHECK(refused_by(datagrams | tcp, pull_frame, 0)); // it serves none
+    CHECK(refused_by(pulls | tcp, pull_frame, 2));
+    CHECK_FALSE(refused_by(pulls | datagrams, pull_frame, 2));
+    CHECK(refused_by(pulls | datagrams, pull_frame, 4));
+    CHECK_FALSE(refused_by(pulls | tcp, pull_frame, 4));
+    CHECK_FALSE(refused_by(pulls | tcp, pull_tcp, 5));
+    CHECK(refused_by(pulls | tcp | datagrams, pull_tcp, 0)); // longer than a frame
+    CHECK(refused_by(pulls | tcp | datagrams, pull_tcp, 2));
+    Bytes address = golden("x_address_tcp"); // of the puller, to the replier
+    std::swap_ranges(address.begin(), address.begin() + 6, address.begin() + 6);
+    std::swap(address[17], address[18]);
+    address[15] = 1;
+    std::swap_ranges(address.begin() + 20, address.begin() + 24, address.begin() + 24);
+    address[41] = 0xe4;
+    CHECK(refused_by(pulls | datagrams, address, 4));
+    CHECK_FALSE(refused_by(pulls | tcp, address, 4));
+    CHECK(refused_by(pulls | tcp, address, 0));
+    CHECK(refused_by(pulls | tcp, address, 2));
 }

@@ -92,6 +92,7 @@ struct Packet {
     bool offers = false; ///< a connect with an offer of the extension
     uint16_t features = 0, frame_max = 0; ///< that it names
     uint16_t unit = 0; ///< of an X PULL: data of a full frame
+    uint8_t flags = 0; ///< of an X PULL or X ADDRESS
     uint32_t checksum = 0; ///< of an X MEDIUM, X DATA or X GROUP; 0: none
 };
 

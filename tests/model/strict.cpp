@@ -201,7 +201,6 @@ void Reader::read_pull()
         p_.skip = u16(24);
         p_.block_length = u16(26);
         p_.frame_index = u32(28);
-        p_.unit = u16(24);
         // A question of ours which dialect a host speaks bears a request of either, for nobody's endpoint.
         ends(p_.to == nobody ? 44 : 32, 0);
     }
@@ -274,7 +273,7 @@ void Reader::read_offer()
     ends(32, 16);
     must(u8(32) == 1 && u8(33) == 1, "extension, offer: version");
     p_.features = u16(34);
-    must(p_.features <= 63, "extension, offer: features that nobody knows");
+    must(p_.features <= 127, "extension, offer: features that nobody knows");
     must(u16(36) >= 256 && u16(38) >= 1, "extension, offer: sizes");
     p_.frame_max = u16(36);
     uint64_t sum = 0xcbf29ce484222325;
@@ -361,7 +360,9 @@ void Reader::read_x_pull()
 {
     p_.to = u8(1);
     p_.from = u8(2);
-    must(u8(3) <= 3, "extension, X PULL: flags that nobody knows");
+    p_.flags = u8(3);
+    must(p_.flags <= 7, "extension, X PULL: flags that nobody knows");
+    must((p_.flags & 6) != 6, "extension, X PULL: by datagrams and by TCP");
     session_at(4);
     p_.length = u32(8);
     p_.window = u8(12);
@@ -370,7 +371,8 @@ void Reader::read_x_pull()
     p_.handle = u32(16);
     p_.magic = u32(20);
     p_.frame_index = u32(28);
-    const uint64_t unit = u16(24);
+    p_.unit = u16(24);
+    const uint64_t unit = p_.unit;
     must(p_.length > 0 && unit >= 64 && unit <= 65495, "extension, X PULL: sizes");
     must(bit(32, 0), "extension, X PULL: the first frame is wanted");
     for (unsigned i = 0; i < 128; i++)
@@ -397,7 +399,8 @@ void Reader::read_x_address()
     p_.to = u8(1);
     p_.from = u8(2);
     session_at(4);
-    must(u8(3) <= 2, "extension, X ADDRESS: flags");
+    p_.flags = u8(3);
+    must(p_.flags <= 2 || p_.flags == 4, "extension, X ADDRESS: flags");
     const unsigned first = u8(12);
     must(first > 0 && first != 127 && first < 224, "extension, X ADDRESS: no address of a host");
     must(u32(16) != 0 || u32(20) != 0, "extension, X ADDRESS: no secret");
