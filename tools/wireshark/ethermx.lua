@@ -149,7 +149,7 @@ local function read(p, tvb, s, tree)
     elseif tvb:captured_len() > 3 then
         tree:add(fields.unknown, tvb(3))
     end
-    judge_outer(p, problems)
+    if not p.by_ip then judge_outer(p, problems) end
     for _, problem in ipairs(problems) do add_warning(tree, problem[1], problem[2]) end
     return p.complete_body and #problems == 0
 end
@@ -176,6 +176,13 @@ end
 
 -- ---- the line in the list of packets ----
 
+-- Of an X ADDRESS.
+local function purpose(flags)
+    if flags % 2 == 1 then return "answer" end
+    if math.floor(flags / 4) % 2 == 1 then return "TCP" end
+    return flags >= 2 and "fragments" or "request"
+end
+
 local function summary(p)
     local words = { names.types[p.type] or string.format("type %d", p.type) }
     local function word(format, first, ...)
@@ -192,7 +199,7 @@ local function summary(p)
     if p.reply_size then word("Frame=%d Pos=%d (%d bytes)", p.reply_frame, p.position, p.reply_size) end
     if p.x_unit then word("Request=%d Frame=%d (%d of %d bytes)", p.x_request, p.x_frame, p.x_count or 0, p.x_unit) end
     if p.x_size then word("Request=%d Frame=%d (%d bytes)", p.x_request, p.x_frame, p.x_size) end
-    if p.x_port then word("%s port %d", p.x_address_flags % 2 == 1 and "answer" or p.x_address_flags >= 2 and "fragments" or "request", p.x_port) end
+    if p.x_port then word("%s port %d", purpose(p.x_address_flags), p.x_port) end
     if p.x_group_key then word("%d > group %08x Number=%d (%d bytes)", p.src_ep, p.x_group_key, p.x_group_number, p.x_group_size) end
     if p.x_counter then word("Next=%d Report=%d Echo=%d", p.x_next % 16384, p.x_counter, p.x_echo) end
     word("%d messages", p.x_pack_count)
@@ -248,7 +255,7 @@ function datagram.dissector(tvb, pinfo, root)
     pinfo.cols.protocol = "MXoE"
     root:add(datagram, tvb(0, 16)):add(datagram.fields[1], tvb(0, 8))
     local tree = root:add(mxoe, tvb(16))
-    local p = { at = pinfo.number, type = tvb(16, 1):uint(), bytes = tvb:reported_len() }
+    local p = { at = pinfo.number, type = tvb(16, 1):uint(), bytes = tvb:reported_len(), by_ip = true }
     add_addresses(p, pinfo)
     tree:add(fields.type, tvb(16, 1))
     if p.type == 112 or p.type == 115 or p.type == 117 then read(p, tvb(14):tvb(), sizes_of(p, "W"), tree) end
@@ -259,6 +266,101 @@ function datagram.dissector(tvb, pinfo, root)
 end
 
 for port = PORT_FIRST, PORT_LAST do DissectorTable.get("udp.port"):add(port, datagram) end
+
+-- ---- X DATA by TCP (docs/protocol.md, TCP) ----
+
+local TCP_MARK, GREETING, HEADER_OF_DATA, X_DATA = 0x454d5854, 16, 24, 115
+local connection = Proto("mxoet", "EtherMX connection")
+connection.fields = { ProtoField.uint64("mxoet.secret", "Secret of the receiver", base.HEX) }
+
+-- Number of the frame that showed that a stream is one of ours: the system gives these ports to others, too.
+local streams
+
+function connection.init() streams = {} end
+
+-- The packet in tvb as the layout reads it: behind a tag, which a connection does not carry.
+local function behind_tag(tvb)
+    return setmetatable({ captured_len = function() return tvb:captured_len() + 2 end },
+        { __call = function(_, at, size) return tvb(at - 2, size) end })
+end
+
+local function is_greeting(rest) return rest:len() >= GREETING and rest(8, 4):uint() == TCP_MARK end
+
+-- True if X DATA for the endpoint of that port may begin so.
+local function is_data(rest, port)
+    local wanted = { [0] = X_DATA, [1] = port - PORT_FIRST, [3] = 0 }
+    for at, value in pairs(wanted) do
+        if at < rest:len() and rest(at, 1):uint() ~= value then return false end
+    end
+    return rest:len() < HEADER_OF_DATA or rest(18, 2):uint() > 0
+end
+
+local function read_greeting(range, root)
+    root:add(connection, range(0, GREETING)):add(connection.fields[1], range(0, 8))
+    return "Connection for X DATA"
+end
+
+local function read_data(range, pinfo, root)
+    local tree = root:add(mxoe, range)
+    local p = { at = pinfo.number, type = X_DATA, by_ip = true, bytes = 16 + HEADER_OF_DATA + range(18, 2):uint() }
+    tree:add(fields.type, range(0, 1))
+    read(p, behind_tag(range:tvb()), layout.sizes_w(), tree)
+    local line = summary(p)
+    tree:append_text(", " .. line)
+    return line
+end
+
+-- Reads the X DATA at `at`. Returns its line and its end; nil and the bytes that it lacks, nil if nobody knows.
+local function read_next(tvb, at, pinfo, root)
+    local rest = tvb(at)
+    if rest:len() < HEADER_OF_DATA then return nil end
+    local lacks = HEADER_OF_DATA + rest(18, 2):uint() - rest:len()
+    if lacks > 0 and pinfo.can_desegment > 0 then return nil, lacks end
+    local held = rest:len() + math.min(lacks, 0)
+    return read_data(rest(0, held), pinfo, root), at + held
+end
+
+-- Fields of TCP would not do: a first pass without tree has none.
+local function is_ours(tvb, pinfo)
+    if pinfo.dst_port < PORT_FIRST or pinfo.dst_port > PORT_LAST then return false end
+    local key = string.format("%s %d %s %d", pinfo.src, pinfo.src_port, pinfo.dst, pinfo.dst_port)
+    if streams[key] and streams[key] <= pinfo.number then return true end
+    local whole = tvb()
+    if not is_greeting(whole) and (whole:len() < HEADER_OF_DATA or not is_data(whole, pinfo.dst_port)) then return false end
+    streams[key] = pinfo.number
+    return true
+end
+
+local function show_lines(pinfo, lines)
+    if #lines == 0 then return end
+    local line = #lines == 1 and lines[1] or string.format("%s, and %d more", lines[1], #lines - 1)
+    local is_next = tostring(pinfo.cols.info):find("X DATA", 1, true) -- what ended in this segment stays in front of it
+    pinfo.cols.protocol = "MXoE"
+    pinfo.cols.info = (is_next and ", " or "") .. line
+end
+
+-- Each packet is shown in the frame that ends it; what it answers is for who has its request in view.
+function connection.dissector(tvb, pinfo, root)
+    if tvb:captured_len() == 0 or not is_ours(tvb, pinfo) then return 0 end
+    local at, lines = 0, {}
+    if is_greeting(tvb()) then at, lines = GREETING, { read_greeting(tvb(), root) } end
+    while at < tvb:captured_len() do
+        if not is_data(tvb(at), pinfo.dst_port) then
+            add_warning(root:add(connection, tvb(at)), "unexpected.stream")
+            break
+        end
+        local line, next = read_next(tvb, at, pinfo, root)
+        if not line then
+            pinfo.desegment_offset, pinfo.desegment_len = at, next or DESEGMENT_ONE_MORE_SEGMENT
+            break
+        end
+        lines[#lines + 1], at = line, next
+    end
+    show_lines(pinfo, lines)
+    return tvb:captured_len()
+end
+
+for port = PORT_FIRST, PORT_LAST do DissectorTable.get("tcp.port"):add(port, connection) end
 
 -- ---- UDP boards: whole frames in UDP datagrams (docs/protocol.md, UDP boards) ----
 

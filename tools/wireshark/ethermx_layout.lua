@@ -190,7 +190,7 @@ local function check_x_address(p)
     if p.x_secret:find("^0+$") then return "malformed.address", "no secret" end
     if p.x_port ~= X_PORT + p.src_ep then return "malformed.address", "port of another endpoint" end
     if p.x_longest < X_DATAGRAM_MIN or p.x_longest > X_DATAGRAM_MAX then
-        return "malformed.address", string.format("datagrams not of %d to %d bytes", X_DATAGRAM_MIN, X_DATAGRAM_MAX)
+        return "malformed.address", string.format("longest not in %d to %d", X_DATAGRAM_MIN, X_DATAGRAM_MAX)
     end
 end
 

@@ -46,6 +46,9 @@ local function add(Track, handlers)
         end
         local fetch = self:fetch(p, window)
         local request = { at = p.at, when = p.when, wanted = {} }
+        if fetch.unit and fetch.unit ~= p.x_unit then -- it begins anew: its connection has ended
+            fetch.asked, fetch.got, fetch.bytes, fetch.requests = {}, {}, 0, nil
+        end
         fetch.unit, fetch.requests = p.x_unit, fetch.requests or {}
         fetch.requests[p.x_request] = request
         fetch.waiting[#fetch.waiting + 1] = request

@@ -78,6 +78,10 @@ EXTENSION = [
     ('x_address', 0, {**TO_B, 'type': '117', 'session': B, 'x.address.flags': '0x01', 'x.session': '0x11223344',
                       'x.address': '10.0.0.10', 'x.secret': '0x5ec7e70001020304', 'x.port': '34529',
                       'x.longest': '1472', 'padding': 16 * '00'}),
+    ('x_address_tcp', 0, {**TO_B, 'type': '117', 'session': B, 'x.address.flags': '0x04', 'x.address': '10.0.0.10',
+                          'x.secret': '0x5ec7e70001020304', 'x.port': '34529', 'x.longest': '65507'}),
+    ('x_pull_tcp', 0, {**TO_A, **WINDOW, **FETCH, 'type': '114', 'session': A, 'pull.total': '1000000',
+                       'x.pull.flags': '0x04', 'x.unit': '65467', 'x.frame': '3', 'x.want': '8101' + 14 * '00'}),
     ('x_group', 0, {'type': '118', 'src_ep': '5', 'x.session': '0x11223344', 'x.group.key': '0xc0ffee01',
                     'x.group.number': '2309737967', 'x.group.size': '21', 'x.checksum': '0xc9955a46',
                     'data': bytes(range(21)).hex()}),
@@ -137,6 +141,14 @@ def in_udp(frame, payload, port, source=None):
     ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0, bytes((10, 0, 0, 10)),
                      bytes((10, 0, 0, 11)))
     return frame[:12] + b'\x08\0' + ip + udp
+
+
+def in_tcp(frame, at, payload, port=34532, source=40000):
+    """A TCP segment with that payload at that place of its stream, in a frame of IPv4."""
+    tcp = struct.pack('>HHIIBBHHH', source, port, 1000 + at, 1, 0x50, 0x18, 512, 0, 0) + payload
+    ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, bytes((10, 0, 0, 10)),
+                     bytes((10, 0, 0, 11)))
+    return frame[:12] + b'\x08\0' + ip + tcp
 
 
 def in_datagram(frame, secret, port=34532):
@@ -204,11 +216,12 @@ def check_datagrams(folder):
         sent = [golden(folder, name, 0) for name in names]
         altered = sent[0][:-1] + bytes([sent[0][-1] ^ 1])
         short = sent[0][:40]
+        last = sent[0][:34] + struct.pack('>H', 5) + bytes(4) + sent[0][40:45]
         write_pcap(path, [*(in_datagram(f, 0x1122334455667788) for f in (*sent, altered)),
-                          in_datagram(sent[0], 1, port=4000), in_datagram(short, 1)])
+                          in_datagram(sent[0], 1, port=4000), in_datagram(short, 1), in_datagram(last, 1)])
         wanted = {name: fields for name, _, fields in EXTENSION if name in names}
         keys = sorted({'mxoe.' + key for fields in wanted.values() for key in fields} | {
-            'mxoed.secret', 'mxoe.altered', 'mxoe.malformed.length'})
+            'mxoed.secret', 'mxoe.altered', 'mxoe.malformed.length', '_ws.expert.severity'})
         frames = tshark.fields(path, keys)
         for name, frame in zip(names, frames):
             assert frame.one('mxoed.secret') == '0x1122334455667788', frame
@@ -218,6 +231,61 @@ def check_datagrams(folder):
         assert not frames[0].get('mxoe.altered') and frames[2].get('mxoe.altered'), frames[2]
         assert not frames[3].get('mxoed.secret'), 'another port'
         assert frames[4].get('mxoe.malformed.length'), frames[4]
+        assert frames[5].get('mxoe.x.size') == ['5'] and '_ws.expert.severity' not in frames[5], frames[5]
+    return check
+
+
+GREETING = bytes.fromhex('1122334455667788' '454d5854' '00000000')
+
+
+def check_connections(folder):
+    """Packets are found in the bytes of a connection, however these come in segments."""
+    def check(tshark):
+        path = os.path.join(tshark.home, 'connections.pcap')
+        frame = golden(folder, 'x_data', 0)
+        data = frame[16:]
+        altered = data[:-1] + bytes([data[-1] ^ 1])
+        last = data[:18] + struct.pack('>H', 5) + bytes(4) + data[24:29]
+        segments, at = [], 0
+        for payload in (GREETING, data, data[:10], data[10:50], data[50:] + data + altered + last[:7], last[7:], data + GREETING):
+            segments.append(in_tcp(frame, at, payload))
+            at += len(payload)
+        alone = [in_tcp(frame, 0, GREETING + data + data, source=40001), in_tcp(frame, 0, data, source=40002),
+                 in_tcp(frame, 0, GREETING + data, port=4000), in_tcp(frame, 0, GREETING[::-1] + data, source=40003),
+                 in_tcp(frame, 0, GREETING + data, port=40004, source=34532), in_tcp(frame, 0, GREETING + frame, source=40005),
+                 in_tcp(frame, 0, data, port=34533, source=40006), in_tcp(frame, 0, GREETING + last, source=40007)]
+        write_pcap(path, segments + alone)
+        example = {name: fields for name, _, fields in EXTENSION}['x_data']
+        shown = tshark.fields(path, ['mxoet.secret', *('mxoe.' + key for key in example), 'mxoe.altered',
+                                     'mxoe.unexpected.stream', '_ws.col.Info', '_ws.expert.severity'])
+        for key, value in example.items():
+            assert shown[1].one('mxoe.' + key) == value, f'{key}: {shown[1]}'
+        sizes = [frame.get('mxoe.x.size') for frame in shown]
+        one = ['64']
+        assert sizes == [None, one, None, None, 3 * one, ['5'], one,
+                         2 * one, one, None, None, None, None, None, ['5']], sizes
+        assert [n for n, frame in enumerate(shown) if 'mxoet.secret' in frame] == [0, 7, 12, 14], shown
+        assert shown[0].one('mxoet.secret') == '0x1122334455667788', shown[0]
+        assert [n for n, frame in enumerate(shown) if 'mxoe.altered' in frame] == [4], shown
+        assert [n for n, frame in enumerate(shown) if 'mxoe.unexpected.stream' in frame] == [6, 12], shown
+        lines = [frame.one('_ws.col.Info') for frame in shown]
+        assert lines[4] == 2 * 'X DATA 2 > 5 Request=5 Frame=1 (64 bytes), ' + 'and 1 more', lines
+        assert lines[14] == 'Connection for X DATA, and 1 more', lines
+        assert '_ws.expert.severity' not in shown[5], shown[5]
+    return check
+
+
+def check_cut_connection(folder):
+    """What a capture keeps of a packet is shown, and what it lacks is said."""
+    def check(tshark):
+        path = os.path.join(tshark.home, 'cut.pcap')
+        frame = golden(folder, 'x_data', 0)
+        segment = in_tcp(frame, 0, GREETING + frame[16:])
+        for cut, size in ((len(segment) - 20, ['64']), (54 + 16 + 24, ['64']), (54 + 16 + 20, None), (54 + 16, None)):
+            write_pcap(path, [segment], cut=cut)
+            shown = tshark.fields(path, ['mxoe.x.size', 'mxoet.secret', 'mxoe.altered'])[0]
+            assert shown.get('mxoe.x.size') == size and 'mxoet.secret' in shown, f'{cut}: {shown}'
+            assert 'mxoe.altered' not in shown, f'{cut}: {shown}'
     return check
 
 
@@ -264,6 +332,8 @@ def checks(_codec, pcap_folder, wire_folder):
     yield 'examples of refusals', check_examples(wire_folder, REFUSALS)
     yield 'examples of the extension', check_examples(wire_folder, EXTENSION)
     yield 'datagrams', check_datagrams(wire_folder)
+    yield 'connections', check_connections(wire_folder)
+    yield 'connections, cut by the capture', check_cut_connection(wire_folder)
     yield 'UDP boards', check_udp_boards(wire_folder)
     yield 'frames of UDP boards, joined', check_joined(wire_folder)
     yield 'examples of dialect N', check_examples(wire_folder, EXAMPLES_N)

@@ -154,9 +154,9 @@ class Network:
         return here.to_bytes(16, 'little') + struct.pack('>IHxxI', frags, other, other_frags)
 
     def x_pull(self, s, r, total=100000, unit=8974, first=3, want=b'\x81\1', request=1, tag=1, window_tag=0x2a,
-               session=None, **outer):
+               session=None, flags=0, **outer):
         session = SESSIONS[r] if session is None else session
-        body = struct.pack('>BBBBIIBBHIIHHI', X_PULL, ENDPOINTS[r], ENDPOINTS[s], 0, session, total, 7, window_tag, 0,
+        body = struct.pack('>BBBBIIBBHIIHHI', X_PULL, ENDPOINTS[r], ENDPOINTS[s], flags, session, total, 7, window_tag, 0,
                            HANDLE, MAGIC, unit, request, first)
         return self.frame(s, r, body + want.ljust(16, b'\0'), tag=tag, **outer)
 

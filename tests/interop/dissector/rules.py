@@ -284,6 +284,7 @@ def extension(s):
         s.after_connect('malformed.pull', f'x pull: {what}', lambda n, c=change: n.x_pull('b', 'a', **c))
     s.after_connect('malformed.reply', 'x data: none', lambda n: n.x_data('a', 'b', size=0))
     s.after_connect(None, 'x address', lambda n: n.x_address('b', 'a'), lambda n: n.x_address('a', 'b', answer=1))
+    s.after_connect(None, 'x address of TCP', lambda n: n.x_address('b', 'a', answer=4, longest=65507))
     for what, change in (('of no host', {'address': 0}), ('of a group', {'address': 0xe0000001}),
                          ('of this host', {'address': 0x7f000001}), ('no secret', {'secret': 0}),
                          ('port', {'port': 34527}), ('short datagrams', {'longest': 103}),
@@ -345,6 +346,14 @@ def x_pulls(s):
                     lambda n: n.x_pull('b', 'a', request=2, want=b'\3'))
     s.after_connect('refused', 'x pull refused', announce, pull, lambda n: n.nack_mcp('a', 'b'))
     s.after_connect('refused', 'x pull of no window refused', pull, lambda n: n.nack_mcp('a', 'b', reason=4))
+    by_tcp = lambda n: n.x_pull('b', 'a', flags=4, unit=65467, first=0, want=b'\3')
+    anew = lambda n: n.x_pull('b', 'a', request=2, first=0, want=b'\3')
+    s.after_connect('repeated', 'x pull by TCP again', announce, by_tcp, by_tcp)
+    s.after_connect(None, 'x pull begun anew by frames', announce, by_tcp, anew)
+    s.after_connect(None, 'x data of a pull begun anew', announce, by_tcp, anew,
+                    lambda n: n.x_data('a', 'b', frame=0, request=2))
+    s.after_connect('unexpected.reply', 'x data for a request of before', announce, by_tcp, anew,
+                    lambda n: n.x_data('a', 'b', frame=0, request=1))
     for what, wanted, change in (
             ('first', None, {}), ('last', None, {'frame': 11, 'size': 100000 - 11 * 8974}),
             ('of no request', 'unexpected.reply', {'request': 2}), ('not asked for', 'unexpected.reply', {'frame': 4}),
