@@ -154,6 +154,38 @@ TEST_CASE("watch__sessions_and_tags_are_followed_until_frames_are_missed")
     CHECK(judge.judge(changed("tiny", 15, 0x77)).empty());
 }
 
+TEST_CASE("watch__data_by_tcp_is_asked_of_hosts_that_offer_it_and_of_no_stranger")
+{
+    const auto met = [](const char *request, const char *reply, uint16_t features) {
+        Judge judge(all());
+        CHECK(judge.judge(golden(request)).empty());
+        Bytes answer = golden(reply);
+        if (features) {
+            answer[50] = static_cast<uint8_t>(features >> 8);
+            answer[51] = static_cast<uint8_t>(features);
+            const emx_be64 check = emx_put64(fw_offer_check(answer.data()));
+            std::copy(check.b, check.b + sizeof check, answer.begin() + 56);
+        }
+        CHECK(judge.judge(answer).empty());
+        return judge;
+    };
+    /// To B, which is asked for data by A.
+    Bytes pull = golden("x_pull_tcp");
+    std::copy_n(golden("tiny").begin(), 19, pull.begin());
+    pull[16] = EMX_X_PULL;
+    std::copy_n(golden("tiny").begin() + 36, 4, pull.begin() + 20);
+    Judge stranger = met("connect_request", "connect_reply", 0);
+    for (const Bytes &frame : {golden("x_address_tcp"), pull})
+        CHECK(stranger.judge(frame).find("without an agreement") != std::string::npos);
+    constexpr uint16_t all_but_tcp = EMX_X_TCP - 1;
+    Judge older = met("connect_request_offer", "connect_reply_offer", all_but_tcp);
+    for (const Bytes &frame : {golden("x_address_tcp"), pull})
+        CHECK(older.judge(frame).find("does not take") != std::string::npos);
+    Judge ours = met("connect_request_offer", "connect_reply_offer", all_but_tcp | EMX_X_TCP);
+    CHECK(ours.judge(golden("x_address_tcp")).empty());
+    CHECK(ours.judge(pull).empty());
+}
+
 namespace {
 
 /// A tap that some frames wait in, with times of a clock that nobody else has.
