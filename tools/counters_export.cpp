@@ -136,11 +136,13 @@ constexpr Family families[] = {
      "reason"},
 };
 
-/// Null for a counter that is a family by itself: datagrams hold packets that are counted by type, too.
+/// Null for a counter that is a family by itself: packets in datagrams and by TCP are counted by type, too.
 const Family *family_of(unsigned counter)
 {
-    if (counter == EMX_CNT_RX_DATAGRAM || counter == EMX_CNT_TX_DATAGRAM || counter == EMX_CNT_TX_FAILED)
-        return nullptr;
+    for (const unsigned single :
+         {EMX_CNT_RX_DATAGRAM, EMX_CNT_TX_DATAGRAM, EMX_CNT_RX_TCP, EMX_CNT_TX_TCP, EMX_CNT_TX_FAILED})
+        if (counter == single)
+            return nullptr;
     for (const Family &family : families)
         if (ids[counter].starts_with(family.prefix))
             return &family;

@@ -198,11 +198,12 @@ private:
     /// A golden frame of that type as the peer could send it now.
     Frame fitted(uint8_t type, bool is_reply)
     {
-        Frame f;
+        std::vector<const Frame *> of_type;
         for (const Frame &g : golden())
             if (g[EMX_OUTER_LEN] == type && (type != EMX_CONNECT || (get(g, "is_reply") != 0) == is_reply))
-                f = g;
-        must(!f.empty());
+                of_type.push_back(&g);
+        must(!of_type.empty());
+        Frame f = *of_type[of_type.size() == 1 ? 0 : in_.take(1) % of_type.size()];
         for (const Field &field : fields_of(f))
             put(f, field, value_of(field, is_reply, get(f, field)));
         if (type == EMX_CONNECT)
@@ -213,8 +214,9 @@ private:
     void offer(Frame &f)
     {
         f.resize(EMX_OUTER_LEN + sizeof(wire_offering));
-        emx_w_offer w{EMX_X_VERSION,   EMX_X_VERSION, emx_put16(static_cast<uint16_t>(in_.take(1) % 16)),
-                      emx_put16(4200), emx_put16(32), {}};
+        emx_w_offer w{
+            EMX_X_VERSION,   EMX_X_VERSION, emx_put16(static_cast<uint16_t>(in_.take(1) % (2 * EMX_X_TCP))),
+            emx_put16(4200), emx_put16(32), {}};
         std::memcpy(&f[f.size() - sizeof w], &w, sizeof w);
         w.check = emx_put64(fw_offer_check(f.data()));
         std::memcpy(&f[f.size() - sizeof w], &w, sizeof w);

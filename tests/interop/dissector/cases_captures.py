@@ -276,7 +276,7 @@ def check_connections(folder):
 
 
 def check_cut_connection(folder):
-    """What a capture keeps of a packet is shown, and what it lacks is said."""
+    """Shows of a packet as much as the capture keeps."""
     def check(tshark):
         path = os.path.join(tshark.home, 'cut.pcap')
         frame = golden(folder, 'x_data', 0)
