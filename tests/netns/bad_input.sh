@@ -88,7 +88,7 @@ bad_variables() {
     done <<'LIST'
 EMX_DEVICE:auto, kernel or engine
 EMX_COMMANDS:auto, ioctl or uring
-EMX_BULK:auto, udp or raw
+EMX_BULK:auto, tcp, udp or raw
 LIST
     check "EMX_TRACE in a folder that is not there" ends 255 "cannot make the trace file /no/such/prefix.*: No such file or directory; name a place that can be written to" \
         host 1 EMX_BOARDS=eth0:N=1500 EMX_TRACE=/no/such/prefix "$calls" open 0 0

@@ -29,10 +29,8 @@ partner() { # on host 2, as its last agent's user, until the next boards
 }
 
 good_paths() {
-    local config carrier
+    local config
     for config in eth0:N=9000 eth0:N=1500 eth0:W; do
-        carrier='frames: frames of 9[0-9]* bytes are faster'
-        [ $config != eth0:N=1500 ] || carrier=datagrams
         boards $config $config
         checks 0 "answers +yes\$
 dialect +${config#*:}, as here
@@ -48,7 +46,7 @@ dialect +${config#*:}, as here
 loss +0 of 300
 latency +[0-9.]+ us
 bandwidth +[1-9][0-9]* MB/s there, [1-9][0-9]* MB/s back
-large messages +come in $carrier
+large messages +come by TCP\$
 ^OK\$" "a good path, $config, with a partner" -N 300
     done
 }
@@ -226,23 +224,35 @@ unprivileged() {
     AS=()
 }
 
-# The carrier of large messages from host 2, and why not datagrams.
+# Host 1 takes nothing of that protocol at our ports.
+deaf_to() {
+    netlab_in 1 nft -f - <<END
+table inet emx {
+    chain in { type filter hook input priority 0; $1 dport 34527-34782 drop; }
+}
+END
+}
+hears_again() { netlab_in 1 nft delete table inet emx; }
+
+# The carrier of large messages from host 2, and why not TCP or datagrams.
 carriers() {
     local come='large messages +come in'
     boards eth0:N=9000 eth0:N=9000
     partner
+    deaf_to tcp
+    checks 0 "$come frames: no connection came: does a firewall drop TCP .*; frames of 9[0-9]* bytes are faster" \
+        "a firewall before TCP" -N 100
+    hears_again
+    AS=(env EMX_BULK=tcp)
+    checks 0 'large messages +come by TCP$' "large messages by TCP" -N 100
     AS=(env EMX_BULK=udp)
     checks 0 "$come datagrams\$" "large messages in datagrams" -N 100
     AS=(env EMX_BULK=raw)
     checks 0 "$come frames: EMX_BULK=raw, here" "large messages in frames by the program's wish" -N 100
     AS=(env EMX_BULK=udp)
-    netlab_in 1 nft -f - <<END
-table inet emx {
-    chain in { type filter hook input priority 0; udp dport 34527-34782 drop; }
-}
-END
+    deaf_to udp
     checks 0 "$come frames: datagrams do not arrive, or no longer: does a firewall drop UDP ports" "a firewall" -N 100
-    netlab_in 1 nft delete table inet emx
+    hears_again
     ip -n "${NETLAB_NS[1]}" addr del "$(netlab_ip 1)/16" dev eth0
     checks 0 "$come frames: eth0 has no IPv4 address here" "no IP address" -N 100
     ip -n "${NETLAB_NS[1]}" addr add "$(netlab_ip 1)/16" dev eth0

@@ -15,26 +15,58 @@ namespace emx::check {
 
 namespace {
 
-constexpr const char *firewall = "does a firewall drop UDP ports 34527 and up, here or there?";
+/// Counters of the board around some large messages that came to it.
+struct Came {
+    const emx_counters &before;
+    const emx_counters &after;
 
-/// Settings and addresses of this host that keep messages in frames; empty: none does.
+    uint64_t operator[](int counter) const { return after.v[counter] - before.v[counter]; }
+};
+
+std::string wish()
+{
+    const char *bulk = environment_variable("EMX_BULK");
+    return bulk ? bulk : "";
+}
+
+/// Settings and addresses of this host that keep all messages in frames; empty: none does.
 std::string obstacle_here(const BoardFacts &board, const BoardView &view)
 {
     if (std::string(view.device()) == "kernel")
         return "the kernel module sends and takes frames alone";
-    const char *bulk = environment_variable("EMX_BULK");
-    const std::string way = bulk ? bulk : "";
-    if (way == "raw")
+    if (wish() == "raw")
         return "EMX_BULK=raw, here";
     const Fd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (!ip_network(any.get(), board.device))
-        return board.interface + " has no IPv4 address here";
+    return ip_network(any.get(), board.device) ? "" : board.interface + " has no IPv4 address here";
+}
+
+std::string why_not_tcp(const Came &came)
+{
+    if (came[EMX_CNT_TCP_PORT] != 0)
+        return "another program here has the TCP port of the endpoint: ss -ltnp shows it";
+    if (came[EMX_CNT_TCP_ROUTE] != 0 || came[EMX_CNT_TCP_FALLBACK] != 0)
+        return "a connection came, and ended: does a firewall reset TCP ports 34527 and up, here or there?";
+    return "no connection came: does a firewall drop TCP ports 34527 and up, here or there, or has that host "
+           "no IPv4 address on this network, EMX_BULK=udp or EMX_BULK=raw?";
+}
+
+std::string why_no_datagrams(const BoardFacts &board, const Came &came)
+{
     constexpr uint32_t best_below = 4096; // as in driver/engine/port_datagrams.cpp
     const uint32_t frame = fw_x_frame_max(&board.sizes, board.mtu);
-    if (way != "udp" && frame >= best_below + ethernet_header + EMX_IP_UDP_LEN)
+    if (wish() != "udp" && frame >= best_below + ethernet_header + EMX_IP_UDP_LEN)
         return "frames of " + std::to_string(frame) +
-               " bytes are faster (EMX_BULK=udp has datagrams all the same)";
-    return {};
+               " bytes are faster than datagrams (EMX_BULK=udp has those all the same)";
+    if (came[EMX_CNT_DATAGRAM_PORT] != 0)
+        return "another program here has the UDP port of the endpoint: ss -lunp shows it";
+    if (came[EMX_CNT_RX_DATAGRAM] != 0 || came[EMX_CNT_DATAGRAM_FALLBACK] != 0 ||
+        came[EMX_CNT_RX_X_ADDRESS] != 0)
+        return "datagrams do not arrive, or no longer: does a firewall drop UDP ports 34527 and up, here or "
+               "there?";
+    if (came[EMX_CNT_TX_X_ADDRESS] != 0)
+        return "that host has no IPv4 address on this network, or its UDP port is another program's "
+               "(omx_counters there: datagram ports taken)";
+    return "that host offers no datagrams: EMX_BULK=raw or the kernel module, there";
 }
 
 } // namespace
@@ -42,26 +74,24 @@ std::string obstacle_here(const BoardFacts &board, const BoardView &view)
 Carrier carrier_of(const BoardFacts &board, const BoardView &view, const emx_counters &before,
                    const emx_counters &after)
 {
-    const auto more = [&](int counter) { return after.v[counter] - before.v[counter]; };
+    const Came came{before, after};
     if (view.has_hosts())
         return {"datagrams", "as all of a UDP board"};
-    const uint64_t data = more(EMX_CNT_RX_X_DATA), datagrams = more(EMX_CNT_RX_DATAGRAM);
-    if (data != 0 && 2 * datagrams > data)
-        return {"datagrams", {}};
+    constexpr uint64_t tcp_packet = 32768; // bytes, as in driver/engine/port_tcp.cpp
+    const uint64_t data = came[EMX_CNT_RX_X_DATA], tcp = came[EMX_CNT_RX_TCP];
+    const uint64_t others = data > tcp ? data - tcp : 0;
+    if (tcp * tcp_packet > others * board.mtu)
+        return {"tcp", {}};
+    const std::string no_tcp = wish() == "udp" ? "" : why_not_tcp(came);
+    if (2 * came[EMX_CNT_RX_DATAGRAM] > others)
+        return {"datagrams", no_tcp};
     if (const std::string why = obstacle_here(board, view); !why.empty())
         return {"frames", why};
     if (data == 0)
         return {"frames",
                 "that host does not speak the extension, or not for large messages (EMX_EXTENSION)"};
-    if (more(EMX_CNT_DATAGRAM_PORT) != 0)
-        return {"frames", "another program here has the UDP port of the endpoint: ss -lunp shows it"};
-    if (datagrams != 0 || more(EMX_CNT_DATAGRAM_FALLBACK) != 0 || more(EMX_CNT_RX_X_ADDRESS) != 0)
-        return {"frames", std::string("datagrams do not arrive, or no longer: ") + firewall};
-    if (more(EMX_CNT_TX_X_ADDRESS) != 0)
-        return {"frames",
-                "that host has no IPv4 address on this network, or its UDP port is another program's "
-                "(omx_counters there: datagram ports taken)"};
-    return {"frames", "that host offers no datagrams: EMX_BULK=raw or the kernel module, there"};
+    const std::string no_datagrams = wish() == "tcp" ? "" : why_no_datagrams(board, came);
+    return {"frames", no_tcp + (no_tcp.empty() || no_datagrams.empty() ? "" : "; ") + no_datagrams};
 }
 
 } // namespace emx::check

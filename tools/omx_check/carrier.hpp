@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Carrier of large messages: frames or UDP datagrams (docs/protocol.md, Datagrams), by what the counters of a
-// board say of messages that have just come.
+// Carrier of large messages: frames, UDP datagrams or TCP (docs/protocol.md, Datagrams and TCP), by what the
+// counters of a board say of messages that have just come.
 #pragma once
 
 #include "tools/board_view.hpp"
@@ -10,8 +10,8 @@
 namespace emx::check {
 
 struct Carrier {
-    std::string name; ///< "frames" or "datagrams"
-    std::string why; ///< not datagrams, or whose; may be empty
+    std::string name; ///< "frames", "datagrams" or "tcp"
+    std::string why; ///< not TCP, not datagrams, or whose; may be empty
 };
 
 /// view: that the board is of. before, after: counters of the board around some large messages that came to

@@ -347,8 +347,8 @@ void Path::tell_carrier(const emx_counters &before)
     const auto view = BoardView::open();
     results_.carrier = carrier_of(board_, *view, before, view->counters(options_.board));
     const Carrier &found = *results_.carrier;
-    tell("large messages", "come in %s%s%s", found.name.c_str(), found.why.empty() ? "" : ": ",
-         found.why.c_str());
+    const std::string how = found.name == "tcp" ? "by TCP" : "in " + found.name;
+    tell("large messages", "come %s%s%s", how.c_str(), found.why.empty() ? "" : ": ", found.why.c_str());
 }
 
 std::string Path::verdict() const
