@@ -90,7 +90,7 @@ public:
                 active++;
                 by_x += p.is_x;
                 granted += p.grant;
-                by[p.carrier]++;
+                by[p.carrier] += p.is_x;
                 const fw_frames &f = p.frame;
                 must(f.base <= f.asked && f.asked <= p.frames && f.asked - f.base <= p.span);
                 must(p.span == (p.is_x ? FW_X_SPAN : FW_PULL_FRAMES) && (p.is_x || f.marked == 0));
