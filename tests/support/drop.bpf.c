@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Loses MXoE frames and our datagrams at random, at a rate that may be changed while it runs, and if told so only
- * those longer than a limit; other traffic passes.
+ * Loses MXoE frames, our datagrams, and segments of our connections at random, at a rate that may be changed while it
+ * runs, and if told so only those longer than a limit; other traffic passes.
  * Attached by netlab.sh to the ingress or egress of a host. At ingress it sits in front of packet
  * sockets bound to an EtherType, but behind those that take every protocol (captures).
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/in.h>
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
 #define ETHERTYPE_MXOE 0x86df
-#define PORT_FIRST 34527 /* UDP, of endpoint 0 */
+#define PORT_FIRST 34527 /* UDP and TCP, of endpoint 0 */
 #define PORT_LAST (PORT_FIRST + 255)
 
 #define KEY_PERMILLE 0
@@ -26,17 +27,23 @@ struct {
 	__type(value, __u64);
 } loss_map SEC(".maps");
 
+static int is_our_port(__be16 port)
+{
+	return bpf_ntohs(port) >= PORT_FIRST && bpf_ntohs(port) <= PORT_LAST;
+}
+
 static int is_ours(struct __sk_buff *skb)
 {
 	__u8 protocol = 0;
-	__be16 port = 0;
+	__be16 ports[2] = {0, 0}; /* source, destination */
 
 	if (skb->protocol == bpf_htons(ETHERTYPE_MXOE))
 		return 1;
 	if (skb->protocol != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, ETH_HLEN + 9, &protocol, 1) ||
-	    protocol != 17 || bpf_skb_load_bytes(skb, ETH_HLEN + 22, &port, sizeof(port)))
+	    (protocol != IPPROTO_UDP && protocol != IPPROTO_TCP) ||
+	    bpf_skb_load_bytes(skb, ETH_HLEN + 20, ports, sizeof(ports)))
 		return 0;
-	return bpf_ntohs(port) >= PORT_FIRST && bpf_ntohs(port) <= PORT_LAST;
+	return is_our_port(ports[1]) || (protocol == IPPROTO_TCP && is_our_port(ports[0]));
 }
 
 SEC("tc")

@@ -16,6 +16,7 @@
 #   during ADDRESS COMMAND...       that, while checked messages of TRAFFIC go from host 1 to the board of host 2 with that
 #                                   address, and back: they move before and after, and stop when we say so (their
 #                                   process id is CLIENT; the counter MOVED of host 1 tells that they move)
+#   begin_traffic ADDRESS, end_traffic     the two ends of that alone
 # shellcheck disable=SC2034 # read by netlab.sh and the suites
 plain=${EMX_BUILD:-$PWD/build}/plain
 tools=$plain/tools NETLAB_WATCH=$plain/tests/watch/wirewatch AGENTS=() SERVER=''
@@ -103,16 +104,22 @@ none() {
 # A number of messages would have an end, which a fast machine reaches before the command begins.
 TRAFFIC=(-S 2000001 -E 2000002) MOVED='x data frames received' CLIENT=''
 moved_to() { [ "$(counter 1 "$MOVED")" -gt "$1" ] || lab_ended "$CLIENT"; }
-during() {
-    local status=0 to=$1
-    shift
+begin_traffic() {
     server 2 || return
-    netlab_bg 1 "$NETLAB_TMP/client" "$tools/omx_perf" -d "$to" --patience 100 -y -P 0 -V "${TRAFFIC[@]}" -N 100000000 -T 100000
+    netlab_bg 1 "$NETLAB_TMP/client" "$tools/omx_perf" -d "$1" --patience 100 -y -P 0 -V "${TRAFFIC[@]}" -N 100000000 -T 100000
     CLIENT=$NETLAB_PID
-    until_ok $hung moved_to 500 && "$@" && until_ok $hung moved_to $(($(counter 1 "$MOVED") + 500)) || status=1
-    lab_ended "$CLIENT" && status=1
+}
+end_traffic() {
     netlab_stop "$CLIENT"
     netlab_stop "$SERVER"
+}
+during() {
+    local status=0
+    begin_traffic "$1" || return
+    shift
+    until_ok $hung moved_to 500 && "$@" && until_ok $hung moved_to $(($(counter 1 "$MOVED") + 500)) || status=1
+    lab_ended "$CLIENT" && status=1
+    end_traffic
     [ $status = 0 ] || cat "$NETLAB_TMP/client" "$NETLAB_TMP/server"
     return $status
 }
