@@ -99,6 +99,7 @@ bench_one() {
     tcp-offloads) netlab_offloads on && bench_tcp "$csv" ;;
     emx) netlab_offloads on && bench_perf "$csv" 2 ;;
     emx-datagrams) netlab_offloads on && EMX_BULK=udp bench_perf "$csv" 2 ;;
+    emx-tcp) netlab_offloads on && EMX_BULK=tcp bench_perf "$csv" 2 ;;
     emx-raw) netlab_offloads on && EMX_BULK=raw bench_perf "$csv" 2 ;;
     emx-stream) netlab_offloads on && bench_perf "$csv" 2 -U ;;
     emx-within) bench_perf "$csv" 1 ;;
@@ -109,6 +110,8 @@ bench_one() {
     emx-raw-lossy-stream) EMX_BULK=raw bench_lossy bench_perf "$csv" 2 -U ;;
     emx-datagrams-stream) EMX_BULK=udp bench_cut bench_perf "$csv" 2 -U ;;
     emx-datagrams-lossy-stream) EMX_BULK=udp bench_cut bench_lossy bench_perf "$csv" 2 -U ;;
+    emx-tcp-stream) EMX_BULK=tcp bench_segments bench_perf "$csv" 2 -U ;;
+    emx-tcp-lossy-stream) EMX_BULK=tcp bench_segments bench_lossy bench_perf "$csv" 2 -U ;;
     emx-dialect-lossy-stream) EMX_EXTENSION=0 bench_lossy bench_perf "$csv" 2 -U ;;
     *) echo "nothing is called \"$1\" here" >&2; return 1 ;;
     esac
@@ -143,6 +146,16 @@ bench_segmentation() {
     for ns in "${NETLAB_NS[@]}"; do
         ip netns exec "$ns" ethtool -K eth0 tx-udp-segmentation "$1" >/dev/null || return
     done
+}
+
+# bench_segments COMMAND...: without offloads, so that each segment of TCP can be lost alone
+bench_segments() {
+    local status
+    netlab_offloads off || return
+    "$@"
+    status=$?
+    netlab_offloads on || return
+    return $status
 }
 
 bench_tcp() {
