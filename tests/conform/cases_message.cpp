@@ -114,7 +114,7 @@ CONFORM(send_status_fields, 2, foreign)
     r.barrier();
 }
 
-CONFORM(truncated_receives, 2, foreign)
+CONFORM(truncated_receives, 2, foreign | bulk)
 {
     Net net = open_net(r);
     for (uint32_t length : {20u, 100u, 5000u, 32768u, 32769u, 200000u}) {
@@ -162,7 +162,7 @@ CONFORM(truncated_synchronous_send_tells_the_sender, 2, foreign)
     r.barrier();
 }
 
-CONFORM(empty_receive_of_a_full_message, 2, foreign)
+CONFORM(empty_receive_of_a_full_message, 2, foreign | bulk)
 {
     Net net = open_net(r);
     std::vector<uint8_t> data(40000);
@@ -256,7 +256,7 @@ CONFORM(eager_sends_complete_without_a_receiver, 2, foreign)
     r.barrier();
 }
 
-CONFORM(segments_gather_and_scatter, 2, foreign)
+CONFORM(segments_gather_and_scatter, 2, foreign | bulk)
 {
     Net net = open_net(r);
     // 256 segments with zero-length holes, some of them without memory.
@@ -330,7 +330,7 @@ CONFORM(no_request_pointer_forgets_the_send, 2, foreign)
     r.barrier();
 }
 
-CONFORM(both_send_large_at_once, 2, foreign)
+CONFORM(both_send_large_at_once, 2, foreign | bulk)
 {
     Net net = open_net(r);
     const uint32_t size = 1 << 20;
@@ -343,7 +343,7 @@ CONFORM(both_send_large_at_once, 2, foreign)
     r.barrier();
 }
 
-CONFORM(more_large_messages_than_windows, 2, foreign)
+CONFORM(more_large_messages_than_windows, 2, foreign | bulk)
 {
     Net net = open_net(r);
     const size_t count = 300; // a frame names 256 of them

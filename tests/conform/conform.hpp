@@ -31,6 +31,7 @@ enum Tag : unsigned {
     foreign_first = 128, ///< rank 0 may be the model peer (tests/model), which has less of the interface
     foreign_second = 256, ///< rank 1 may be
     foreign = foreign_first | foreign_second,
+    bulk = 512, ///< of large messages: worth a run by each carrier
 };
 
 class Rank;

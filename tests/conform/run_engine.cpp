@@ -40,8 +40,7 @@ struct Config {
     int board_count;
     bool shared_memory = true; ///< between the processes of a host; else frames over its loopback interface
     int model = -1; ///< which rank is the model peer; none
-    bool datagrams =
-        false; ///< large messages, or all of UDP boards, go in these: the hosts have IP addresses
+    const char *carrier = nullptr; ///< EMX_BULK, of hosts that have IP addresses; others have none
 };
 
 constexpr Config configs[] = {
@@ -52,9 +51,10 @@ constexpr Config configs[] = {
     {"N9000/1host", "eth0:N=9000", 9000, 8192, 1, 1},
     {"N9000/2hosts", "eth0:N=9000", 9000, 8192, 2, 1},
     {"N1500/2hosts", "eth0:N=1500", 1500, 1452, 2, 1},
-    {"N1500/datagrams", "eth0:N=1500", 1500, 1452, 2, 1, true, -1, true},
-    {"UDP/2hosts", "udp:eth0:N=1232", 1500, 1184, 2, 1, true, -1, true},
-    {"UDP/1host/frames", "udp:eth0:N=1232", 1500, 1184, 1, 1, false, -1, true},
+    {"N1500/datagrams", "eth0:N=1500", 1500, 1452, 2, 1, true, -1, "udp"},
+    {"N1500/tcp", "eth0:N=1500", 1500, 1452, 2, 1, true, -1, "tcp"},
+    {"UDP/2hosts", "udp:eth0:N=1232", 1500, 1184, 2, 1, true, -1, "auto"},
+    {"UDP/1host/frames", "udp:eth0:N=1232", 1500, 1184, 1, 1, false, -1, "auto"},
     {"2boards", "eth1:N=9000,eth0:N=9000", 9000, 8192, 2, 2}, // the order is the configuration's
     {"model+W", "eth0:W", 9000, 4096, 2, 1, true, 0},
     {"W+model", "eth0:W", 9000, 4096, 2, 1, true, 1},
@@ -255,6 +255,8 @@ void become_model(const Case &c, const Config &config, int id)
     close(ns);
     setenv("EMX_BOARDS", config.boards, 1);
     setenv("XDG_STATE_HOME", (std::filesystem::temp_directory_path() / "emx-conform").c_str(), 1); // ids
+    if (config.carrier)
+        setenv("EMX_BULK", config.carrier, 1);
     if (!config.shared_memory)
         setenv("MX_DISABLE_SHMEM", "1", 1);
     if (id == config.model) {
@@ -355,7 +357,7 @@ bool exists_on(const Case &c, const Config &config)
 bool wanted(const Config &config, const Options &o)
 {
     if (o.config.empty())
-        return o.device == "kernel" ? config.model < 0 && !config.datagrams
+        return o.device == "kernel" ? config.model < 0 && !config.carrier
                                     : config.model < 0 || *model_library;
     return std::string(config.name).find(o.config) != std::string::npos;
 }
@@ -370,7 +372,7 @@ std::string dialect_of(const Config &config)
 
 bool make_lab(Lab &lab, const Config &config, const Options &o, std::string &error)
 {
-    if (!lab.make(config.mtu, config.board_count, error) || (config.datagrams && !lab.give_addresses(error)))
+    if (!lab.make(config.mtu, config.board_count, error) || (config.carrier && !lab.give_addresses(error)))
         return false;
     if (o.device != "kernel")
         return true;
@@ -453,8 +455,8 @@ private:
     std::unique_ptr<watch::Watcher> watcher_;
 };
 
-/// Traits of a case: how its processes meet, in which dialect, and with whom: each of that once. A case that
-/// takes no way but memory is in no dialect.
+/// Traits of a case: how its processes meet, in which dialect, with whom, and by which carrier where that
+/// makes a difference: each of that once. A case that takes no way but memory is in no dialect.
 std::vector<std::string> traits_of(const Case &c, const Config &config)
 {
     if (!exists_on(c, config))
@@ -465,6 +467,8 @@ std::vector<std::string> traits_of(const Case &c, const Config &config)
     const char *way = !config.shared_memory ? "frames" : config.hosts == 1 || alone ? "memory" : "wire";
     if (alone || (c.tags & together))
         return {way};
+    if ((c.tags & bulk) && config.carrier)
+        return {way, dialect_of(config), config.carrier};
     return {way, dialect_of(config)};
 }
 
