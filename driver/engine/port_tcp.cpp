@@ -4,6 +4,7 @@
 #include "driver/drops.hpp"
 #include "driver/engine/port.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace emx {
@@ -115,7 +116,8 @@ bool EnginePort::check_packet(TcpInward &way)
 {
     std::byte *header = way.packets.header();
     fw_datagram_unseal(header, peer_nic_id(way.peer), board_.mac, static_cast<uint16_t>(way.peer));
-    const uint32_t bytes = FW_X_DATA_HEADER + way.packets.stated();
+    // A packet of few bytes is shorter than any frame; nothing behind its header is read.
+    const uint32_t bytes = std::max<uint32_t>(FW_X_DATA_HEADER + way.packets.stated(), EMX_FRAME_MIN);
     return fw_check_for(&board_, board_.mac, header, bytes, &pkt_) == 0 && pkt_.msg.type == EMX_X_DATA &&
            pkt_.msg.local_ep == endpoint_.number;
 }
