@@ -31,7 +31,7 @@
 
 mtu=1500 dialect=N=1500
 
-# What connects by itself shall not get a port that a firewall of a test closes.
+# A port that a firewall of a test closes is none that a connection of ours may get by itself.
 no_ports_of_ours() { netlab_in "$1" sh -c 'echo 40000 60999 >/proc/sys/net/ipv4/ip_local_port_range'; }
 carrier_hosts() {
     local host number=${1:-2} boards=()
@@ -127,6 +127,7 @@ taken() {
     netlab_bg 1 "$NETLAB_TMP/taker" python3 -c "import signal, socket, sys
 others = [socket.socket(socket.AF_INET, socket.$1) for _ in range(32)]
 for i, other in enumerate(others):
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, other.type == socket.SOCK_STREAM)
     other.bind(('', 34527 + i))
     if other.type == socket.SOCK_STREAM:
         other.listen()
