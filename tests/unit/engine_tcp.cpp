@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// The engine's sender and receiver of packets in a connection (driver/engine/tcp_sender.cpp, tcp_receiver.cpp)
-// with the core at both ends and streams of bytes between them, which are cut anywhere: from and into memory in
-// pieces, with packets that are altered, and with pulls and windows that end in the middle of one.
+// The engine's sender and receiver of packets in a connection (driver/engine/tcp_sender.cpp,
+// tcp_receiver.cpp) with the core at both ends and streams of bytes between them, which are cut anywhere:
+// from and into memory in pieces, with packets that are altered, and with pulls and windows that end in the
+// middle of one.
 #include "core_board.hpp"
 
 #include <driver/engine/tcp_receiver.hpp>
@@ -74,7 +75,8 @@ class Bench {
 public:
     explicit Bench(uint16_t packet, unsigned pieces_more = 0)
         : sizes(sizes_w()), a(mac_a, sizes), b(mac_b, sizes), sender(a, 2, 0x11223344),
-          puller(b, 5, 0xa1b2c3d4), windows(sizes, sender.counters), packet_(packet), pieces_more_(pieces_more)
+          puller(b, 5, 0xa1b2c3d4), windows(sizes, sender.counters), packet_(packet),
+          pieces_more_(pieces_more)
     {
         peer_of_a = b.add_peer(mac_a);
         peer_of_b = a.add_peer(mac_b);
@@ -90,7 +92,8 @@ public:
     {
         const uint64_t cookie = messages.size() + 1;
         Message &message =
-            messages.emplace(cookie, Message{{bytes, pieces}, {bytes, pieces + 1 + pieces_more_}}).first->second;
+            messages.emplace(cookie, Message{{bytes, pieces}, {bytes, pieces + 1 + pieces_more_}})
+                .first->second;
         for (std::byte &byte : message.source.storage)
             byte = static_cast<std::byte>(random_());
         message.window = static_cast<uint8_t>(cookie);
@@ -418,7 +421,8 @@ TEST_CASE("engine_tcp__memory_that_cannot_be_read_is_told_of")
     Message &message = bench->start(5000, 1);
     const std::vector<Segment> nothing{{static_cast<std::byte *>(memory), 5000}};
     bench->windows.open_window(fw_window_slot(message.window, 42), nothing);
-    CHECK(bench->out.send(bench->first.in.get(), bench->windows, bench->sender.counters) == Outcome::unreadable);
+    CHECK(bench->out.send(bench->first.in.get(), bench->windows, bench->sender.counters) ==
+          Outcome::unreadable);
     CHECK(!bench->out.partly_sent());
     const fw_replies run = bench->out.give_up();
     CHECK(int(run.window) == fw_window_slot(message.window, 42));

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+// The engine's ways by TCP (driver/engine/tcp_ways.cpp) between two endpoints of one process over the
+// loopback interface: how a way comes up, when its address is told, and connections of others.
+#include "core_board.hpp"
+
+#include <driver/engine/ipv4_socket.hpp>
+#include <driver/engine/tcp_ways.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+using namespace emx;
+using namespace emx::test;
+
+namespace {
+
+constexpr uint64_t ms = 1000000;
+constexpr uint32_t loopback = 0x7f000001, neighbour = 0x7f000002;
+constexpr uint32_t sender_peer = 3;
+constexpr uint8_t sender_ep = 9;
+constexpr uint32_t session = 77;
+
+/// A socket that listens at the loopback interface and an endpoint's port, as another program's would.
+/// Endpoints are tried from one on that depends on the process: others may test at the same time.
+std::optional<Fd> take_port(uint32_t address, uint8_t endpoint)
+{
+    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_in own = ipv4_socket(address, static_cast<uint16_t>(EMX_X_PORT + endpoint));
+    const int on = 1;
+    REQUIRE(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0);
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr *>(&own), sizeof(own)) != 0 ||
+        ::listen(fd.get(), 1) != 0)
+        return std::nullopt;
+    return fd;
+}
+
+std::vector<std::byte> greeting(uint64_t secret, uint32_t mark)
+{
+    emx_w_connection words{};
+    words.secret = emx_put64(secret);
+    words.mark = emx_put32(mark);
+    std::vector<std::byte> bytes(sizeof(words));
+    std::memcpy(bytes.data(), &words, sizeof(words));
+    return bytes;
+}
+
+/// Our endpoint, and what others do at another address of the loopback interface's network.
+class Ways {
+public:
+    Ways()
+    {
+        // One that this process has the port of for a moment is free.
+        for (int n = 0; n < 256 && !puller_; n++) {
+            endpoint = static_cast<uint8_t>(::getpid() + n);
+            if (take_port(loopback, endpoint))
+                puller_ = std::make_unique<TcpWays>("lo", endpoint, true, counters);
+        }
+        REQUIRE(puller_);
+    }
+
+    TcpWays &puller() { return *puller_; }
+
+    TcpInward *pull(uint32_t of_session = session)
+    {
+        tell.reset();
+        return puller_->pull_from(sender_peer, sender_ep, of_session, now, tell);
+    }
+    /// Looks until the way is up; a connection of the loopback interface takes a few looks.
+    TcpInward *await(uint32_t of_session = session)
+    {
+        TcpInward *way = nullptr;
+        for (int looks = 0; looks < looks_max && !way; looks++)
+            way = pull(of_session);
+        REQUIRE(way);
+        return way;
+    }
+    TcpInward *bring_up(uint32_t of_session = session)
+    {
+        CHECK(!pull(of_session));
+        REQUIRE(tell);
+        CHECK(tell->port == EMX_X_PORT + endpoint);
+        CHECK(tell->address == loopback);
+        CHECK(tell->tcp);
+        partner = stranger(greeting(tell->secret, EMX_X_TCP_MARK));
+        return await(of_session);
+    }
+    uint64_t count(int counter) const { return counters.v[counter]; }
+
+    /// A connection of anybody to our endpoint, who has said that.
+    Fd stranger(const std::vector<std::byte> &said, uint32_t from = neighbour) const
+    {
+        Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        const sockaddr_in own = ipv4_socket(from, 0);
+        const sockaddr_in to = ipv4_socket(loopback, static_cast<uint16_t>(EMX_X_PORT + endpoint));
+        REQUIRE(::bind(fd.get(), reinterpret_cast<const sockaddr *>(&own), sizeof(own)) == 0);
+        REQUIRE(::connect(fd.get(), reinterpret_cast<const sockaddr *>(&to), sizeof(to)) == 0);
+        say(fd, said);
+        return fd;
+    }
+    static void say(const Fd &fd, const std::vector<std::byte> &said)
+    {
+        REQUIRE(::send(fd.get(), said.data(), said.size(), MSG_NOSIGNAL) ==
+                static_cast<ssize_t>(said.size()));
+    }
+    /// Looks for new connections until so many of nobody are counted.
+    bool heard_nobody(uint64_t times, uint32_t of_session = session)
+    {
+        for (int looks = 0; looks < looks_max && count(EMX_CNT_DROP_CONNECTION) < times; looks++)
+            CHECK(!pull(of_session));
+        return count(EMX_CNT_DROP_CONNECTION) == times;
+    }
+
+    static constexpr int looks_max = 100000; ///< they hang
+    emx_counters counters{};
+    uint8_t endpoint = 0;
+    uint64_t now = 1000 * ms;
+    std::optional<fw_address> tell;
+    Fd partner; ///< its end of the connection
+
+private:
+    std::unique_ptr<TcpWays> puller_;
+};
+
+std::size_t descriptors()
+{
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+/// Our endpoint as a sender, and a place where it is told to connect to.
+struct Sender {
+    Sender()
+    {
+        sockaddr_in at = ipv4_socket(neighbour, 0);
+        REQUIRE(::bind(listening.get(), reinterpret_cast<const sockaddr *>(&at), sizeof(at)) == 0);
+        REQUIRE(::listen(listening.get(), 8) == 0);
+        socklen_t size = sizeof(at);
+        REQUIRE(::getsockname(listening.get(), reinterpret_cast<sockaddr *>(&at), &size) == 0);
+        port = ntohs(at.sin_port);
+    }
+    fw_address address(uint64_t secret) const
+    {
+        fw_address there{};
+        there.secret = secret;
+        there.peer = sender_peer;
+        there.remote_ep = sender_ep;
+        there.address = neighbour;
+        there.port = port;
+        there.tcp = 1;
+        return there;
+    }
+    /// Tells it that, and returns the connection once all of the greeting has left.
+    Fd hear(uint64_t secret) const
+    {
+        ways->heard(address(secret), now += 1000 * ms);
+        Fd there(::accept(listening.get(), nullptr, nullptr));
+        REQUIRE(there);
+        std::array<TcpInward *, TcpWays::looks_max> none;
+        for (int looks = 0; looks < Ways::looks_max && ways->sending(); looks++) {
+            CHECK(ways->look(none) == 0);
+            ways->send(windows, [](const fw_replies &) { FAIL("nothing was to be sent"); });
+        }
+        CHECK(!ways->sending());
+        return there;
+    }
+    bool add() const
+    {
+        fw_replies run{};
+        run.reply.msg.peer = sender_peer;
+        run.reply.msg.local_ep = sender_ep;
+        run.reply.msg.type = EMX_X_DATA;
+        run.count = 1;
+        return ways->add(windows, run);
+    }
+    emx_counters mutable counters{};
+    fw_sizes sizes = sizes_w();
+    ReplyQueue windows{sizes, counters};
+    std::unique_ptr<TcpWays> ways = std::make_unique<TcpWays>("lo", uint8_t{5}, true, counters);
+    Fd listening{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    uint16_t port = 0;
+    uint64_t mutable now = 0;
+};
+
+} // namespace
+
+TEST_CASE("engine_tcp_ways__the_first_pull_tells_an_address_and_a_connection_follows")
+{
+    Ways ways;
+    CHECK(ways.puller().fd() == -1);
+    TcpInward *way = ways.bring_up();
+    CHECK(way->peer == sender_peer);
+    CHECK(way->remote_ep == sender_ep);
+    CHECK(ways.count(EMX_CNT_TCP_ROUTE) == 1);
+    CHECK(ways.count(EMX_CNT_DROP_CONNECTION) == 0);
+    CHECK(ways.puller().fd() >= 0);
+    CHECK(ways.puller().take_lost().empty());
+    CHECK(ways.pull() == way); // and is told no more
+    CHECK(!ways.tell);
+    std::array<TcpInward *, TcpWays::looks_max> ready;
+    REQUIRE(ways.puller().look(ready) == 1);
+    CHECK(ready[0] == way);
+}
+
+TEST_CASE("engine_tcp_ways__an_address_that_draws_nothing_is_told_ever_more_seldom")
+{
+    Ways ways;
+    uint64_t pause = 10 * ms, secret = 0;
+    for (int n = 0; n < 14; n++) {
+        CAPTURE(n);
+        CHECK(!ways.pull());
+        REQUIRE(ways.tell);
+        CHECK((n == 0 || ways.tell->secret == secret));
+        secret = ways.tell->secret;
+        ways.now += pause - 1;
+        CHECK(!ways.pull());
+        CHECK(!ways.tell);
+        ways.now += 1;
+        pause = std::min<uint64_t>(2 * pause, 10000 * ms);
+    }
+}
+
+TEST_CASE("engine_tcp_ways__a_way_that_ended_is_told_again_after_a_while")
+{
+    Ways ways;
+    for (const bool by_pull : {false, true}) {
+        TcpInward *way = ways.bring_up();
+        if (by_pull)
+            ways.puller().fell_back(sender_peer, sender_ep, ways.now);
+        else
+            ways.puller().end(*way, ways.now);
+        const std::vector<fw_address> lost = ways.puller().take_lost();
+        REQUIRE(lost.size() == 1);
+        CHECK(lost[0].peer == sender_peer);
+        CHECK(lost[0].remote_ep == sender_ep);
+        CHECK(ways.puller().take_lost().empty());
+        ways.puller().fell_back(sender_peer, sender_ep, ways.now); // once is enough
+        CHECK(ways.puller().take_lost().empty());
+        ways.now += 99 * ms;
+        CHECK(!ways.pull());
+        CHECK(!ways.tell);
+        ways.now += 1000 * ms;
+    }
+    ways.bring_up();
+    CHECK(ways.count(EMX_CNT_TCP_ROUTE) == 3);
+}
+
+TEST_CASE("engine_tcp_ways__another_life_of_the_other_endpoint_has_another_secret")
+{
+    Ways ways;
+    ways.pull();
+    const uint64_t secret = ways.tell->secret;
+    ways.now += 20 * ms;
+    TcpInward *way = ways.bring_up();
+    CHECK(way->secret == secret);
+    ways.bring_up(session + 1);
+    CHECK(ways.puller().take_lost().size() == 1);
+    CHECK(ways.count(EMX_CNT_TCP_ROUTE) == 2);
+    const Fd late = ways.stranger(greeting(secret, EMX_X_TCP_MARK));
+    ways.puller().end(*ways.pull(session + 1), ways.now);
+    CHECK(ways.heard_nobody(1, session + 1));
+}
+
+TEST_CASE("engine_tcp_ways__a_greeting_may_come_in_parts")
+{
+    Ways ways;
+    ways.pull();
+    const std::vector<std::byte> whole = greeting(ways.tell->secret, EMX_X_TCP_MARK);
+    const Fd fd = ways.stranger({whole.begin(), whole.begin() + 5});
+    for (int looks = 0; looks < 100; looks++)
+        CHECK(!ways.pull());
+    Ways::say(fd, {whole.begin() + 5, whole.end()});
+    ways.await();
+    CHECK(ways.count(EMX_CNT_DROP_CONNECTION) == 0);
+}
+
+TEST_CASE("engine_tcp_ways__connections_of_nobody_are_closed")
+{
+    Ways ways;
+    ways.pull();
+    const uint64_t secret = ways.tell->secret;
+    std::vector<Fd> open;
+    uint64_t times = 0;
+    for (const auto &said :
+         {greeting(secret + 1, EMX_X_TCP_MARK), greeting(secret, EMX_X_MARK), greeting(0, 0)}) {
+        open.push_back(ways.stranger(said));
+        CHECK(ways.heard_nobody(++times));
+        char byte;
+        CHECK(::recv(open.back().get(), &byte, 1, 0) <= 0); // it is closed
+    }
+    ways.stranger({std::byte{1}}); // and has ended
+    CHECK(ways.heard_nobody(++times));
+    open.push_back(
+        ways.stranger(greeting(secret, EMX_X_TCP_MARK), loopback)); // of this host, whatever it says
+    CHECK(ways.heard_nobody(++times));
+    ways.now += 20 * ms;
+    ways.bring_up();
+    CHECK(ways.count(EMX_CNT_DROP_CONNECTION) == times);
+}
+
+TEST_CASE("engine_tcp_ways__many_that_say_nothing_have_few_descriptors_and_hinder_nobody")
+{
+    Ways ways;
+    ways.pull();
+    std::vector<Fd> silent;
+    const std::size_t before = descriptors();
+    for (int n = 0; n < 100; n++) {
+        silent.push_back(ways.stranger({}));
+        CHECK(!ways.pull());
+    }
+    CHECK(descriptors() - before - silent.size() <= 16);
+    ways.now += 20 * ms;
+    ways.bring_up();
+    CHECK(ways.count(EMX_CNT_TCP_ROUTE) == 1);
+}
+
+TEST_CASE("engine_tcp_ways__a_second_connection_with_the_secret_replaces_one_that_ended")
+{
+    Ways ways;
+    TcpInward *way = ways.bring_up();
+    const uint64_t secret = way->secret;
+    ways.puller().end(*way, ways.now);
+    ways.puller().take_lost();
+    const Fd again = ways.stranger(greeting(secret, EMX_X_TCP_MARK));
+    ways.await();
+    CHECK(ways.count(EMX_CNT_TCP_ROUTE) == 2);
+}
+
+TEST_CASE("engine_tcp_ways__another_programs_port_is_counted_once")
+{
+    Ways ways;
+    {
+        const auto other = take_port(loopback, ways.endpoint);
+        REQUIRE(other);
+        for (int n = 0; n < 3; n++) {
+            CHECK(!ways.pull());
+            CHECK(!ways.tell);
+            ways.now += 100 * ms;
+        }
+        CHECK(ways.count(EMX_CNT_TCP_PORT) == 1);
+    }
+    ways.bring_up();
+    CHECK(ways.count(EMX_CNT_TCP_PORT) == 1);
+}
+
+TEST_CASE("engine_tcp_ways__an_endpoints_next_life_has_its_port_again")
+{
+    emx_counters counters{};
+    uint8_t endpoint;
+    {
+        Ways ways;
+        endpoint = ways.endpoint;
+        ways.bring_up();
+    } // the end that listened closes first, or not
+    TcpWays next("lo", endpoint, true, counters);
+    std::optional<fw_address> tell;
+    next.pull_from(sender_peer, sender_ep, session, 1, tell);
+    CHECK(tell);
+    CHECK(counters.v[EMX_CNT_TCP_PORT] == 0);
+}
+
+TEST_CASE("engine_tcp_ways__an_endpoint_that_wants_none_has_none")
+{
+    emx_counters counters{};
+    TcpWays ways("lo", 1, false, counters);
+    std::optional<fw_address> tell;
+    CHECK(!ways.pull_from(sender_peer, sender_ep, session, 1, tell));
+    CHECK(!tell);
+    fw_address other{};
+    other.secret = 5;
+    other.address = loopback;
+    other.port = EMX_X_PORT;
+    ways.heard(other, 1);
+    CHECK(!ways.sending());
+    CHECK(ways.fd() == -1);
+}
+
+TEST_CASE("engine_tcp_ways__whoever_is_told_an_address_connects_and_greets")
+{
+    const Sender sender;
+    const Fd there = sender.hear(0x1122334455667788);
+    std::array<std::byte, sizeof(emx_w_connection)> said{};
+    REQUIRE(::recv(there.get(), said.data(), said.size(), MSG_WAITALL) == static_cast<ssize_t>(said.size()));
+    const std::vector<std::byte> wanted = greeting(0x1122334455667788, EMX_X_TCP_MARK);
+    CHECK(std::equal(said.begin(), said.end(), wanted.begin(), wanted.end()));
+    CHECK(sender.add());
+    CHECK(sender.ways->sending());
+}
+
+TEST_CASE("engine_tcp_ways__an_address_told_again_replaces_a_connection")
+{
+    const Sender sender;
+    const Fd first = sender.hear(1);
+    CHECK(sender.add());
+    const Fd second = sender.hear(2);
+    std::array<std::byte, 64> rest;
+    ssize_t got = 1;
+    while (got > 0) // the first ends
+        got = ::recv(first.get(), rest.data(), rest.size(), 0);
+    CHECK(got == 0);
+    std::array<std::byte, sizeof(emx_w_connection)> said{};
+    REQUIRE(::recv(second.get(), said.data(), said.size(), MSG_WAITALL) == static_cast<ssize_t>(said.size()));
+}
+
+TEST_CASE("engine_tcp_ways__answers_without_a_connection_are_refused")
+{
+    const Sender sender;
+    CHECK(!sender.add());
+    fw_address elsewhere = sender.address(1);
+    elsewhere.address = 0x0a636363; // in no network of the interface
+    sender.ways->heard(elsewhere, 1);
+    CHECK(!sender.add());
+    CHECK(!sender.ways->sending());
+}
