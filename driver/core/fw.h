@@ -97,7 +97,7 @@ struct fw_pkt {
 		__u8 is_answer;
 		__u8 takes_fragments;
 		__u8 tcp; /* X ADDRESS: of a socket that listens */
-		__u8 carrier; /* enum fw_carrier: X PULL: of its data; in a run of X DATA likewise */
+		__u8 carrier; /* X PULL, and a run of X DATA: enum fw_carrier of the data */
 		__u8 sum; /* X PULL: data with checksums; in a run of X DATA: the request's */
 		__u8 want[EMX_X_WANT_LEN]; /* X PULL: bit i: frame `frame` + i */
 	} x;
@@ -629,8 +629,8 @@ int fw_pull_start(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 tota
 int fw_pull_start_by(struct fw_endpoint *ep, const struct emx_msg *rndv, __u32 total, __u64 cookie,
 		     __u8 carrier, __u16 packet, __u64 now);
 /*
- * The connection from that endpoint has ended: pulls by it begin anew, by frames. Then fw_next until
- * 0. What has come of their frames by TCP is of no pull any more.
+ * The connection from that endpoint has ended: pulls by it begin anew, by frames. Then fw_next
+ * until 0. What has come of their frames by TCP is of no pull any more.
  */
 void fw_pull_leave_tcp(struct fw_endpoint *ep, __u32 peer, __u8 remote_ep, __u64 now);
 /* Ends a pull without an event; its late replies are dropped. */

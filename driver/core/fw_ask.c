@@ -358,8 +358,8 @@ int fw_pull_place(const struct fw_endpoint *ep, const struct fw_pkt *pkt, struct
 	const struct fw_pull *p = &ep->pull[pkt->handle % FW_PULLS];
 
 	if (p->state != FW_PULL_RUNNING || p->handle != pkt->handle || !p->is_x ||
-	    pkt->magic != ep->magic || pkt->frame < p->frame.base ||
-	    pkt->frame >= p->frame.asked || fw_bit(p->frame.got, pkt->frame))
+	    pkt->magic != ep->magic || pkt->frame < p->frame.base || pkt->frame >= p->frame.asked ||
+	    fw_bit(p->frame.got, pkt->frame))
 		return -1;
 	place->position = frame_start(p, pkt->frame);
 	place->length = frame_length(p, pkt->frame);

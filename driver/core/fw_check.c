@@ -554,7 +554,7 @@ static int get_x_pull(const struct frame *f, struct fw_pkt *pkt)
 	pkt->x.unit = emx_get16(b->unit);
 	pkt->x.request = emx_get16(b->request);
 	pkt->x.sum = b->flags & EMX_X_PULL_SUM;
-	pkt->x.carrier = b->flags & EMX_X_PULL_TCP	 ? FW_BY_TCP
+	pkt->x.carrier = b->flags & EMX_X_PULL_TCP	   ? FW_BY_TCP
 			 : b->flags & EMX_X_PULL_DATAGRAMS ? FW_BY_DATAGRAMS
 							   : FW_BY_FRAMES;
 	__builtin_memcpy(pkt->x.want, b->want, sizeof(b->want));

@@ -143,8 +143,7 @@ static int serve_x_pull(const struct fw_endpoint *ep, const struct fw_window *w,
 	const __u32 count = count_wanted(pkt->x.want, &last);
 	__u64 end = ((__u64)pkt->frame + last + 1) * pkt->x.unit;
 
-	if (pkt->x.carrier == FW_BY_TCP ? !ep->x_tcp
-					: FW_X_DATA_HEADER + pkt->x.unit > ep->x_frame)
+	if (pkt->x.carrier == FW_BY_TCP ? !ep->x_tcp : FW_X_DATA_HEADER + pkt->x.unit > ep->x_frame)
 		return EMX_CNT_DROP_PULL_SHAPE;
 	if (end > pkt->total)
 		end = pkt->total;

@@ -134,7 +134,8 @@ bool EnginePort::poll_datagrams(int slot, const PieceList *target)
         drain({});
         return true;
     }
-    if (endpoint_.pace.by[FW_BY_DATAGRAMS] == endpoint_.pulls_active && ++datagram_polls_ < looks_for_datagrams)
+    if (endpoint_.pace.by[FW_BY_DATAGRAMS] == endpoint_.pulls_active &&
+        ++datagram_polls_ < looks_for_datagrams)
         return true;
     datagram_polls_ = 0;
     return false;

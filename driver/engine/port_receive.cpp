@@ -40,8 +40,8 @@ const emx_msg *EnginePort::peek()
 
 bool EnginePort::spin(unsigned looks)
 {
-    if (endpoint_.pulls_active != 0 || replies_.pending() || !queue_.empty() || partials_ != 0 ||
-        tcp_active_) [[unlikely]]
+    if (endpoint_.pulls_active != 0 || replies_.pending() || !queue_.empty() || partials_ != 0 || tcp_active_)
+        [[unlikely]]
         return true; // what peek() does now and then is to be done at once
     // One word is watched: those of this host write to the other ring, which may be seen a little later.
     for (; looks > 0; looks--) {

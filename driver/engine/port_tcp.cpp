@@ -36,7 +36,7 @@ EnginePort::Carrier EnginePort::choose_carrier(const emx_msg &rndv, uint32_t tot
             return {FW_BY_TCP, tcp_packet};
     }
     const uint16_t datagram = choose_datagrams(rndv, total);
-    return {datagram != 0 ? FW_BY_DATAGRAMS : FW_BY_FRAMES, datagram};
+    return {static_cast<uint8_t>(datagram != 0 ? FW_BY_DATAGRAMS : FW_BY_FRAMES), datagram};
 }
 
 /// Pulls by connections that went begin anew: effects wait in the core, if true.

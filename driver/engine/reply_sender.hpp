@@ -31,7 +31,7 @@ public:
     bool add(const fw_replies &run, int socket, const DatagramTarget &target);
 
     bool pending() const { return queue_.size() != 0; }
-    /// Whose windows other senders read, too.
+    /// The queue whose windows other senders read as well.
     const ReplyQueue &windows() const { return queue_; }
     /// True if what is next leaves in datagrams.
     bool next_is_datagrams() { return pending() && queue_.at(0).target.address != 0; }

@@ -31,8 +31,8 @@ public:
     /// where it has none. EFAULT in errno after `ended`: the target cannot be written.
     State receive(int socket, const PieceList *target);
 
-    /// Of a complete header: FW_CHECK_BYTES as of a frame, whose first EMX_OUTER_LEN bytes are the caller's to
-    /// fill in.
+    /// The header, once complete: FW_CHECK_BYTES as of a frame. The caller fills in the first EMX_OUTER_LEN
+    /// bytes.
     std::byte *header() { return headers_[current_].data(); }
     /// Bytes of payload that the header states.
     uint32_t stated() const;
@@ -43,7 +43,7 @@ public:
     /// The pull has ended: the rest of the payload belongs to nobody.
     void lose_place() { slot_ = -1; }
 
-    /// Of a complete packet: its payload, null when it is in its final place.
+    /// The payload of a complete packet, null when it is in its final place.
     const std::byte *payload() const { return slot_ >= 0 ? nullptr : scratch_.data(); }
     /// CRC-32C of it; target as for receive().
     uint32_t payload_sum(const PieceList *target) const;

@@ -24,10 +24,10 @@ bool TcpSender::add(const ReplyQueue &windows, const fw_replies &run)
     return true;
 }
 
-/// Describes the next packet of a run as a connection carries it: its iovecs, from iovecs_[used] on. 0: they do
-/// not suffice.
-uint32_t TcpSender::describe(const ReplyQueue &windows, const ReplyRun &run, fw_replies &left, uint32_t packet,
-                             uint32_t used)
+/// Describes the next packet of a run as a connection carries it: its iovecs, from iovecs_[used] on. 0: they
+/// do not suffice.
+uint32_t TcpSender::describe(const ReplyQueue &windows, const ReplyRun &run, fw_replies &left,
+                             uint32_t packet, uint32_t used)
 {
     constexpr uint32_t from = EMX_OUTER_LEN - EMX_X_TCP_PAD;
     uint8_t *header = headers_[packet].data();

@@ -312,7 +312,8 @@ bool TcpWays::connect(TcpOutward &way, const IpNetwork &own, const fw_address &o
     ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
     if (socket < 0 || !bind_to(socket, ipv4_socket(own.address, 0)))
         return false;
-    if (sys::connect(socket, reinterpret_cast<const sockaddr *>(&to), sizeof(to)) != 0 && errno != EINPROGRESS)
+    if (sys::connect(socket, reinterpret_cast<const sockaddr *>(&to), sizeof(to)) != 0 &&
+        errno != EINPROGRESS)
         return false;
     epoll_event event{};
     event.data.u64 = reinterpret_cast<uintptr_t>(&way) | outward_tag;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What the ways of datagrams and of connections between endpoints have in common.
+// Pauses and keys that the ways of datagrams and those of connections have in common.
 #pragma once
 
 #include <cstdint>

@@ -434,7 +434,7 @@ struct emx_w_x_address {
 	emx_be16 bytes; /* longest datagram that it receives */
 };
 
-/* What a connection by TCP begins with, before packets of X DATA from their type on. */
+/* Greeting of a connection by TCP; packets of X DATA follow, each behind EMX_X_TCP_PAD zeros. */
 struct emx_w_connection {
 	emx_be64 secret; /* as told by X ADDRESS */
 	emx_be32 mark;

@@ -269,7 +269,7 @@ for port = PORT_FIRST, PORT_LAST do DissectorTable.get("udp.port"):add(port, dat
 
 -- ---- X DATA by TCP (docs/protocol.md, TCP) ----
 
-local TCP_MARK, GREETING, HEADER_OF_DATA, X_DATA = 0x454d5854, 16, 24, 115
+local TCP_MARK, GREETING, PAD, HEADER_OF_DATA, X_DATA = 0x454d5854, 16, 8, 24, 115
 local connection = Proto("mxoet", "EtherMX connection")
 connection.fields = { ProtoField.uint64("mxoet.secret", "Secret of the receiver", base.HEX) }
 
@@ -288,11 +288,11 @@ local function is_greeting(rest) return rest:len() >= GREETING and rest(8, 4):ui
 
 -- True if X DATA for the endpoint of that port may begin so.
 local function is_data(rest, port)
-    local wanted = { [0] = X_DATA, [1] = port - PORT_FIRST, [3] = 0 }
+    local wanted = { [0] = 0, [PAD - 1] = 0, [PAD] = X_DATA, [PAD + 1] = port - PORT_FIRST, [PAD + 3] = 0 }
     for at, value in pairs(wanted) do
         if at < rest:len() and rest(at, 1):uint() ~= value then return false end
     end
-    return rest:len() < HEADER_OF_DATA or rest(18, 2):uint() > 0
+    return rest:len() < PAD + HEADER_OF_DATA or rest(PAD + 18, 2):uint() > 0
 end
 
 local function read_greeting(range, root)
@@ -313,11 +313,11 @@ end
 -- Reads the X DATA at `at`. Returns its line and its end; nil and the bytes that it lacks, nil if nobody knows.
 local function read_next(tvb, at, pinfo, root)
     local rest = tvb(at)
-    if rest:len() < HEADER_OF_DATA then return nil end
-    local lacks = HEADER_OF_DATA + rest(18, 2):uint() - rest:len()
+    if rest:len() < PAD + HEADER_OF_DATA then return nil end
+    local lacks = PAD + HEADER_OF_DATA + rest(PAD + 18, 2):uint() - rest:len()
     if lacks > 0 and pinfo.can_desegment > 0 then return nil, lacks end
     local held = rest:len() + math.min(lacks, 0)
-    return read_data(rest(0, held), pinfo, root), at + held
+    return read_data(rest(PAD, held - PAD), pinfo, root), at + held
 end
 
 -- Fields of TCP would not do: a first pass without tree has none.
@@ -326,7 +326,7 @@ local function is_ours(tvb, pinfo)
     local key = string.format("%s %d %s %d", pinfo.src, pinfo.src_port, pinfo.dst, pinfo.dst_port)
     if streams[key] and streams[key] <= pinfo.number then return true end
     local whole = tvb()
-    if not is_greeting(whole) and (whole:len() < HEADER_OF_DATA or not is_data(whole, pinfo.dst_port)) then return false end
+    if not is_greeting(whole) and (whole:len() < PAD + HEADER_OF_DATA or not is_data(whole, pinfo.dst_port)) then return false end
     streams[key] = pinfo.number
     return true
 end

@@ -236,6 +236,7 @@ def check_datagrams(folder):
 
 
 GREETING = bytes.fromhex('1122334455667788' '454d5854' '00000000')
+PAD = bytes(8)  # before each packet
 
 
 def check_connections(folder):
@@ -243,16 +244,16 @@ def check_connections(folder):
     def check(tshark):
         path = os.path.join(tshark.home, 'connections.pcap')
         frame = golden(folder, 'x_data', 0)
-        data = frame[16:]
+        data = PAD + frame[16:]
         altered = data[:-1] + bytes([data[-1] ^ 1])
-        last = data[:18] + struct.pack('>H', 5) + bytes(4) + data[24:29]
+        last = data[:26] + struct.pack('>H', 5) + bytes(4) + data[32:37]
         segments, at = [], 0
         for payload in (GREETING, data, data[:10], data[10:50], data[50:] + data + altered + last[:7], last[7:], data + GREETING):
             segments.append(in_tcp(frame, at, payload))
             at += len(payload)
         alone = [in_tcp(frame, 0, GREETING + data + data, source=40001), in_tcp(frame, 0, data, source=40002),
                  in_tcp(frame, 0, GREETING + data, port=4000), in_tcp(frame, 0, GREETING[::-1] + data, source=40003),
-                 in_tcp(frame, 0, GREETING + data, port=40004, source=34532), in_tcp(frame, 0, GREETING + frame, source=40005),
+                 in_tcp(frame, 0, GREETING + data, port=40004, source=34532), in_tcp(frame, 0, GREETING + PAD + frame, source=40005),
                  in_tcp(frame, 0, data, port=34533, source=40006), in_tcp(frame, 0, GREETING + last, source=40007)]
         write_pcap(path, segments + alone)
         example = {name: fields for name, _, fields in EXTENSION}['x_data']
@@ -280,8 +281,8 @@ def check_cut_connection(folder):
     def check(tshark):
         path = os.path.join(tshark.home, 'cut.pcap')
         frame = golden(folder, 'x_data', 0)
-        segment = in_tcp(frame, 0, GREETING + frame[16:])
-        for cut, size in ((len(segment) - 20, ['64']), (54 + 16 + 24, ['64']), (54 + 16 + 20, None), (54 + 16, None)):
+        segment = in_tcp(frame, 0, GREETING + PAD + frame[16:])
+        for cut, size in ((len(segment) - 20, ['64']), (54 + 16 + 32, ['64']), (54 + 16 + 28, None), (54 + 16, None)):
             write_pcap(path, [segment], cut=cut)
             shown = tshark.fields(path, ['mxoe.x.size', 'mxoet.secret', 'mxoe.altered'])[0]
             assert shown.get('mxoe.x.size') == size and 'mxoet.secret' in shown, f'{cut}: {shown}'
