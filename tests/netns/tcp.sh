@@ -27,7 +27,7 @@ edges() {
     local packet=65495 length
     clear_counters || return
     for length in 32768 $packet $((2 * packet)) $((64 * packet)) 4194304; do
-        messages 1 2 -V -S $((length - 1)) -E $((length + 3)) -M 1 -I 1 -N 3 -W 4 || return
+        messages 1 2 -V -S $((length - 1)) -E $((length + 3)) -M 1 -I 1 -N 2 -W 2 || return
     done
     by_carrier 1 && by_carrier 2 && no_misfits
 }
@@ -205,7 +205,7 @@ carrier_hosts || exit 1
 check "messages of all lengths travel by TCP, both ways" both_ways
 check "messages of lengths around those of packets travel by TCP" edges
 check "messages with checksums travel by TCP" with_checksums
-check "EMX_BULK=raw: in frames" asked_for raw not_by_carrier
+check_more "EMX_BULK=raw: in frames" asked_for raw not_by_carrier
 check "EMX_BULK=udp: in datagrams" asked_for udp in_datagrams
 check "EMX_BULK=tcp: by TCP" asked_for tcp by_tcp_alone
 check "EMX_BULK=auto: by TCP" asked_for auto by_carrier
@@ -214,7 +214,7 @@ check_more "one side wants no TCP" server_asks udp not_by_carrier
 check "another word of EMX_BULK is refused" wrong_word
 check "a firewall drops connections to one host" closed_in
 check_more "a firewall drops connections of one host" closed_out
-check "a firewall resets connections to one host" reset_in
+check_more "a firewall resets connections to one host" reset_in
 check_more "a firewall drops connections both ways" closed_both
 check "a host has no IP address" elsewhere
 check_more "hosts are in two networks" elsewhere 10.99.0.3
