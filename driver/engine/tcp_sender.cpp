@@ -76,6 +76,7 @@ void TcpSender::take_packet(emx_counters &counters)
     fw_replies_take(&run, nullptr, &position);
     emx_count(&counters, EMX_CNT_TX_X_DATA, 1);
     emx_count(&counters, EMX_CNT_TX_TCP, 1);
+    sent_++;
     if (run.count == 0)
         give_up();
 }

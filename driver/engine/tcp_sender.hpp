@@ -16,6 +16,8 @@ public:
     /// Queues an answer; false when too many wait.
     bool add(const ReplyQueue &windows, const fw_replies &run);
     bool pending() const { return count_ != 0 || !rest_.empty(); }
+    /// Packets sent as a whole.
+    uint64_t sent() const { return sent_; }
 
     enum class Outcome : uint8_t {
         sent, ///< as much as one call takes; more may wait
@@ -53,6 +55,7 @@ private:
     std::array<ReplyRun, runs_max> runs_;
     uint32_t first_ = 0;
     uint32_t count_ = 0;
+    uint64_t sent_ = 0; ///< packets
     uint32_t offset_ = 0; ///< bytes of the next packet that have left
     std::vector<std::byte> rest_; ///< of a packet that was begun, of a window since closed
     std::array<std::array<uint8_t, EMX_HEADER_MAX>, packets_max> headers_;

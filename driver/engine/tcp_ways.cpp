@@ -20,6 +20,17 @@ namespace {
 // A connection is a good deal of work for a short frame, which anybody may send in another's name.
 constexpr uint32_t connects_per_second = 100;
 constexpr unsigned user_timeout_ms = 5000;
+// A connection that repeats more than one segment in so many is looked at again after so many packets; where
+// it does so for the second time, and few looks lie between, other carriers repeat at less cost.
+constexpr uint32_t repeats_few = 500;
+constexpr uint64_t packets_per_look = 64;
+constexpr uint32_t lossy_look = 16;
+constexpr uint32_t lossy_looks_max = lossy_look + lossy_look / 2;
+// Options of newer kernels than the headers may know; older ones refuse them, and repeat later.
+constexpr int tcp_rto_min_us = 45, tcp_delack_max_us = 46, ip_local_port_range = 51;
+constexpr unsigned repeat_us = 10000, delayed_ack_us = 1000;
+// Ports of ours to connect from: none that an endpoint of this host listens at.
+constexpr uint32_t ports_behind_ours = 60999u << 16 | (EMX_X_PORT + 256);
 // One of so many looks asks the system also where a guess would do, and so finds connections that ended.
 constexpr uint32_t looks_guessed = 64;
 constexpr uint64_t outward_tag = 1; // in an event's pointer
@@ -218,6 +229,7 @@ bool TcpWays::admit(Stranger &stranger)
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, stranger.connection.get(), &event) != 0)
         return false;
     lose(way);
+    set_socket_option(stranger.connection.get(), IPPROTO_TCP, tcp_delack_max_us, delayed_ack_us);
     way.connection = std::move(stranger.connection);
     up_.push_back(&way);
     emx_count(&counters_, EMX_CNT_TCP_ROUTE, 1);
@@ -310,6 +322,9 @@ bool TcpWays::connect(TcpOutward &way, const IpNetwork &own, const fw_address &o
     set_socket_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, user_timeout_ms);
     // Others pace: what waits for its turn in a network of microseconds is late (bbr: three times as slow).
     ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+    set_socket_option(socket, IPPROTO_TCP, tcp_rto_min_us, repeat_us);
+    set_socket_option(socket, IPPROTO_IP, ip_local_port_range, ports_behind_ours);
+    set_socket_option(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, int{1});
     if (socket < 0 || !bind_to(socket, ipv4_socket(own.address, 0)))
         return false;
     if (sys::connect(socket, reinterpret_cast<const sockaddr *>(&to), sizeof(to)) != 0 &&
@@ -356,12 +371,37 @@ bool TcpWays::add(const ReplyQueue &windows, const fw_replies &run)
     if (found == outward_.end() || !found->second->connection)
         return false;
     TcpOutward &way = *found->second;
+    if (is_lossy(way)) {
+        disconnect(way); // the puller sees that, and has all by another carrier
+        return false;
+    }
     if (!way.packets.add(windows, run))
         return false;
     if (!way.busy)
         busy_.push_back(&way);
     way.busy = true;
     return true;
+}
+
+/// True if the connection repeats so much that the time goes with it.
+bool TcpWays::is_lossy(TcpOutward &way)
+{
+    const uint64_t packets = way.packets.sent() - way.told_packets;
+    if (packets < packets_per_look)
+        return false;
+    tcp_info info{};
+    socklen_t length = sizeof(info);
+    if (::getsockopt(way.connection.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
+        return false;
+    const uint32_t repeats =
+        info.tcpi_total_retrans - std::exchange(way.told_repeats, info.tcpi_total_retrans);
+    way.told_packets += packets;
+    const uint64_t segments = packets * (EMX_X_UNIT_MAX / 2 / std::max(info.tcpi_snd_mss, 1u) + 1);
+    if (repeats * repeats_few > segments)
+        way.faults += lossy_look;
+    else if (way.faults > 0)
+        way.faults--;
+    return way.faults > lossy_looks_max;
 }
 
 /// False: the connection has ended.

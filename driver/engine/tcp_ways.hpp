@@ -48,6 +48,9 @@ struct TcpOutward {
     uint32_t greeted = 0; ///< bytes of the greeting that have left
     bool busy = false; ///< something is to be sent
     bool waits = false; ///< for the socket to take more
+    uint64_t told_packets = 0; ///< sent when the system told what was repeated
+    uint32_t told_repeats = 0; ///< segments, as it told then
+    uint32_t faults = 0; ///< grows with looks at repeats that found many, falls with others
     TcpSender packets;
 };
 
@@ -118,6 +121,7 @@ private:
     bool connect(TcpOutward &way, const IpNetwork &own, const fw_address &other);
     void disconnect(TcpOutward &way);
     void watch(TcpOutward &way, bool waits);
+    bool is_lossy(TcpOutward &way);
     bool send_greeting(TcpOutward &way);
     bool send_by(TcpOutward &way, const ReplyQueue &windows, const Refuse &refuse);
 
