@@ -397,7 +397,7 @@ bool TcpWays::is_lossy(TcpOutward &way)
         info.tcpi_total_retrans - std::exchange(way.told_repeats, info.tcpi_total_retrans);
     way.told_packets += packets;
     const uint64_t segments = packets * (EMX_X_UNIT_MAX / 2 / std::max(info.tcpi_snd_mss, 1u) + 1);
-    if (repeats * repeats_few > segments)
+    if (uint64_t{repeats} * repeats_few > segments)
         way.faults += lossy_look;
     else if (way.faults > 0)
         way.faults--;
