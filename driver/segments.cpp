@@ -2,9 +2,10 @@
 // A message in memory, addressed by position.
 #include "driver/segments.hpp"
 
+#include "driver/base/copy.hpp"
+
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 
 extern "C" {
 #include "driver/core/fw.h"
@@ -72,7 +73,7 @@ void PieceList::copy_in(uint64_t position, const std::byte *source, uint32_t len
     for (const Piece *piece = find(position); length > 0; piece++) {
         const auto inside = static_cast<uint32_t>(position - piece->start);
         const uint32_t part = std::min(length, piece->length - inside);
-        std::memcpy(piece->data + inside, source, part);
+        copy_bytes(piece->data + inside, source, part);
         source += part;
         position += part;
         length -= part;
@@ -85,7 +86,7 @@ void PieceList::copy_out(uint64_t position, std::byte *target, uint32_t length) 
     for (const Piece *piece = find(position); length > 0; piece++) {
         const auto inside = static_cast<uint32_t>(position - piece->start);
         const uint32_t part = std::min(length, piece->length - inside);
-        std::memcpy(target, piece->data + inside, part);
+        copy_bytes(target, piece->data + inside, part);
         target += part;
         position += part;
         length -= part;

@@ -38,7 +38,7 @@ void for_pieces(std::span<const Segment> segments, uint64_t offset, uint64_t len
 void scatter_pieces(std::span<const Segment> to, uint64_t offset, const std::byte *from, uint64_t length)
 {
     for_pieces(to, offset, length, [&](std::byte *piece, uint64_t size) {
-        std::memcpy(piece, from, size);
+        copy_bytes(piece, from, size);
         from += size;
     });
 }
@@ -46,7 +46,7 @@ void scatter_pieces(std::span<const Segment> to, uint64_t offset, const std::byt
 void gather_pieces(std::byte *to, std::span<const Segment> from, uint64_t offset, uint64_t length)
 {
     for_pieces(from, offset, length, [&](const std::byte *piece, uint64_t size) {
-        std::memcpy(to, piece, size);
+        copy_bytes(to, piece, size);
         to += size;
     });
 }

@@ -5,7 +5,6 @@
 #include "libmx/request.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace emx {
 
@@ -15,7 +14,7 @@ void Incoming::own_data()
         return;
     if (msg.msg_len) {
         storage = std::make_unique<std::byte[]>(msg.msg_len);
-        std::memcpy(storage.get(), view, msg.msg_len);
+        copy_bytes(storage.get(), view, msg.msg_len);
     }
     view = nullptr;
 }
@@ -40,7 +39,7 @@ void Incoming::store(const emx_msg &fragment)
     } else if (!discard) {
         if (!storage)
             storage = std::make_unique<std::byte[]>(fragment.msg_len);
-        std::memcpy(storage.get() + position, data, fragment.data_len);
+        copy_bytes(storage.get() + position, data, fragment.data_len);
     }
 }
 
