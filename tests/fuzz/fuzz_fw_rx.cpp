@@ -344,7 +344,16 @@ private:
         case FW_FX_REPLIES: return replies(fx.u.replies);
         case FW_FX_COPY: return copy(fx, frame, len);
         case FW_FX_EVENT: return event(fx.u.msg, frame, len);
+        case FW_FX_FALLBACK: return fall_back(fx.u.address);
         }
+    }
+
+    /// Pulls that left TCP have nothing of their message any more.
+    void fall_back(const fw_address &from)
+    {
+        for (const fw_pull &p : ep_->pull)
+            if (from.tcp && p.state == FW_PULL_RUNNING && p.received == 0)
+                destination_.at(p.cookie).placed = 0;
     }
 
     void sent(const fw_fx &fx)
