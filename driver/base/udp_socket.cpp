@@ -2,6 +2,7 @@
 // UDP sockets of boards.
 #include "driver/base/udp_socket.hpp"
 
+#include "driver/base/ipv4_socket.hpp"
 #include "driver/base/packet_socket.hpp"
 
 #include <netinet/in.h>
@@ -12,12 +13,6 @@
 
 namespace emx {
 namespace {
-
-template <typename Value>
-bool set_option(int socket, int level, int option, const Value &value)
-{
-    return ::setsockopt(socket, level, option, &value, sizeof(value)) == 0;
-}
 
 // Bytes under way, at most: more than the sender's next calls bring only leaves the processor's cache.
 constexpr uint32_t window_bytes = 192 << 10;
@@ -31,11 +26,11 @@ Fd make_udp_socket(const UdpAddress &own)
     Fd fd(::socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd)
         return fd;
-    const bool found = own.is_v4()
-                           ? set_option(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_WANT})
-                           : set_option(fd.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, int{IPV6_PMTUDISC_WANT}) &&
-                                 set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, int{1});
-    if (!found || !set_option(fd.get(), IPPROTO_UDP, UDP_GRO, int{1}) ||
+    const bool found =
+        own.is_v4() ? set_socket_option(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_WANT})
+                    : set_socket_option(fd.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, int{IPV6_PMTUDISC_WANT}) &&
+                          set_socket_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, int{1});
+    if (!found || !set_socket_option(fd.get(), IPPROTO_UDP, UDP_GRO, int{1}) ||
         ::bind(fd.get(), &address.any, length) != 0)
         return {};
     return fd;

@@ -3,11 +3,11 @@
 #include "driver/engine/datagrams.hpp"
 
 #include "driver/base/clock.hpp"
+#include "driver/base/ipv4_socket.hpp"
 #include "driver/base/packet_socket.hpp"
 #include "driver/base/system_calls.hpp"
 #include "driver/base/udp_socket.hpp"
 #include "driver/drops.hpp"
-#include "driver/engine/ipv4_socket.hpp"
 #include "driver/engine/udp_segments.hpp"
 #include "driver/engine/ways.hpp"
 
@@ -132,23 +132,14 @@ DatagramWay *Datagrams::begin(uint32_t peer, uint8_t remote_ep, uint32_t session
     way->peer = peer;
     way->remote_ep = remote_ep;
     way->session = session;
-    do
-        way->secret = sys::random_bits();
-    while (way->secret == 0 || by_secret_.contains(way->secret));
+    way->secret = new_secret(by_secret_);
     by_secret_[way->secret] = way;
     return way;
 }
 
 fw_address Datagrams::own_address(const DatagramWay &way, bool is_answer) const
 {
-    fw_address own{};
-    own.secret = way.secret;
-    own.peer = way.peer;
-    own.session = way.session;
-    own.address = network_.address;
-    own.port = static_cast<uint16_t>(EMX_X_PORT + endpoint_);
-    own.bytes = bytes_;
-    own.remote_ep = way.remote_ep;
+    fw_address own = address_for(way, network_, endpoint_, bytes_);
     own.is_answer = is_answer;
     return own;
 }

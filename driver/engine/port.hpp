@@ -138,7 +138,7 @@ private:
     [[gnu::noinline]] void poll_tcp();
     const PieceList *place_of(TcpReceiver &packets);
     void take_packets(TcpInward &way);
-    [[gnu::cold]] void end_way(TcpInward &way);
+    [[gnu::cold]] void end_way(TcpInward &way, bool unwritable);
     bool check_packet(TcpInward &way);
     void place_packet(TcpInward &way);
     void take_packet(TcpInward &way);

@@ -85,7 +85,7 @@ void EnginePort::take_packets(TcpInward &way)
     for (int n = 0; n < packets_at_once && way.connection; n++) {
         switch (packets.receive(way.connection.get(), place_of(packets))) {
         case TcpReceiver::State::nothing: return;
-        case TcpReceiver::State::ended: return end_way(way);
+        case TcpReceiver::State::ended: return end_way(way, errno == EFAULT && packets.slot() >= 0);
         case TcpReceiver::State::header: place_packet(way); break;
         case TcpReceiver::State::packet:
             take_packet(way);
@@ -97,11 +97,11 @@ void EnginePort::take_packets(TcpInward &way)
     }
 }
 
-void EnginePort::end_way(TcpInward &way)
+/// unwritable: the memory of the pull whose payload was coming is gone.
+void EnginePort::end_way(TcpInward &way, bool unwritable)
 {
     now_ = monotonic_ns();
-    if (errno == EFAULT && way.packets.slot() >= 0) {
-        // The library's memory is gone, as of frames; and a part of the packet is nowhere.
+    if (unwritable) { // as of frames; and a part of the packet is nowhere
         fw_pull_fail(&endpoint_, way.packets.slot(), EMX_PULL_ABORTED);
         more_ = 1;
     }
@@ -127,8 +127,7 @@ void EnginePort::place_packet(TcpInward &way)
 {
     if (!check_packet(way)) {
         count_drop(counters_, EMX_CNT_DROP_CONNECTION);
-        errno = 0;
-        return end_way(way);
+        return end_way(way, false);
     }
     fw_place place{};
     const int slot = fw_pull_place(&endpoint_, &pkt_, &place);
@@ -144,7 +143,10 @@ void EnginePort::take_packet(TcpInward &way)
     if (!check_packet(way)) [[unlikely]]
         return; // it was right before: its sender's board is not known any more
     const auto *header = reinterpret_cast<const uint8_t *>(way.packets.header());
-    if (pkt_.x.checksum != 0 && !fw_checksum_fits(&pkt_, header, way.packets.payload_sum(target)))
+    fw_place ignored;
+    // A pull that ended meanwhile has lost a part of the payload.
+    const bool awaited = fw_pull_place(&endpoint_, &pkt_, &ignored) >= 0;
+    if (awaited && pkt_.x.checksum != 0 && !fw_checksum_fits(&pkt_, header, way.packets.payload_sum(target)))
         return count_drop(counters_, EMX_CNT_DROP_CHECKSUM);
     fw_fx fx;
     if (!give(pkt_, fx, more_))

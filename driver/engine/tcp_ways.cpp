@@ -2,9 +2,9 @@
 // The listening socket of an endpoint, and the connections to others.
 #include "driver/engine/tcp_ways.hpp"
 
+#include "driver/base/ipv4_socket.hpp"
 #include "driver/base/system_calls.hpp"
 #include "driver/drops.hpp"
-#include "driver/engine/ipv4_socket.hpp"
 #include "driver/engine/ways.hpp"
 
 #include <netinet/tcp.h>
@@ -24,6 +24,7 @@ constexpr unsigned user_timeout_ms = 5000;
 // it does so for the second time, and few looks lie between, other carriers repeat at less cost.
 constexpr uint32_t repeats_few = 500;
 constexpr uint64_t packets_per_look = 64;
+constexpr uint32_t packet_data = 32768; // as engines ask for
 constexpr uint32_t lossy_look = 16;
 constexpr uint32_t lossy_looks_max = lossy_look + lossy_look / 2;
 // Options of newer kernels than the headers may know; older ones refuse them, and repeat later.
@@ -132,23 +133,14 @@ TcpInward *TcpWays::begin(uint32_t peer, uint8_t remote_ep, uint32_t session)
     way.peer = peer;
     way.remote_ep = remote_ep;
     way.session = session;
-    do
-        way.secret = sys::random_bits();
-    while (way.secret == 0 || by_secret_.contains(way.secret));
+    way.secret = new_secret(by_secret_);
     by_secret_[way.secret] = &way;
     return &way;
 }
 
 fw_address TcpWays::own_address(const TcpInward &way) const
 {
-    fw_address own{};
-    own.secret = way.secret;
-    own.peer = way.peer;
-    own.session = way.session;
-    own.address = network_.address;
-    own.port = static_cast<uint16_t>(EMX_X_PORT + endpoint_);
-    own.bytes = EMX_X_DATAGRAM_MAX;
-    own.remote_ep = way.remote_ep;
+    fw_address own = address_for(way, network_, endpoint_, EMX_X_DATAGRAM_MAX);
     own.tcp = true;
     return own;
 }
@@ -396,7 +388,7 @@ bool TcpWays::is_lossy(TcpOutward &way)
     const uint32_t repeats =
         info.tcpi_total_retrans - std::exchange(way.told_repeats, info.tcpi_total_retrans);
     way.told_packets += packets;
-    const uint64_t segments = packets * (EMX_X_UNIT_MAX / 2 / std::max(info.tcpi_snd_mss, 1u) + 1);
+    const uint64_t segments = packets * (packet_data / std::max(info.tcpi_snd_mss, 1u) + 1);
     if (uint64_t{repeats} * repeats_few > segments)
         way.faults += lossy_look;
     else if (way.faults > 0)

@@ -2,9 +2,9 @@
 // Runs of datagrams: see udp_segments.hpp.
 #include "driver/engine/udp_segments.hpp"
 
+#include "driver/base/ipv4_socket.hpp"
 #include "driver/base/system_calls.hpp"
 #include "driver/base/udp_socket.hpp"
-#include "driver/engine/ipv4_socket.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Pauses and keys that the ways of datagrams and those of connections have in common.
+// Pauses, keys, secrets and addresses that the ways of datagrams and those of connections have in common.
 #pragma once
+
+#include "driver/base/interface.hpp"
+#include "driver/base/system_calls.hpp"
+#include "driver/core/fw.h"
 
 #include <cstdint>
 
@@ -14,5 +18,31 @@ inline constexpr uint64_t way_pause_max_ns = 10'000'000'000;
 
 /// A remote endpoint as a key of maps.
 inline uint64_t way_key(uint32_t peer, uint8_t remote_ep) { return uint64_t{peer} << 8 | remote_ep; }
+
+/// Random bits that are not 0, and no key of that map.
+template <class Map>
+uint64_t new_secret(const Map &taken)
+{
+    uint64_t secret;
+    do
+        secret = sys::random_bits();
+    while (secret == 0 || taken.contains(secret));
+    return secret;
+}
+
+/// The address that a way's other end is told: that of our endpoint in that network.
+template <class Way>
+fw_address address_for(const Way &way, const IpNetwork &network, uint8_t endpoint, uint16_t bytes)
+{
+    fw_address own{};
+    own.secret = way.secret;
+    own.peer = way.peer;
+    own.session = way.session;
+    own.address = network.address;
+    own.port = static_cast<uint16_t>(EMX_X_PORT + endpoint);
+    own.bytes = bytes;
+    own.remote_ep = way.remote_ep;
+    return own;
+}
 
 } // namespace emx

@@ -3,7 +3,7 @@
 // loopback interface: how a way comes up, when its address is told, and connections of others.
 #include "core_board.hpp"
 
-#include <driver/engine/ipv4_socket.hpp>
+#include <driver/base/ipv4_socket.hpp>
 #include <driver/engine/tcp_ways.hpp>
 
 #include <catch2/catch.hpp>

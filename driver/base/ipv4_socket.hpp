@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// Addresses of IPv4 as sockets take them, from numbers in the byte order of the host.
+// Addresses of IPv4 as sockets take them, from numbers in the byte order of the host; options of sockets.
 #pragma once
 
 #include <netinet/in.h>
@@ -18,6 +18,7 @@ inline sockaddr_in ipv4_socket(uint32_t address, uint16_t port)
     return to;
 }
 
+/// False with errno set where the system refuses.
 template <typename Value>
 bool set_socket_option(int socket, int level, int option, const Value &value)
 {
