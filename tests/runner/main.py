@@ -23,6 +23,7 @@ BUILD = os.environ['EMX_BUILD']
 LOGS = os.path.join(BUILD, 'logs')
 DURATIONS = os.path.join(BUILD, 'durations.json')
 RUN_MESON = os.path.join('tests', 'support', 'run_suite.py')
+TEST = re.compile(r'^ *(?:\| *)?(?:failed: |FAIL(?:ED)?:? |NOT OK +|not ok +)(.*)')
 SUMMARY = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
 # A limit says only that a suite hangs: budgets are for a quiet machine, others may be much slower.
 HUNG = 20
@@ -119,6 +120,12 @@ def what_failed(log):
     return lines[-40:]
 
 
+def names_of(suite, log):
+    """The suite's tests that failed, as "suite: test", or the suite where the log names none."""
+    found = (TEST.match(line) for line in what_failed(log))
+    return [f'{suite}: {test[1].strip()}' for test in found if test] or [suite]
+
+
 def next_of(waiting, running, free, processors):
     """The first suite for which enough processors are free, and whose build is neither to come nor under way."""
     builds_left = {s.name for s in waiting} | {r.suite.name for r in running}
@@ -135,8 +142,9 @@ def drop_those_without(build, waiting):
 
 def run_all(chosen, full, processors, told):
     """Runs suites in their order, each as soon as enough processors are free and its build is there, and hands name,
-    seconds and counts of each to `told`; returns the sums."""
-    waiting, running, sums = list(chosen), [], [0, 0, 0]
+    seconds and counts of each to `told`; returns the sums. What failed is named once more at the end, for a reader of
+    the end."""
+    waiting, running, sums, failures = list(chosen), [], [0, 0, 0], []
     try:
         while waiting or running:
             free = processors - sum(min(r.suite.width, processors) for r in running)
@@ -156,12 +164,14 @@ def run_all(chosen, full, processors, told):
             sums = [a + b for a, b in zip(sums, counts)]
             told(ended.suite.name, seconds, counts)
             if counts[1]:
+                failures += names_of(ended.suite.name, ended.log)
                 left = drop_those_without(ended.suite.name, waiting)
                 sums[1] += len(waiting) - len(left)
                 waiting = left
     finally:
         for left in running:
             left.process.terminate()
+        print(''.join(f'failed: {name}\n' for name in failures), end='')
     return sums
 
 
@@ -172,7 +182,7 @@ def build():
         with open(path, 'w', encoding='utf-8') as log:
             builds.build_plain(BUILD, log)
     except builds.BuildError:
-        print(f'FAIL build: log {os.path.relpath(path, TOP)}')
+        print(f'FAIL build: log {os.path.relpath(path, TOP)}\nfailed: build')
         with open(path, encoding='utf-8', errors='replace') as log:
             lines = log.read().splitlines()
         marked = {k for n, line in enumerate(lines) if re.search('FAILED|error:|ERROR', line) for k in range(n, n + 9)}

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The runner judges made-up suites as it says, and its tables have no hole."""
 
+import contextlib
 import importlib
 import importlib.machinery
 import importlib.util
+import io
 import os
 import sys
 import tempfile
@@ -55,6 +57,15 @@ class Verdicts(unittest.TestCase):
     def test_what_failed_comes_first(self):
         self.judged('echo "ok one"; echo "FAIL two"; seq 100; echo "1 passed, 1 failed, 0 skipped"; exit 1')
         self.assertEqual(main.what_failed(os.path.join(main.LOGS, 'made-up.log'))[:2], ['FAIL two', '1'])
+
+    def test_what_failed_is_named(self):
+        log = os.path.join(main.LOGS, 'made-up.log')
+        self.judged('echo "ok one"; echo "FAIL two"; echo "     | FAILED: three"; echo "1 passed, 2 failed, 0 skipped"; exit 1')
+        self.assertEqual(main.names_of('mpi', log), ['mpi: two', 'mpi: three'])
+        self.judged('echo "failed: ring"; exit 1')
+        self.assertEqual(main.names_of('mpi', log), ['mpi: ring'])
+        self.judged('echo done')
+        self.assertEqual(main.names_of('mpi', log), ['mpi'])
 
     def test_no_test_is_a_failure(self):
         self.assertEqual(self.judged('echo "0 passed, 0 failed, 4 skipped"'), (0, 1, 4))
@@ -118,7 +129,9 @@ class Order(unittest.TestCase):
 
     def test_a_suite_without_its_build_has_failed(self):
         needs = tables.Suite('needs', 1, 1, 1, ('meson', 'asan', 'x'))
-        self.assertEqual(self.run_all(needs, suite('build-asan', 'echo "0 passed, 1 failed, 0 skipped"; exit 1')), [0, 2, 0])
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            self.assertEqual(self.run_all(needs, suite('build-asan', 'echo "0 passed, 1 failed, 0 skipped"; exit 1')), [0, 2, 0])
+        self.assertEqual(printed.getvalue().splitlines()[-1], 'failed: build-asan')
 
     def test_each_sanitizer_is_one_build(self):
         rows = main.sanitized([tables.Suite(name, 1, 1, 1, ('meson', kind, name)) for name, kind in (('a', 'asan'), ('b', 'plain'), ('c', 'asan'))])
@@ -206,9 +219,8 @@ class Soak(unittest.TestCase):
         loader = importlib.machinery.SourceFileLoader('soak', os.path.join(TOP, 'tests', 'soak'))
         soak = importlib.util.module_from_spec(importlib.util.spec_from_loader('soak', loader))
         loader.exec_module(soak)
-        log = ['ok   unit   3 passed', 'FAIL mpi   1 passed   1 failed', '     log: x', '     | failed: ring', '     | FAIL a path',
-               'FAIL build: log y']
-        self.assertEqual(soak.failures(log, 1), ['mpi', 'mpi: ring', 'mpi: a path', 'build'])
+        log = ['ok   unit   3 passed', 'FAIL mpi   1 passed   1 failed', '     | failed: ring', 'failed: mpi: ring', 'failed: build']
+        self.assertEqual(soak.failures(log, 1), ['mpi: ring', 'build'])
         self.assertEqual(soak.failures(['ok   unit   3 passed'], 0), [])
         self.assertEqual(soak.failures([], 2), ['exit status 2'])
 
