@@ -22,7 +22,7 @@
 namespace emx {
 namespace {
 
-// Programs look for an agent every 0.5 s, and wait 5 s for its answers.
+// Programs look for an agent every 0.5 s, and wait longer for its answers.
 constexpr uint64_t patience_ns = 3000000000;
 
 /// Sockets of this network namespace that take MXoE frames of an interface.

@@ -3,6 +3,7 @@
 #include "driver/board/agent_client.hpp"
 
 #include "driver/base/control_socket.hpp"
+#include "driver/base/peer_user.hpp"
 #include "driver/base/printable.hpp"
 #include "driver/base/system_calls.hpp"
 #include "driver/mx_codes.hpp"
@@ -10,6 +11,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -17,6 +19,9 @@ namespace emx {
 namespace {
 
 constexpr uint64_t ns_of_ms = 1000000;
+// Answers may be late: a ring of packets costs the agent a grace period of RCU, which takes seconds where
+// processors are crowded. An agent that is stopped is not waited for.
+constexpr uint64_t look_ns = 5000 * ns_of_ms;
 constexpr unsigned owed_max = 8; // a stopped agent is not asked without end
 
 constexpr char lost_text[] =
@@ -61,10 +66,15 @@ bool AgentConnection::request(const AgentRequest &request, AgentReply &reply, st
 /// One reply less is owed, or false with errno set: ETIMEDOUT, or why there will be none.
 bool AgentConnection::await_reply(AgentReply &reply, std::vector<Fd> &fds, uint64_t until_ns)
 {
-    const uint64_t now = monotonic_ns();
     pollfd readable = {fd_.get(), POLLIN, 0};
-    const int ready =
-        sys::poll(&readable, 1, static_cast<int>((until_ns > now ? until_ns - now : 0) / ns_of_ms));
+    int ready = 0;
+    for (uint64_t now = monotonic_ns();; now = monotonic_ns()) {
+        const uint64_t next = std::min(until_ns, now + look_ns);
+        ready = sys::poll(&readable, 1, static_cast<int>((next > now ? next - now : 0) / ns_of_ms));
+        const auto agent = ready == 0 && next < until_ns ? peer_of(fd_.get()) : std::nullopt;
+        if (!agent || is_stopped(*agent))
+            break;
+    }
     if (ready == 0)
         errno = ETIMEDOUT;
     if (ready <= 0 || !receive_reply(fd_.get(), reply, fds))

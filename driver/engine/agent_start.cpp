@@ -28,7 +28,7 @@
 namespace emx {
 namespace {
 
-constexpr int start_timeout_ms = 10000;
+constexpr int start_timeout_ms = 60000; // one that ends tells at once
 constexpr int report_fd = 3;
 
 std::string absolute(const std::string &path)

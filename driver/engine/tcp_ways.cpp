@@ -202,7 +202,9 @@ bool TcpWays::hear_greeting(Stranger &stranger)
     stranger.have += got > 0 ? static_cast<uint32_t>(got) : 0;
     if (got > 0 && stranger.have < stranger.greeting.size())
         return false;
-    if (got <= 0 || !admit(stranger))
+    // A partner that hears our address once more withdraws its connection, perhaps before a word.
+    const bool withdrawn = got <= 0 && stranger.have == 0;
+    if (!withdrawn && (got <= 0 || !admit(stranger)))
         count_drop(counters_, EMX_CNT_DROP_CONNECTION);
     return true;
 }

@@ -16,7 +16,7 @@ using namespace emx::api;
 namespace {
 
 /// For the board agent, where the caller names none.
-constexpr int longest_patience_ms = 5000;
+constexpr int longest_patience_ms = 60000; // as AgentConnection's own
 
 /// Runs body(endpoint, partner) for the partner an address names; false when there is none.
 template <class Body>

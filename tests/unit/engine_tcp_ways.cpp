@@ -278,6 +278,17 @@ TEST_CASE("engine_tcp_ways__a_greeting_may_come_in_parts")
     CHECK(ways.count(EMX_CNT_DROP_CONNECTION) == 0);
 }
 
+TEST_CASE("engine_tcp_ways__a_connection_that_is_withdrawn_before_a_word_is_nobodys_fault")
+{
+    Ways ways;
+    CHECK(!ways.pull());
+    const std::vector<std::byte> said = greeting(ways.tell->secret, EMX_X_TCP_MARK);
+    ways.stranger({});
+    const Fd partner = ways.stranger(said);
+    ways.await();
+    CHECK(ways.count(EMX_CNT_DROP_CONNECTION) == 0);
+}
+
 TEST_CASE("engine_tcp_ways__connections_of_nobody_are_closed")
 {
     Ways ways;
