@@ -2,8 +2,8 @@
 // The engine's sender and receiver of datagrams (driver/engine/reply_datagrams.cpp, datagram_receiver.cpp)
 // with the core at both ends and UDP over the loopback interface between them: from and into memory in
 // pieces, with losses, and with datagrams of others among them.
-#include "core_board.hpp"
 #include "emulator.hpp"
+#include "pull_bench.hpp"
 
 #include <driver/engine/datagram_receiver.hpp>
 #include <driver/engine/reply_sender.hpp>
@@ -15,8 +15,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <map>
-#include <random>
 
 using namespace emx;
 using namespace emx::test;
@@ -25,36 +23,6 @@ namespace {
 
 constexpr uint32_t loopback = 0x7f000001;
 constexpr uint64_t secret = 0x1122334455667788;
-
-/// Memory in pieces, which lie in another order than in the message.
-struct Pieces {
-    Pieces(uint32_t bytes, unsigned pieces) : bytes_(bytes), storage(bytes + pieces)
-    {
-        uint32_t at = 0;
-        for (unsigned i = 0; i < pieces; i++) {
-            const uint32_t length = i + 1 == pieces ? bytes - at : bytes / pieces;
-            segments.push_back({storage.data() + storage.size() - at - length - i, length});
-            at += length;
-        }
-        list.assign(segments);
-    }
-    std::vector<std::byte> content() const
-    {
-        std::vector<std::byte> all(bytes_);
-        list.copy_out(0, all.data(), bytes_);
-        return all;
-    }
-    const uint32_t bytes_;
-    std::vector<std::byte> storage;
-    std::vector<Segment> segments;
-    PieceList list;
-};
-
-struct Message {
-    Pieces source, target;
-    int slot = -1;
-    bool done = false;
-};
 
 /// A UDP socket of the loopback interface.
 class Udp {
@@ -84,14 +52,11 @@ public:
     uint16_t port = 0;
 };
 
-class Bench {
+class Bench : public PullBench {
 public:
     explicit Bench(uint16_t datagram, uint32_t loss = 0)
-        : sizes(sizes_w()), a(mac_a, sizes), b(mac_b, sizes), sender(a, 2, 0x11223344),
-          puller(b, 5, 0xa1b2c3d4), replies(sizes, sender.counters), datagram_(datagram), loss_(loss)
+        : PullBench(sizes_w()), replies(sizes, sender.counters), datagram_(datagram), loss_(loss)
     {
-        peer_of_a = b.add_peer(mac_a);
-        peer_of_b = a.add_peer(mac_b);
         for (TestEndpoint *ep : {&sender, &puller}) {
             ep->fw->x_frame = 9014;
             ep->fw->x_window = 64;
@@ -107,76 +72,33 @@ public:
 
     Message &start(uint32_t bytes, unsigned pieces, bool summed = false)
     {
-        const uint64_t cookie = messages.size() + 1;
-        Message &message =
-            messages.emplace(cookie, Message{{bytes, pieces}, {bytes, pieces + 1}}).first->second;
-        for (std::byte &byte : message.source.storage)
-            byte = static_cast<std::byte>(random_());
-        const auto window = static_cast<uint8_t>(cookie);
-        replies.open_window(fw_window_slot(window, 42), message.source.segments);
-        fw_window_open(sender.fw.get(), window, 42, peer_of_b, 5, bytes);
-        emx_msg rndv{};
-        rndv.peer = peer_of_a;
-        rndv.remote_ep = 2;
-        rndv.session = 0x11223344;
-        rndv.u.window.id = window;
-        rndv.u.window.tag = 42;
-        rndv.data = emx_offer(1, 1, EMX_X_PULLS | (summed ? EMX_X_SUMS : 0), 9014, 32);
-        message.slot = fw_pull_start_by(puller.fw.get(), &rndv, bytes, cookie,
-                                        datagram_ != 0 ? FW_BY_DATAGRAMS : FW_BY_FRAMES, datagram_, now);
-        REQUIRE(message.slot >= 0);
-        drain(nullptr);
-        return message;
+        return PullBench::start(bytes, pieces, pieces + 1,
+                                emx_offer(1, 1, EMX_X_PULLS | (summed ? EMX_X_SUMS : 0), 9014, 32),
+                                FW_BY_DATAGRAMS, datagram_);
     }
 
-    void run()
+    bool step() override
     {
-        for (unsigned idle = 0; puller.fw->pulls_active;) {
-            REQUIRE(idle < 1000);
-            if (replies.pending())
-                replies.send_batch(out.fd.get());
-            if (forged && random_() % 3 == 0)
-                stranger.send(in.port, std::vector<std::byte>(random_() % 3000, std::byte{0xee}));
-            const bool got = receive();
-            idle = got ? 0 : idle + 1;
-            if (got || replies.pending())
-                continue;
-            now = std::max<uint64_t>(now, fw_deadline(puller.fw.get()));
-            fw_tick(puller.fw.get(), now);
-            drain(nullptr);
-        }
-        for (auto &[cookie, message] : messages) {
-            CHECK(message.done);
-            CHECK(message.source.content() == message.target.content());
-        }
+        if (replies.pending())
+            replies.send_batch(out.fd.get());
+        if (forged && random() % 3 == 0)
+            stranger.send(in.port, std::vector<std::byte>(random() % 3000, std::byte{0xee}));
+        return receive() || replies.pending();
     }
 
-    fw_sizes sizes;
-    TestBoard a, b;
-    TestEndpoint sender, puller;
-    uint32_t peer_of_a, peer_of_b;
     ReplySender replies;
     DatagramReceiver receiver;
     Udp out, in, stranger;
     Fd frames_out, frames_in;
-    std::map<uint64_t, Message> messages;
-    uint64_t now = 1000000, placed = 0, moved = 0, strange = 0, calls = 0, came = 0;
+    uint64_t strange = 0, calls = 0, came = 0;
     bool forged = false;
 
 private:
     bool receive()
     {
-        int only = -1, active = 0;
-        const PieceList *target = nullptr;
-        for (auto &[cookie, message] : messages)
-            if (!message.done) {
-                active++;
-                only = message.slot;
-                target = &message.target.list;
-            }
-        if (active != 1)
-            only = -1, target = nullptr;
-        const int count = receiver.receive(in.fd.get(), *puller.fw, only, target);
+        const Message *alone = only();
+        const PieceList *target = alone ? &alone->target.list : nullptr;
+        const int count = receiver.receive(in.fd.get(), *puller.fw, alone ? alone->slot : -1, target);
         REQUIRE((count >= 0 || errno == EAGAIN));
         now += 1000;
         for (int i = 0; i < count; i++)
@@ -195,59 +117,27 @@ private:
             return;
         }
         came++;
-        if (random_() % 1000 < loss_)
+        if (random() % 1000 < loss_)
             return;
         fw_datagram_unseal(datagram.header, mac_a, mac_b, 0);
         fw_pkt pkt;
         REQUIRE(fw_check(&sizes, mac_b, datagram.header, datagram.bytes, &pkt) == 0);
         REQUIRE(fw_checksum_fits(&pkt, datagram.header, receiver.payload_sum(i, pkt.msg.data_len, target)));
-        fw_fx fx{};
-        fw_endpoint *ep = fw_demux(&b.fw, &pkt, &fx);
-        REQUIRE(ep);
-        const int more = fw_rx(ep, &pkt, now, &fx);
-        execute(fx, datagram.payload);
-        if (more)
-            drain(datagram.payload);
+        PullBench::take(pkt, datagram.payload);
     }
 
-    void drain(const std::byte *payload)
+    void open_window(uint16_t slot, const std::vector<Segment> &memory) override
     {
-        fw_fx fx{};
-        while (fw_next(puller.fw.get(), now, &fx))
-            execute(fx, payload);
+        replies.open_window(slot, memory);
     }
-
-    void execute(const fw_fx &fx, const std::byte *payload)
+    void answer(const fw_replies &run) override
     {
-        if (fx.kind == FW_FX_TX)
-            return serve(tx_frame(fx));
-        if (fx.kind == FW_FX_EVENT) {
-            CHECK(fx.u.msg.u.pull.status == EMX_PULL_OK);
-            messages.at(fx.u.msg.u.pull.cookie).done = true;
-        }
-        if (fx.kind != FW_FX_COPY)
-            return;
-        (payload ? moved : placed)++;
-        if (payload)
-            messages.at(fx.u.copy.cookie).target.list.copy_in(fx.u.copy.position, payload, fx.u.copy.length);
-    }
-
-    void serve(const Frame &frame)
-    {
-        fw_pkt pkt;
-        REQUIRE(fw_check(&sizes, mac_a, frame.data(), static_cast<uint32_t>(frame.size()), &pkt) == 0);
-        fw_fx fx{};
-        fw_endpoint *ep = fw_demux(&a.fw, &pkt, &fx);
-        REQUIRE(ep);
-        fw_rx(ep, &pkt, now, &fx);
-        REQUIRE(int(fx.kind) == FW_FX_REPLIES);
-        REQUIRE(fx.u.replies.reply.x.carrier == FW_BY_DATAGRAMS);
-        replies.add(fx.u.replies, frames_out.get(), {secret, loopback, in.port, datagram_});
+        REQUIRE(run.reply.x.carrier == FW_BY_DATAGRAMS);
+        replies.add(run, frames_out.get(), {secret, loopback, in.port, datagram_});
     }
 
     const uint16_t datagram_;
     const uint32_t loss_;
-    std::mt19937_64 random_{7};
 };
 
 } // namespace

@@ -3,7 +3,7 @@
 // tcp_receiver.cpp) with the core at both ends and streams of bytes between them, which are cut anywhere:
 // from and into memory in pieces, with packets that are altered, and with pulls and windows that end in the
 // middle of one.
-#include "core_board.hpp"
+#include "pull_bench.hpp"
 
 #include <driver/engine/tcp_receiver.hpp>
 #include <driver/engine/tcp_sender.hpp>
@@ -14,8 +14,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <map>
-#include <random>
 
 using namespace emx;
 using namespace emx::test;
@@ -24,38 +22,6 @@ namespace {
 
 using State = TcpReceiver::State;
 using Outcome = TcpSender::Outcome;
-
-/// Memory in pieces, which lie in another order than in the message.
-struct Pieces {
-    Pieces(uint32_t bytes, unsigned pieces) : bytes_(bytes), storage(bytes + pieces)
-    {
-        uint32_t at = 0;
-        for (unsigned i = 0; i < pieces; i++) {
-            const uint32_t length = i + 1 == pieces ? bytes - at : bytes / pieces;
-            segments.push_back({storage.data() + storage.size() - at - length - i, length});
-            at += length;
-        }
-        list.assign(segments);
-    }
-    std::vector<std::byte> content() const
-    {
-        std::vector<std::byte> all(bytes_);
-        list.copy_out(0, all.data(), bytes_);
-        return all;
-    }
-    const uint32_t bytes_;
-    std::vector<std::byte> storage;
-    std::vector<Segment> segments;
-    PieceList list;
-};
-
-struct Message {
-    Pieces source, target;
-    int slot = -1;
-    bool done = false;
-    bool cancelled = false;
-    uint8_t window = 0;
-};
 
 /// Two connected sockets; what is written fills the buffer soon.
 struct Stream {
@@ -71,67 +37,29 @@ struct Stream {
     Fd in, out;
 };
 
-class Bench {
+class Bench : public PullBench {
 public:
     explicit Bench(uint16_t packet, unsigned pieces_more = 0)
-        : sizes(sizes_w()), a(mac_a, sizes), b(mac_b, sizes), sender(a, 2, 0x11223344),
-          puller(b, 5, 0xa1b2c3d4), windows(sizes, sender.counters), packet_(packet),
-          pieces_more_(pieces_more)
+        : PullBench(sizes_w()), windows(sizes, sender.counters), packet_(packet), pieces_more_(pieces_more)
     {
-        peer_of_a = b.add_peer(mac_a);
-        peer_of_b = a.add_peer(mac_b);
         for (TestEndpoint *ep : {&sender, &puller}) {
             ep->fw->x_frame = 1514;
             ep->fw->x_window = 64;
             ep->fw->x_frag = 1400;
             ep->fw->x_tcp = 32;
         }
+        patience = 2; // a part of a packet counts as nothing
     }
 
     Message &start(uint32_t bytes, unsigned pieces, bool summed = false)
     {
-        const uint64_t cookie = messages.size() + 1;
-        Message &message =
-            messages.emplace(cookie, Message{{bytes, pieces}, {bytes, pieces + 1 + pieces_more_}})
-                .first->second;
-        for (std::byte &byte : message.source.storage)
-            byte = static_cast<std::byte>(random_());
-        message.window = static_cast<uint8_t>(cookie);
-        windows.open_window(fw_window_slot(message.window, 42), message.source.segments);
-        fw_window_open(sender.fw.get(), message.window, 42, peer_of_b, 5, bytes);
-        emx_msg rndv{};
-        rndv.peer = peer_of_a;
-        rndv.remote_ep = 2;
-        rndv.session = 0x11223344;
-        rndv.u.window.id = message.window;
-        rndv.u.window.tag = 42;
-        rndv.data = emx_offer(1, 1, EMX_X_PULLS | EMX_X_TCP | (summed ? EMX_X_SUMS : 0), 1514, 32);
-        message.slot = fw_pull_start_by(puller.fw.get(), &rndv, bytes, cookie, FW_BY_TCP, packet_, now);
-        REQUIRE(message.slot >= 0);
-        drain(nullptr);
-        return message;
+        return PullBench::start(
+            bytes, pieces, pieces + 1 + pieces_more_,
+            emx_offer(1, 1, EMX_X_PULLS | EMX_X_TCP | (summed ? EMX_X_SUMS : 0), 1514, 32), FW_BY_TCP,
+            packet_);
     }
 
-    void run()
-    {
-        for (unsigned idle = 0; puller.fw->pulls_active;) {
-            REQUIRE(idle < 1000);
-            idle = step() ? 0 : idle + 1;
-            if (idle < 3) // a part of a packet counts as nothing
-                continue;
-            now = std::max<uint64_t>(now, fw_deadline(puller.fw.get()));
-            fw_tick(puller.fw.get(), now);
-            drain(nullptr);
-        }
-        for (auto &[cookie, message] : messages) {
-            CHECK(message.done == !message.cancelled);
-            if (message.done)
-                CHECK(message.source.content() == message.target.content());
-        }
-    }
-
-    /// Something moves: out of the sender, through the middle, into the receiver. False: nothing does.
-    bool step()
+    bool step() override
     {
         bool moved_on = false;
         if (out.pending()) {
@@ -150,18 +78,11 @@ public:
                 fw_pull_cancel(puller.fw.get(), cookie);
     }
 
-    fw_sizes sizes;
-    TestBoard a, b;
-    TestEndpoint sender, puller;
-    uint32_t peer_of_a, peer_of_b;
     ReplyQueue windows;
     TcpSender out;
     TcpReceiver in;
     Stream first, second;
-    std::map<uint64_t, Message> messages;
-    uint64_t now = 1000000, placed = 0, moved = 0, came = 0, late = 0;
-    uint32_t spoil = 0; ///< of 1000 packets: that many have a byte altered
-    uint64_t spoiled = 0, refused = 0;
+    uint64_t came = 0, late = 0;
 
 private:
     /// Some bytes from one stream to the other.
@@ -169,7 +90,7 @@ private:
     {
         std::byte bytes[5000];
         if (left_.empty()) {
-            const ssize_t got = ::recv(first.out.get(), bytes, 1 + random_() % sizeof(bytes), 0);
+            const ssize_t got = ::recv(first.out.get(), bytes, 1 + random() % sizeof(bytes), 0);
             REQUIRE((got > 0 || errno == EAGAIN));
             if (got > 0)
                 left_.assign(bytes, bytes + got);
@@ -232,84 +153,35 @@ private:
                           slot < 0 ? nullptr : &messages.at(puller.fw->pull[slot].cookie).target.list);
     }
 
-    /// Alters a byte of the payload, where it lies now.
-    void alter(const fw_pkt &pkt)
-    {
-        const auto at = static_cast<uint32_t>(random_() % pkt.msg.data_len);
-        spoiled++;
-        if (in.payload()) {
-            const_cast<std::byte *>(in.payload())[at] ^= std::byte{1};
-            return;
-        }
-        std::byte byte;
-        const uint64_t position = uint64_t{pkt.frame} * (packet_ - FW_X_DATA_HEADER) + at;
-        target()->copy_out(position, &byte, 1);
-        byte ^= std::byte{1};
-        target()->copy_in(position, &byte, 1);
-    }
-
     void take()
     {
         fw_pkt pkt;
         came++;
         const PieceList *memory = target();
         check(pkt);
-        if (random_() % 1000 < spoil)
-            alter(pkt);
+        if (random() % 1000 < spoil)
+            alter(pkt, in.payload(), memory, packet_ - FW_X_DATA_HEADER);
         if (pkt.x.checksum != 0 &&
             !fw_checksum_fits(&pkt, reinterpret_cast<const uint8_t *>(in.header()), in.payload_sum(memory))) {
             refused++;
             return;
         }
-        fw_fx fx{};
-        fw_endpoint *ep = fw_demux(&b.fw, &pkt, &fx);
-        REQUIRE(ep);
-        const int more = fw_rx(ep, &pkt, now, &fx);
-        execute(fx, in.payload());
-        if (more)
-            drain(in.payload());
+        PullBench::take(pkt, in.payload());
     }
 
-    void drain(const std::byte *payload)
+    void open_window(uint16_t slot, const std::vector<Segment> &memory) override
     {
-        fw_fx fx{};
-        while (fw_next(puller.fw.get(), now, &fx))
-            execute(fx, payload);
+        windows.open_window(slot, memory);
     }
-
-    void execute(const fw_fx &fx, const std::byte *payload)
+    void answer(const fw_replies &run) override
     {
-        if (fx.kind == FW_FX_TX)
-            return serve(tx_frame(fx));
-        if (fx.kind == FW_FX_EVENT) {
-            CHECK(fx.u.msg.u.pull.status == EMX_PULL_OK);
-            messages.at(fx.u.msg.u.pull.cookie).done = true;
-        }
-        if (fx.kind != FW_FX_COPY)
-            return;
-        (payload ? moved : placed)++;
-        if (payload)
-            messages.at(fx.u.copy.cookie).target.list.copy_in(fx.u.copy.position, payload, fx.u.copy.length);
-    }
-
-    void serve(const Frame &frame)
-    {
-        fw_pkt pkt;
-        REQUIRE(fw_check(&sizes, mac_a, frame.data(), static_cast<uint32_t>(frame.size()), &pkt) == 0);
-        fw_fx fx{};
-        fw_endpoint *ep = fw_demux(&a.fw, &pkt, &fx);
-        REQUIRE(ep);
-        fw_rx(ep, &pkt, now, &fx);
-        if (fx.kind != FW_FX_REPLIES)
-            return; // its window is closed
-        REQUIRE(int(fx.u.replies.reply.x.carrier) == FW_BY_TCP);
-        REQUIRE(out.add(windows, fx.u.replies));
+        REQUIRE(int(run.reply.x.carrier) == FW_BY_TCP);
+        REQUIRE(out.add(windows, run));
     }
 
     const uint16_t packet_;
     const unsigned pieces_more_;
     std::vector<std::byte> left_; ///< of the middle
-    std::mt19937_64 random_{7};
 };
 
 /// Steps until a packet has begun to come, and is not there yet.
