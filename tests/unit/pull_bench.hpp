@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// What tests of the engine's senders and receivers have in common: a core that pulls and one that serves, and
-// messages from and into memory in pieces. Between them lies what is tested.
+// A core that pulls and one that serves, and messages from and into memory in pieces, for tests of the
+// engine's senders and receivers, which lie between them.
 #pragma once
 
 #include "core_board.hpp"
