@@ -51,12 +51,12 @@ bool is_user(const PeerUser &user, uid_t uid) { return user.uid == uid && is_one
 
 bool is_own_user(const PeerUser &user) { return is_user(user, ::geteuid()); }
 
-bool is_stopped(const PeerUser &user)
+bool is_at_work(const PeerUser &user)
 {
     std::istringstream file = read_text_file("/proc/" + std::to_string(user.pid) + "/stat");
     const std::string stat = file.str(); // a command in brackets has blanks and brackets of its own
     const std::size_t state = stat.rfind(") ");
-    return state != std::string::npos && state + 2 < stat.size() && std::strchr("Tt", stat[state + 2]);
+    return state != std::string::npos && state + 2 < stat.size() && std::strchr("RD", stat[state + 2]);
 }
 
 std::string describe(const PeerUser &user)

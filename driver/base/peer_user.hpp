@@ -29,8 +29,9 @@ bool is_user(const PeerUser &user, uid_t uid);
 /// True if that is this process's own user, in the sense of is_user().
 bool is_own_user(const PeerUser &user);
 
-/// True if the system shows its process as stopped, by a signal or a debugger. No where /proc does not tell.
-bool is_stopped(const PeerUser &user);
+/// True if the system shows its process as one that runs, waits for a processor, or is held up by the kernel;
+/// not one that sleeps, is stopped, or has ended. No where /proc does not tell.
+bool is_at_work(const PeerUser &user);
 
 /// "user 1000 (process 4711)", or what can be said of the overflow user.
 std::string describe(const PeerUser &user);

@@ -20,8 +20,10 @@ namespace {
 
 constexpr uint64_t ns_of_ms = 1000000;
 // Answers may be late: a ring of packets costs the agent a grace period of RCU, which takes seconds where
-// processors are crowded. An agent that is stopped is not waited for.
-constexpr uint64_t look_ns = 5000 * ns_of_ms;
+// processors are crowded. So who asks waits for longer than this, but for no agent that sleeps or is stopped
+// at several looks in a row.
+constexpr uint64_t idle_patience_ns = 5000 * ns_of_ms, look_ns = 100 * ns_of_ms;
+constexpr unsigned idle_looks_max = 3;
 constexpr unsigned owed_max = 8; // a stopped agent is not asked without end
 
 constexpr char lost_text[] =
@@ -68,12 +70,16 @@ bool AgentConnection::await_reply(AgentReply &reply, std::vector<Fd> &fds, uint6
 {
     pollfd readable = {fd_.get(), POLLIN, 0};
     int ready = 0;
-    for (uint64_t now = monotonic_ns();; now = monotonic_ns()) {
-        const uint64_t next = std::min(until_ns, now + look_ns);
+    uint64_t now = monotonic_ns(), next = std::min(until_ns, now + idle_patience_ns);
+    for (unsigned idle = 0;; next = std::min(until_ns, now + look_ns)) {
         ready = sys::poll(&readable, 1, static_cast<int>((next > now ? next - now : 0) / ns_of_ms));
-        const auto agent = ready == 0 && next < until_ns ? peer_of(fd_.get()) : std::nullopt;
-        if (!agent || is_stopped(*agent))
+        if (ready != 0 || next == until_ns)
             break;
+        const auto agent = peer_of(fd_.get());
+        idle = agent && is_at_work(*agent) ? 0 : idle + 1;
+        if (idle == idle_looks_max)
+            break;
+        now = monotonic_ns();
     }
     if (ready == 0)
         errno = ETIMEDOUT;

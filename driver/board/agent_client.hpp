@@ -24,10 +24,10 @@ public:
     /// abstract name of an agent of this user alone; then no other is looked for.
     static std::optional<AgentConnection> connect(DeviceError &error, const std::string &own = {});
 
-    /// Sends a request and waits for its reply, at most patience_ms, and 5 s for an agent that is stopped.
-    /// False with error filled: the agent's own refusal, that it is gone, or that it is slow, after which the
-    /// connection can be used all the same. fds: what came with the reply; sent: what goes with the request,
-    /// and stays the caller's. Any thread, one after the other.
+    /// Sends a request and waits for its reply, at most patience_ms, and 5 s for an agent that sleeps or is
+    /// stopped. False with error filled: the agent's own refusal, that it is gone, or that it is slow, after
+    /// which the connection can be used all the same. fds: what came with the reply; sent: what goes with the
+    /// request, and stays the caller's. Any thread, one after the other.
     bool request(const AgentRequest &request, AgentReply &reply, std::vector<Fd> &fds, DeviceError &error,
                  const std::vector<int> &sent = {}, int patience_ms = usual_patience_ms);
     static constexpr int usual_patience_ms = 60000;

@@ -9,30 +9,39 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <thread>
 
 using namespace emx;
 
-TEST_CASE("peer_user__a_process_is_known_as_stopped_until_it_goes_on")
+TEST_CASE("peer_user__a_process_is_at_work_while_it_neither_sleeps_nor_is_stopped")
 {
+    int order[2];
+    REQUIRE(::pipe(order) == 0);
     const pid_t child = ::fork();
-    if (child == 0)
-        for (;;)
-            ::pause();
+    if (child == 0) {
+        char byte;
+        if (::read(order[0], &byte, 1) == 1)
+            for (;;)
+                std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
     const PeerUser user{0, child};
-    CHECK_FALSE(is_stopped(user));
+    while (is_at_work(user)) // until it waits for the order; else it hangs
+        std::this_thread::yield();
+    REQUIRE(::write(order[1], "x", 1) == 1);
+    while (!is_at_work(user))
+        std::this_thread::yield();
     int status = 0;
     REQUIRE(::kill(child, SIGSTOP) == 0);
     REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
-    CHECK(is_stopped(user));
-    REQUIRE(::kill(child, SIGCONT) == 0);
-    REQUIRE(::waitpid(child, &status, WCONTINUED) == child);
-    CHECK_FALSE(is_stopped(user));
+    CHECK_FALSE(is_at_work(user));
     REQUIRE(::kill(child, SIGKILL) == 0);
     REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK_FALSE(is_stopped(user)); // nor is one that nobody knows
-    CHECK_FALSE(is_stopped({0, 0}));
+    CHECK_FALSE(is_at_work(user)); // nor is one that nobody knows
+    CHECK_FALSE(is_at_work({0, 0}));
+    ::close(order[0]);
+    ::close(order[1]);
 }
 
 TEST_CASE("agent_client__the_late_answer_to_one_request_is_not_taken_for_that_to_the_next")
