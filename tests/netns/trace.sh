@@ -32,15 +32,20 @@ assert [e["time_ns"] for e in events] == sorted(e["time_ns"] for e in events)
 clock = whole["clocks"][1] # it is one clock, told twice
 assert clock["measured"] and abs(clock["ahead_us"]) <= clock["doubt_us"] + 0.001, clock
 
-heard = {} # when the last of what an endpoint took was sent: what was sent later may have been unread when it closed
+messages = {"TINY", "SMALL", "MEDIUM", "RNDV"}
+# When the last of what an endpoint took was sent: what was sent later may have been unread when it closed. Of copies of the
+# last message, which do not differ, only one may have been read: it counts from the first of them on.
+heard, first = collections.defaultdict(int), {}
 for e in events:
+    to = (e["peer"], e["peer_endpoint"]) if "fate" in e else None
+    copy = (to, e.get("seq"), e["value"]) if to and e["type"] in messages else None
+    begun = first.setdefault(copy, e["time_ns"]) if copy else e["time_ns"]
     if e.get("fate") == "arrived":
-        heard[(e["peer"], e["peer_endpoint"])] = e["time_ns"]
+        heard[to] = max(heard[to], begun)
 
 def told(e):
-    return e["time_ns"] <= heard.get((e["peer"], e["peer_endpoint"]), 0)
+    return e["time_ns"] < heard[(e["peer"], e["peer_endpoint"])]
 
-messages = {"TINY", "SMALL", "MEDIUM", "RNDV"}
 history = collections.defaultdict(list) # of a message
 for e in events:
     if e.get("type") not in messages:
@@ -59,7 +64,7 @@ for key, steps in history.items():
     for e in filter(told, copies):
         assert e["fate"] in ("arrived", "never arrived"), e
         assert e["fate"] != "arrived" or e["under_way_us"] >= 0, e
-    gone = {e["value"] for e in copies if e["event"] == "sent" and e["fate"] == "never arrived"}
+    gone = {e["value"] for e in copies if e["event"] == "sent" and e["fate"] == "never arrived" and told(e)}
     lost += bool(gone)
     for fragment in gone:
         same = [e["event"] for e in steps if e["value"] == fragment]
