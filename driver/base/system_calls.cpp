@@ -3,6 +3,7 @@
 #include "driver/base/system_calls.hpp"
 
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -83,6 +84,31 @@ int sleep_on(pollfd *fds, nfds_t count, uint64_t deadline_ns)
 bool can_read(const void *data, std::size_t bytes) { return is_there(data, bytes, false); }
 
 bool can_write(void *data, std::size_t bytes) { return is_there(data, bytes, true); }
+
+bool is_resident(void *data, std::size_t bytes, bool write)
+{
+    constexpr std::size_t pages_each = 1024;
+    if (bytes == 0)
+        return true;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    auto *const first = static_cast<std::byte *>(data), *const last = first + bytes - 1;
+    std::array<unsigned char, pages_each> there;
+    for (std::byte *at = first - reinterpret_cast<uintptr_t>(first) % page; at <= last;
+         at += page * pages_each) {
+        const auto left = static_cast<std::size_t>(last - at) / page + 1;
+        const std::size_t count = std::min(left, pages_each);
+        if (::mincore(at, count * page, there.data()) != 0 ||
+            !std::all_of(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(count),
+                         [](unsigned char one) { return (one & 1) != 0; }))
+            return false;
+    }
+    std::array<std::byte, 2> taken;
+    const iovec elsewhere{taken.data(), taken.size()};
+    const std::array<iovec, 2> ends{{{first, 1}, {last, 1}}};
+    const ssize_t got = ::process_vm_readv(::getpid(), write ? ends.data() : &elsewhere,
+                                           write ? ends.size() : 1, ends.data(), ends.size(), 0);
+    return got == static_cast<ssize_t>(ends.size()) || (got < 0 && errno != EFAULT);
+}
 
 uint64_t random_bits()
 {

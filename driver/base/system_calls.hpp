@@ -141,6 +141,9 @@ int sleep_on(pollfd *fds, nfds_t count, uint64_t deadline_ns);
 /// where the system does not tell.
 bool can_read(const void *data, std::size_t bytes);
 bool can_write(void *data, std::size_t bytes);
+/// A quick look at much memory: true if all its pages are in memory, and its first and last byte can be read
+/// or, with `write`, written.
+bool is_resident(void *data, std::size_t bytes, bool write);
 
 /// Bits that another process does not guess; where the system gives none, bits that none has had before.
 uint64_t random_bits();
