@@ -168,8 +168,9 @@ public:
     /// True if there is a sure way to that session of an endpoint: from now on all that has a number goes by
     /// send_sure(), until EMX_EV_SURE_END or take_back(). All before must be acknowledged.
     virtual bool begin_sure(uint32_t /*peer*/, uint8_t /*remote_ep*/, uint32_t /*session*/) { return false; }
-    /// Sends a RNDV, a NOTIFY, or a whole eager message, whose data are copied. False: it has no room now,
-    /// which EMX_EV_SURE_ROOM tells the end of, or it has ended.
+    /// Sends a RNDV, a NOTIFY, or a whole eager message, whose data are copied. The data of a RNDV may be
+    /// copied, too, where they are given: then a pull of it may find them. False: it has no room now, which
+    /// EMX_EV_SURE_ROOM tells the end of, or it has ended.
     virtual bool send_sure(const emx_msg & /*msg*/, std::span<const Segment> /*data*/) { return false; }
     /// Calls `each` with what was not taken, in its order and with .data, and ends the way.
     virtual void take_back(uint32_t /*peer*/, uint8_t /*remote_ep*/,

@@ -28,6 +28,7 @@ static const u8 emx_counters_of_library[] = {
 	EMX_CNT_DROP_NACK,	  EMX_CNT_DROP_CONNECT,	     EMX_CNT_DROP_PARTNER,
 	EMX_CNT_DROP_SEQUENCE,	  EMX_CNT_DROP_CONTENT,	     EMX_CNT_DROP_EXTENSION,
 	EMX_CNT_EXTENSION_AGREED, EMX_CNT_DROP_CONNECT_ROOM, EMX_CNT_DROP_ANSWER,
+	EMX_CNT_SHM_PUSH,	  EMX_CNT_SHM_UNUSED,
 };
 
 /* Counters that the library watches there, to see whether large messages make progress. */

@@ -291,7 +291,9 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(TCP_ROUTE, "tcp routes", "connections of other endpoints to us, for their data")    \
 	X(TCP_FALLBACK, "pulls that left tcp", "their connection ended, or nothing came: does a firewall drop TCP ports 34527 and up?") \
 	X(TCP_PORT, "tcp ports taken", "another program has our TCP port: large messages go by datagrams or frames") \
-	X(DROP_CONNECTION, "drop: connection of nobody", "it began with a wrong secret, came from elsewhere, or sent what is no x data")
+	X(DROP_CONNECTION, "drop: connection of nobody", "it began with a wrong secret, came from elsewhere, or sent what is no x data") \
+	X(SHM_PUSH, "large messages copied by both sides", "within the host, their data came with the announcement") \
+	X(SHM_UNUSED, "large messages copied in vain", "within the host, their data came before there was a receive")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,

@@ -242,8 +242,8 @@ private:
     [[gnu::cold, gnu::noinline]] void queue_sure(Request *request, std::span<const Segment> segments,
                                                  uint32_t bytes, Partner *to);
     TxMessage *copy_eager(std::span<const Segment> segments, uint32_t bytes, Partner *to, uint64_t match);
-    bool write_sure(TxMessage *tx);
-    void pump_sure(Partner *partner);
+    bool write_sure(TxMessage *tx, bool posted);
+    void pump_sure(Partner *partner, const TxMessage *posted = nullptr);
     void number_sure(TxMessage *tx);
     void enqueue_sure(TxMessage *tx);
     void notify_sure(TxMessage *tx);

@@ -250,8 +250,9 @@ bool Endpoint::waits_for_sure(Partner *partner)
     return true;
 }
 
-/// False: there is no room now.
-bool Endpoint::write_sure(TxMessage *tx)
+/// False: there is no room now. `posted`: the call that posted it is still under way, so its memory may be
+/// read at once, as that of eager messages is.
+bool Endpoint::write_sure(TxMessage *tx, bool posted)
 {
     Partner *to = tx->partner;
     std::array<Segment, EMX_FRAGS_MAX> pieces;
@@ -269,15 +270,17 @@ bool Endpoint::write_sure(TxMessage *tx)
     msg.data_len = 0;
     if (eager)
         msg.type = eager_type(msg.msg_len);
+    else if (posted && msg.type == EMX_RNDV)
+        return port_->send_sure(msg, tx->request->segments.view());
     return port_->send_sure(msg, {pieces.data(), frames});
 }
 
-/// Writes what waits, in its order, as long as there is room.
-void Endpoint::pump_sure(Partner *partner)
+/// Writes what waits, in its order, as long as there is room. `posted` is the newest.
+void Endpoint::pump_sure(Partner *partner, const TxMessage *posted)
 {
     while (TxMessage *tx = partner->way.sure ? partner->sender.waiting.head : nullptr) {
         const bool withdrawn = tx->is_withdrawn();
-        if (!withdrawn && (!give_window(tx) || !write_sure(tx)))
+        if (!withdrawn && (!give_window(tx) || !write_sure(tx, tx == posted)))
             return;
         partner->sender.waiting.pop_front();
         if (!withdrawn)
@@ -307,7 +310,7 @@ void Endpoint::enqueue_sure(TxMessage *tx)
 {
     tx->partner->sender.waiting.push_back(tx);
     partners_.activate(tx->partner);
-    pump_sure(tx->partner);
+    pump_sure(tx->partner, tx);
 }
 
 /// A NOTIFY frees things, and so goes before messages that have no number yet.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "driver/base/fd.hpp"
+#include "libmx/shm/arrival.hpp"
 #include "libmx/shm/ring.hpp"
 
 #include <cstddef>
@@ -92,10 +93,14 @@ public:
     uint32_t id = 0;
     bool sure = false; ///< what is written needs no ack
     bool starved = false; ///< there was no room: its owner waits for some
+    bool pushed = false; ///< the newest large message had data, which are not said to be unused
+    uint32_t unused = 0; ///< as the memory told last
+    uint32_t rests = 0; ///< large messages to come without data
+    uint32_t rests_next = 0; ///< half of so many when data are not wanted again
 };
 
 /// The receiving end.
-class Incoming {
+class Incoming : public std::enable_shared_from_this<Incoming> {
 public:
     Incoming(Link link, Mapping mapping, const Identity &from)
         : link(std::move(link)), mapping(std::move(mapping)), reader(*this->mapping.get()), from(from)
@@ -106,6 +111,7 @@ public:
     Link link;
     Mapping mapping;
     RingReader reader;
+    Arrival arrival;
     Identity from;
     uint32_t peer = 0; ///< of from.mac in our board's table
     uint32_t id = 0;

@@ -15,6 +15,7 @@ namespace emx::shm {
 namespace {
 
 constexpr uint32_t inner_share = 8; // in a stream from the rings, one look of so many goes to frames first
+constexpr uint32_t pieces_each = 64; // of a large message, before others have their turn
 constexpr uint32_t polls_per_clock = 16; // empty ones
 constexpr uint64_t service_period_ns = 1000000;
 constexpr std::size_t channels_max = 1024;
@@ -168,14 +169,29 @@ const emx_msg *ShmPort::peek_rings()
     }
     if (stale)
         remove_ended();
-    return nullptr;
+    return from_queue();
+}
+
+const emx_msg *ShmPort::from_queue()
+{
+    if (queue_.empty()) [[likely]]
+        return nullptr;
+    source_ = Source::queue;
+    return &queue_.front();
 }
 
 const emx_msg *ShmPort::take(Incoming &in)
 {
     if (in.refused) [[unlikely]]
         return nullptr;
-    while (emx_msg *msg = in.reader.front()) {
+    for (uint32_t pieces = 0; emx_msg *msg = in.reader.front();) {
+        if (in.reader.kind() == data_piece) [[unlikely]] {
+            const bool complete = take_piece(in);
+            release(in);
+            if (complete || ++pieces == pieces_each)
+                return nullptr;
+            continue;
+        }
         if (judge(in, *msg)) [[likely]]
             return msg;
         in.reader.release();
@@ -225,6 +241,11 @@ bool ShmPort::judge_packet(Incoming &in, emx_msg &msg)
         msg.type |= EMX_EV_SURE;
         msg.session = in.from.session;
     }
+    if (why == 0 && in.reader.data_follow()) {
+        if (in.arrival.is_wanted()) [[unlikely]]
+            fetch(in, 0); // it will not come to its end
+        in.arrival.expect(msg);
+    }
     return why == 0;
 }
 
@@ -241,10 +262,8 @@ const emx_msg *ShmPort::idle()
         step_pulls();
     if (starved_ != 0) [[unlikely]]
         feed();
-    if (!queue_.empty()) [[unlikely]] {
-        source_ = Source::queue;
-        return &queue_.front();
-    }
+    if (const emx_msg *event = from_queue()) [[unlikely]]
+        return event;
     if (++empty_ >= polls_per_clock) [[unlikely]] {
         empty_ = 0;
         const uint64_t now = monotonic_ns();
@@ -262,10 +281,11 @@ bool ShmPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Se
     const auto found = std::find_if(in_.begin(), in_.end(), [&](const std::shared_ptr<Incoming> &in) {
         return in->peer == rndv.peer && in->from.endpoint == rndv.remote_ep;
     });
-    if (found != in_.end() && !(*found)->ended && (*found)->readable &&
-        (*found)->from.session == rndv.session) {
+    if (found != in_.end() && !(*found)->ended && (*found)->from.session == rndv.session) {
+        if ((*found)->arrival.begin(rndv, total, memory, cookie))
+            return true;
         Pull pull;
-        if (pull.begin(*found, rndv, total, memory, cookie)) {
+        if ((*found)->readable && pull.begin(*found, rndv, total, memory, cookie)) {
             pulls_.push_back(std::move(pull));
             return true;
         }
@@ -285,21 +305,31 @@ void ShmPort::step_pulls()
         if (!inner_->start_pull(pull.rndv(), pull.total(), pull.memory(), pull.cookie()))
             return;
     } else {
-        emx_msg event{};
-        event.type = EMX_EV_PULL_DONE;
-        event.local_ep = self_.endpoint;
-        event.remote_ep = pull.rndv().remote_ep;
-        event.peer = pull.rndv().peer;
-        event.u.pull.cookie = pull.cookie();
-        event.u.pull.length = state == Pull::State::done ? pull.total() : 0;
-        event.u.pull.status = state == Pull::State::done ? EMX_PULL_OK : EMX_PULL_ABORTED;
-        queue_.push_back(event);
+        const bool done = state == Pull::State::done;
+        tell_pulled(pull.rndv(), pull.cookie(), done ? pull.total() : 0,
+                    done ? EMX_PULL_OK : EMX_PULL_ABORTED);
     }
     pulls_.pop_front();
 }
 
+void ShmPort::tell_pulled(const emx_msg &rndv, uint64_t cookie, uint32_t length, emx_pull_status status)
+{
+    emx_msg event{};
+    event.type = EMX_EV_PULL_DONE;
+    event.local_ep = self_.endpoint;
+    event.remote_ep = rndv.remote_ep;
+    event.peer = rndv.peer;
+    event.u.pull.cookie = cookie;
+    event.u.pull.length = length;
+    event.u.pull.status = status;
+    queue_.push_back(event);
+}
+
 void ShmPort::cancel_pull(uint64_t cookie)
 {
+    for (const auto &in : in_)
+        if (in->arrival.is_wanted() && in->arrival.cookie() == cookie)
+            return in->arrival.cancel();
     const auto found =
         std::find_if(pulls_.begin(), pulls_.end(), [&](const Pull &p) { return p.cookie() == cookie; });
     if (found != pulls_.end())
@@ -357,8 +387,11 @@ void ShmPort::remove_ended()
 {
     const std::lock_guard lock(waiting_mutex_);
     current_ = nullptr; // it may be one of them
-    std::erase_if(in_, [](const std::shared_ptr<Incoming> &in) {
-        return in->ended && (in->refused || !in->reader.front());
+    std::erase_if(in_, [this](const std::shared_ptr<Incoming> &in) {
+        const bool over = in->ended && (in->refused || !in->reader.front());
+        if (over && in->arrival.is_wanted())
+            fetch(*in, 0);
+        return over;
     });
 }
 

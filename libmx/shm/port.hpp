@@ -95,14 +95,23 @@ private:
     void refuse(uint64_t key);
     std::unique_ptr<Outgoing> drop(uint64_t key);
     void publish(Outgoing &to, uint16_t slot);
-    [[gnu::noinline]] bool send_sure_packet(Outgoing &to, const emx_msg &msg);
+    [[gnu::noinline]] bool send_sure_packet(Outgoing &to, const emx_msg &msg, std::span<const Segment> data);
     [[gnu::noinline]] bool starve(Outgoing &to);
     void feed();
     void tell(emx_event_kind kind, uint64_t key);
 
+    // Data behind their announcement (port_push.cpp)
+    static bool may_push(Outgoing &to, uint32_t length);
+    static bool has_room(Outgoing &to);
+    static bool write_piece(Outgoing &to, uint32_t position, std::span<const Segment> data, uint32_t bytes);
+    static void push(Outgoing &to, uint32_t length, std::span<const Segment> data);
+    bool take_piece(Incoming &in);
+    void fetch(Incoming &in, uint32_t done);
+
     // In (port.cpp)
     const emx_msg *handed_out();
     [[gnu::noinline]] const emx_msg *peek_rings();
+    const emx_msg *from_queue();
     const emx_msg *take(Incoming &in);
     /// The next message of a ring, handed out, if it is the usual one: eager, and without fault. nullptr:
     /// take() has the answer. A program that talks with another on this host gets each message by this.
@@ -136,6 +145,7 @@ private:
     void accept_channels();
     [[gnu::hot]] [[gnu::noinline]] const emx_msg *idle();
     void step_pulls();
+    void tell_pulled(const emx_msg &rndv, uint64_t cookie, uint32_t length, emx_pull_status status);
 
     // Descriptors (port.cpp)
     void wake_up(bool news);

@@ -21,7 +21,7 @@ bool ShmPort::send_sure(const emx_msg &msg, std::span<const Segment> data)
     if (!to) [[unlikely]]
         return false;
     if (msg.type == EMX_RNDV || msg.type == EMX_NOTIFY) [[unlikely]]
-        return send_sure_packet(*to, msg);
+        return send_sure_packet(*to, msg, data);
     const auto bytes = static_cast<uint32_t>(sizeof(EagerRecord)) + msg.msg_len;
     std::byte *record = to->writer.begin(bytes);
     if (!record) [[unlikely]]
@@ -41,14 +41,17 @@ bool ShmPort::send_sure(const emx_msg &msg, std::span<const Segment> data)
     return true;
 }
 
-bool ShmPort::send_sure_packet(Outgoing &to, const emx_msg &msg)
+bool ShmPort::send_sure_packet(Outgoing &to, const emx_msg &msg, std::span<const Segment> data)
 {
-    if (!to.writer.write(msg, nullptr, sure_packet))
+    const bool pushes = !data.empty() && may_push(to, msg.msg_len);
+    if (!to.writer.write(msg, nullptr, sure_packet, pushes))
         return starve(to);
     if (msg.type != EMX_NOTIFY)
         emx_count(counters_, EMX_CNT_SHM_MESSAGE, 1);
     if (to.writer.must_wake())
         to.link.wake();
+    if (pushes)
+        push(to, msg.msg_len, data);
     return true;
 }
 
@@ -105,7 +108,7 @@ void ShmPort::take_back(uint32_t peer, uint8_t remote_ep, const std::function<vo
         const emx_msg *msg = reader.front();
         if (!msg)
             return;
-        if (reader.kind() != packet_record)
+        if (reader.kind() != packet_record && reader.kind() != data_piece)
             each(*msg);
         reader.release();
     }

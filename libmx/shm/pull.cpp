@@ -28,17 +28,18 @@ uint32_t describe(const PieceList &list, uint64_t position, uint32_t &length, io
 } // namespace
 
 bool Pull::begin(std::shared_ptr<Incoming> from, const emx_msg &rndv, uint32_t total,
-                 std::span<const Segment> memory, uint64_t cookie)
+                 std::span<const Segment> memory, uint64_t cookie, uint32_t done)
 {
     SharedWindow &window = from->memory().window[fw_window_slot(rndv.u.window.id, rndv.u.window.tag)];
     from_ = std::move(from);
     rndv_ = rndv;
     total_ = total;
+    done_ = done;
     cookie_ = cookie;
+    memory_.assign(memory.begin(), memory.end());
     const uint64_t stamp = window.stamp.load(std::memory_order_acquire);
     if (stamp == 0 || (stamp & 0xff) != rndv.u.window.tag || !read_window(window, stamp))
         return false;
-    memory_.assign(memory.begin(), memory.end());
     target_.assign(memory);
     return source_.length() >= uint64_t{rndv.u.window.offset} + total && target_.length() >= total;
 }

@@ -17,8 +17,9 @@ public:
 
     /// Finds the window that `rndv` names among those its sender publishes; false when it is not there or
     /// too short. `rndv` and `total` as in Port::start_pull.
+    /// `done` bytes are there already.
     bool begin(std::shared_ptr<Incoming> from, const emx_msg &rndv, uint32_t total,
-               std::span<const Segment> memory, uint64_t cookie);
+               std::span<const Segment> memory, uint64_t cookie, uint32_t done = 0);
     /// Copies some more. done: all is here, and the window was open until then. failed: fetch all of it in
     /// another way.
     State step();

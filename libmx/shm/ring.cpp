@@ -25,7 +25,7 @@ void allow_barriers()
 
 bool put_barrier() { return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); }
 
-bool RingWriter::write(const emx_msg &msg, const std::byte *payload, RecordKind kind)
+bool RingWriter::write(const emx_msg &msg, const std::byte *payload, RecordKind kind, uint8_t type)
 {
     if (msg.data_len > record_data_max)
         return false;
@@ -36,14 +36,14 @@ bool RingWriter::write(const emx_msg &msg, const std::byte *payload, RecordKind 
     std::memcpy(record + offsetof(PacketRecord, msg), &msg, sizeof(msg));
     if (msg.data_len != 0)
         std::memcpy(record + sizeof(PacketRecord), payload, msg.data_len);
-    publish(record, {bytes, kind, 0, 0});
+    publish(record, {bytes, kind, type, 0});
     return true;
 }
 
 /// The word behind the record has to be free, too.
 bool RingWriter::make_room(uint32_t need)
 {
-    const uint32_t used = head_ - memory_.tail.load(std::memory_order_acquire);
+    const uint32_t used = this->used();
     if (used > ring_bytes - record_align)
         return false;
     uint32_t free = ring_bytes - record_align - used;
@@ -63,7 +63,7 @@ bool RingWriter::starve()
 {
     memory_.starving.store(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    return head_ - memory_.tail.load(std::memory_order_acquire) <= ring_bytes / 2;
+    return used() <= ring_bytes / 2;
 }
 
 bool RingReader::must_feed()
@@ -91,7 +91,9 @@ emx_msg *RingReader::open(uint64_t first)
         if (!fits(word, offset)) [[unlikely]]
             break;
         kind_ = word.kind;
-        if (kind_ == sure_eager ? open_eager(word, at) : open_packet(word, at)) [[likely]] {
+        if (kind_ == sure_eager   ? open_eager(word, at)
+            : kind_ == data_piece ? open_piece(word, at)
+                                  : open_packet(word, at)) [[likely]] {
             length_ = word.bytes;
             return &msg_;
         }
@@ -112,9 +114,22 @@ bool RingReader::open_packet(RecordWord word, std::byte *at)
     if ((kind_ != packet_record && kind_ != sure_packet) || word.bytes < sizeof(PacketRecord))
         return false;
     is_eager_ = false;
+    follow_ = kind_ == sure_packet && word.type != 0;
     msg_ = copy_head<PacketRecord>(at).msg;
     msg_.data = reinterpret_cast<uint64_t>(at + sizeof(PacketRecord));
     return msg_.data_len <= word.bytes - sizeof(PacketRecord);
+}
+
+bool RingReader::open_piece(RecordWord word, std::byte *at)
+{
+    const auto head = copy_head<PieceRecord>(at);
+    if (head.length > word.bytes - piece_head)
+        return false;
+    is_eager_ = false;
+    msg_.u.medium.position = head.position;
+    msg_.data_len = head.length;
+    msg_.data = reinterpret_cast<uint64_t>(at + piece_head);
+    return true;
 }
 
 bool holds_something(RingMemory &memory)

@@ -42,6 +42,7 @@ struct RingMemory {
     alignas(64) std::atomic<uint32_t> sleeping; ///< receiver: wants to be woken; cleared by who wakes it
     std::atomic<uint32_t>
         barriers; ///< receiver: before it sleeps, it has the kernel put a barrier into senders
+    std::atomic<uint32_t> unused; ///< receiver: counts messages whose data came before they were wanted
     alignas(64) std::atomic<uint32_t> starving; ///< sender: wants to be woken when there is room
     alignas(64) SharedWindow window[FW_WINDOWS]; ///< by fw_window_slot
     alignas(64) std::byte data[ring_bytes];
@@ -56,13 +57,14 @@ enum RecordKind : uint8_t {
     filler_record = 2, ///< nothing up to the ring's end
     sure_packet = 3, ///< PacketRecord without ack
     sure_eager = 4, ///< EagerRecord, without ack
+    data_piece = 5, ///< PieceRecord of the message that was announced before
 };
 
 /// First word of a record; all zero: there is none yet.
 struct RecordWord {
     uint32_t bytes; ///< whole record, a multiple of record_align
     RecordKind kind;
-    uint8_t type; ///< sure_eager: of the message
+    uint8_t type; ///< sure_eager: of the message; sure_packet: not 0 when all its data follow in pieces
     uint16_t seq; ///< sure_eager
 };
 static_assert(sizeof(RecordWord) == sizeof(uint64_t));
@@ -79,7 +81,23 @@ struct EagerRecord {
     uint16_t ack;
     uint16_t unused;
 };
+struct PieceRecord {
+    RecordWord word;
+    uint32_t position; ///< in the message
+    uint32_t length;
+};
 static_assert(sizeof(PacketRecord) % sizeof(uint64_t) == 0 && sizeof(EagerRecord) == 24);
+static_assert(sizeof(PieceRecord) <= record_align);
+
+/// The data of a piece begin at a cache line.
+inline constexpr uint32_t piece_head = record_align;
+inline constexpr uint32_t piece_most = 8 * 1024;
+/// Bytes of the ring that a message takes in pieces, at most: each may have to begin at the ring's start.
+inline constexpr uint32_t bytes_in_pieces(uint32_t length)
+{
+    const uint32_t pieces = (length + piece_most - 1) / piece_most;
+    return length + (pieces + 1) * (piece_head + record_align) + piece_most;
+}
 
 /// The kernel helps senders of this process: until then they put a barrier behind each record.
 inline std::atomic<bool> barriers_allowed{false};
@@ -93,8 +111,9 @@ class RingWriter {
 public:
     explicit RingWriter(RingMemory &memory) : memory_(memory) {}
 
-    /// Appends a packet with msg.data_len payload bytes. False: no room.
-    bool write(const emx_msg &msg, const std::byte *payload, RecordKind kind = packet_record);
+    /// Appends a packet with msg.data_len payload bytes. False: no room. `type` as in RecordWord.
+    bool write(const emx_msg &msg, const std::byte *payload, RecordKind kind = packet_record,
+               uint8_t type = 0);
     /// Room for a record of so many bytes; nullptr: there is none. The record is the caller's to fill, but
     /// for its first word, until publish().
     std::byte *begin(uint32_t bytes)
@@ -129,6 +148,8 @@ public:
             return false;
         return memory_.sleeping.exchange(0, std::memory_order_relaxed) != 0;
     }
+    /// Bytes that the receiver has not told to have taken.
+    uint32_t used() const { return head_ - memory_.tail.load(std::memory_order_acquire); }
     /// True when the receiver has told that it took everything.
     bool is_empty() const { return memory_.tail.load(std::memory_order_acquire) == head_; }
     /// From now on the receiver wakes this side when there is room. True: there is some already.
@@ -160,8 +181,9 @@ public:
 
     /// Fields of the messages of sure_eager that no record has.
     void identify(uint32_t peer, uint8_t remote_ep, uint8_t local_ep, uint32_t session);
-    /// The oldest packet, or nullptr. Its msg.data points at the payload in the ring; both stay until
-    /// release(). Of a packet's message nothing but the payload length is checked here.
+    /// The oldest packet or piece, or nullptr. Its msg.data points at the payload in the ring; both stay
+    /// until release(). Of a packet's message nothing but the payload length is checked here. Of a piece,
+    /// msg.data_len and msg.u.medium.position say which bytes of the message it has.
     emx_msg *front()
     {
         if (length_ != 0)
@@ -188,6 +210,8 @@ public:
     /// The packet at the front.
     emx_msg &message() { return msg_; }
     RecordKind kind() const { return kind_; }
+    /// True of a packet that announces a message, whose data follow.
+    bool data_follow() const { return follow_; }
     /// True if the sender was told, which may wait for that.
     bool release()
     {
@@ -225,6 +249,7 @@ private:
     [[gnu::noinline]] emx_msg *open(uint64_t first);
     bool open_eager(RecordWord word, std::byte *at);
     bool open_packet(RecordWord word, std::byte *at);
+    bool open_piece(RecordWord word, std::byte *at);
 
     RingMemory &memory_;
     uint32_t tail_;
@@ -232,6 +257,7 @@ private:
     uint32_t length_ = 0; ///< of the record at the front; 0: none open
     RecordKind kind_ = filler_record;
     bool broken_ = false;
+    bool follow_ = false;
     bool is_eager_ = false; ///< msg_ has what eager_ has, and no other fields than those of the records
     emx_msg msg_{};
     emx_msg eager_{}; ///< what identify() was told

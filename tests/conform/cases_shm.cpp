@@ -15,7 +15,8 @@
 namespace emx::conform {
 namespace {
 
-constexpr uint32_t sizes[] = {0, 1, 32, 33, 128, 129, 5000, 8192, 32768, 32769, 300000, 4 << 20};
+// The longest comes without its data in any case.
+constexpr uint32_t sizes[] = {0, 1, 32, 33, 128, 129, 5000, 8192, 32768, 32769, 300000, 4 << 20, 9 << 20};
 
 /// A counter of board 0 of this host by its label: all processes of the host together.
 uint64_t counter(Rank &r, const char *label)
@@ -303,6 +304,107 @@ CONFORM(messages_by_memory_are_not_acknowledged, 2, real | together)
     // Those of the beginning may be late; of the messages there would be one for each fourth.
     CHECK(counter(r, "explicit acks received") < acks + count / 20);
     CHECK_EQ(by_memory(r) - before, count);
+    r.barrier();
+}
+
+uint64_t copied_by_both(Rank &r) { return counter(r, "large messages copied by both sides"); }
+uint64_t copied_in_vain(Rank &r) { return counter(r, "large messages copied in vain"); }
+
+constexpr uint32_t with_data = 70001; // its data come with it
+
+/// Rank 0 sends a large message to rank 1, where its receive waits, if `posted`, or is posted behind it.
+void send_large(Rank &r, Net &net, uint32_t length, bool posted = true, uint32_t room = ~0u)
+{
+    static uint64_t number;
+    const uint64_t match = 1000 + ++number;
+    const uint32_t taken = std::min(length, room);
+    if (r.id == 0) {
+        const std::vector<uint8_t> data = pattern(number, length);
+        if (posted)
+            r.barrier();
+        mx_request_t q = isend(r, net.ep, data.data(), length, net.to[1], match);
+        if (!posted)
+            r.barrier(); // whatever comes with it is there before anybody looks
+        const mx_status_t s = finish(r, net.ep, q);
+        CHECK_EQ(s.code, taken == length ? MX_STATUS_SUCCESS : MX_STATUS_TRUNCATED);
+        CHECK_EQ(s.xfer_length, taken);
+    } else {
+        std::vector<uint8_t> into(length, 0xee);
+        mx_request_t q = nullptr;
+        if (posted)
+            q = irecv(r, net.ep, into.data(), taken, match);
+        r.barrier();
+        if (!posted) {
+            await_unexpected(r, net.ep, match);
+            q = irecv(r, net.ep, into.data(), taken, match);
+        }
+        const mx_status_t s = finish(r, net.ep, q);
+        CHECK_EQ(s.code, taken == length ? MX_STATUS_SUCCESS : MX_STATUS_TRUNCATED);
+        CHECK_EQ(s.xfer_length, taken);
+        CHECK_EQ(s.msg_length, length);
+        CHECK_EQ(verify(into.data(), number, taken), size_t{taken});
+        CHECK(std::all_of(into.begin() + taken, into.end(), [](uint8_t byte) { return byte == 0xee; }));
+    }
+    r.barrier();
+}
+
+/// Sends until messages go by a sure way. Those of the beginning are frames, or have acks.
+void open_sure_way(Rank &r, Net &net)
+{
+    const uint64_t before = copied_by_both(r);
+    r.barrier();
+    for (int i = 0; i < 1000 && copied_by_both(r) == before; i++)
+        send_large(r, net, with_data);
+    CHECK(copied_by_both(r) > before);
+    r.barrier();
+}
+
+CONFORM(large_messages_come_with_their_data, 2, real | bare | together)
+{
+    r.env("EMX_HELPER_MS", "0"); // which takes announcements, and matches none
+    Session session(r);
+    Net net = open_net(r);
+    open_sure_way(r, net);
+    const uint64_t both = copied_by_both(r), vain = copied_in_vain(r), pulled = pulled_by_frames(r);
+    r.barrier();
+    for (uint32_t length : {32769u, 40000u, 65536u, 100001u, 131072u})
+        send_large(r, net, length);
+    CHECK_EQ(copied_by_both(r), both + 5);
+    send_large(r, net, with_data, true, 50000);
+    send_large(r, net, with_data, true, 1);
+    CHECK_EQ(copied_by_both(r), both + 7);
+    // The receiver decides how much comes with longer ones.
+    for (uint32_t length : {131073u, 262144u, 300001u, 1000003u, 4u << 20})
+        send_large(r, net, length);
+    CHECK_EQ(copied_in_vain(r), vain);
+    CHECK_EQ(pulled_by_frames(r), pulled);
+    r.barrier();
+}
+
+CONFORM(data_that_nobody_waits_for_are_fetched_later, 2, real | bare | together)
+{
+    r.env("EMX_HELPER_MS", "0"); // which takes announcements, and matches none
+    Session session(r);
+    Net net = open_net(r);
+    open_sure_way(r, net);
+    const uint64_t both = copied_by_both(r), vain = copied_in_vain(r), pulled = pulled_by_frames(r);
+    r.barrier();
+    send_large(r, net, with_data, false);
+    CHECK_EQ(copied_in_vain(r), vain + 1);
+    CHECK_EQ(copied_by_both(r), both);
+    r.barrier();
+    send_large(r, net, with_data); // without its data: nobody knows yet that they are wanted again
+    CHECK_EQ(copied_by_both(r), both);
+    r.barrier();
+    send_large(r, net, with_data);
+    CHECK_EQ(copied_by_both(r), both + 1);
+    r.barrier();
+    for (int i = 0; i < 40; i++) {
+        send_large(r, net, with_data, false, 40000);
+        send_large(r, net, 1 << 20, false);
+    }
+    CHECK(copied_in_vain(r) < vain + 10); // of 80
+    CHECK_EQ(pulled_by_frames(r), pulled);
     r.barrier();
 }
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // The shared-memory ring: two threads, and contents that no honest sender writes.
+#include "libmx/shm/arrival.hpp"
 #include "libmx/shm/ring.hpp"
 
 #include <emx/wire.h>
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <thread>
+#include <vector>
 
 using namespace emx;
 using namespace emx::shm;
@@ -41,6 +44,40 @@ bool write_eager(RingWriter &writer, uint32_t number, uint32_t bytes)
     std::memset(static_cast<void *>(place + sizeof(head)), static_cast<int>(number & 0xff), bytes);
     writer.publish(place, {whole, sure_eager, EMX_MEDIUM, static_cast<uint16_t>(number)});
     return true;
+}
+
+/// A piece of a message whose byte i is i / 7; false: no room.
+bool write_piece(RingWriter &writer, uint32_t position, uint32_t bytes)
+{
+    std::byte *place = writer.begin(piece_head + bytes);
+    if (!place)
+        return false;
+    const PieceRecord head{{}, position, bytes};
+    std::memcpy(place + sizeof(RecordWord), reinterpret_cast<const std::byte *>(&head) + sizeof(RecordWord),
+                sizeof(head) - sizeof(RecordWord));
+    for (uint32_t i = 0; i < bytes; i++)
+        place[piece_head + i] = static_cast<std::byte>((position + i) / 7);
+    writer.publish(place, {piece_head + bytes, data_piece, 0, 0});
+    return true;
+}
+
+emx_msg announcement(uint16_t seq, uint32_t bytes)
+{
+    emx_msg msg{};
+    msg.type = EMX_RNDV;
+    msg.seq = seq;
+    msg.msg_len = bytes;
+    msg.u.window.id = static_cast<uint8_t>(seq);
+    return msg;
+}
+
+emx_msg piece(uint32_t position, std::byte *data, uint32_t bytes)
+{
+    emx_msg msg{};
+    msg.u.medium.position = position;
+    msg.data = reinterpret_cast<uint64_t>(data);
+    msg.data_len = bytes;
+    return msg;
 }
 
 /// The packet at the front, `by` the short way for eager messages if they are such.
@@ -179,6 +216,135 @@ TEST_CASE("shm__packets_cross_between_threads_in_order", "[shm]")
     CHECK_FALSE(reader.broken());
 }
 
+TEST_CASE("shm__messages_cross_with_their_data_behind_them", "[shm]")
+{
+    constexpr uint32_t count = 400;
+    const auto length = [](uint32_t i) { return 1 + i * 7919 % 200000; };
+    const auto memory = std::make_unique<RingMemory>();
+    std::thread sender([&] {
+        RingWriter writer(*memory);
+        for (uint32_t i = 0; i < count; i++) {
+            while (!writer.write(announcement(static_cast<uint16_t>(i), length(i)), nullptr, sure_packet, 1))
+                std::this_thread::yield();
+            for (uint32_t at = 0; at < length(i); at += piece_most)
+                while (!write_piece(writer, at, std::min(piece_most, length(i) - at)))
+                    std::this_thread::yield();
+        }
+    });
+    RingReader reader(*memory);
+    Arrival arrival;
+    std::vector<std::byte> into(200000);
+    uint32_t announced = 0, complete = 0, wrong = 0;
+    while (complete < count) {
+        const emx_msg *msg = reader.front();
+        if (!msg) {
+            std::this_thread::yield();
+            continue;
+        }
+        if (reader.kind() == sure_packet) {
+            wrong += !reader.data_follow() || arrival.is_wanted() || msg->msg_len != length(announced);
+            arrival.expect(*msg);
+            const Segment memory_of{into.data(), msg->msg_len};
+            wrong += !arrival.begin(*msg, msg->msg_len, {&memory_of, 1}, announced++);
+        } else if (arrival.take(*msg) == Arrival::Result::done) {
+            wrong += arrival.cookie() != complete || arrival.done() != length(complete);
+            for (uint32_t i = 0; i < length(complete); i++)
+                wrong += into[i] != static_cast<std::byte>(i / 7);
+            complete++;
+        }
+        reader.release();
+    }
+    sender.join();
+    CHECK(wrong == 0);
+    CHECK(announced == count);
+    CHECK_FALSE(reader.front());
+    CHECK_FALSE(reader.broken());
+}
+
+TEST_CASE("shm__pieces_of_a_message_fit_in_the_room_that_is_reckoned", "[shm]")
+{
+    const auto memory = std::make_unique<RingMemory>();
+    RingWriter writer(*memory);
+    RingReader reader(*memory);
+    for (uint32_t round = 0; round < 3000; round++) {
+        const uint32_t length = 1 + round * 104729 % (128 * 1024), begin = writer.head();
+        for (uint32_t at = 0; at < length; at += piece_most)
+            REQUIRE(write_piece(writer, at, std::min(piece_most, length - at)));
+        REQUIRE(writer.head() - begin <= bytes_in_pieces(length));
+        while (reader.front())
+            reader.release();
+    }
+}
+
+TEST_CASE("shm__data_are_taken_only_by_the_receive_of_their_message", "[shm]")
+{
+    std::array<std::byte, 100> data, into;
+    data.fill(std::byte{7});
+    into.fill(std::byte{1});
+    const std::array<Segment, 2> memory{{{into.data() + 50, 30}, {into.data(), 40}}};
+    Arrival arrival;
+    using enum Arrival::Result;
+    SECTION("there is none")
+    {
+        CHECK_FALSE(arrival.begin(announcement(1, 100), 70, memory, 5));
+        CHECK(arrival.take(piece(0, data.data(), 100)) == more);
+    }
+    SECTION("it comes behind the first piece")
+    {
+        arrival.expect(announcement(1, 100));
+        CHECK(arrival.take(piece(0, data.data(), 60)) == unused);
+        CHECK_FALSE(arrival.begin(announcement(1, 100), 70, memory, 5));
+        CHECK(arrival.take(piece(60, data.data(), 40)) == more); // told once
+    }
+    SECTION("it is of another message")
+    {
+        arrival.expect(announcement(1, 100));
+        CHECK_FALSE(arrival.begin(announcement(2, 100), 70, memory, 5));
+    }
+    SECTION("it has no room at all")
+    {
+        arrival.expect(announcement(1, 100));
+        CHECK_FALSE(arrival.begin(announcement(1, 100), 0, memory, 5));
+        CHECK(arrival.take(piece(0, data.data(), 60)) == more);
+    }
+    SECTION("it is cancelled")
+    {
+        arrival.expect(announcement(1, 100));
+        REQUIRE(arrival.begin(announcement(1, 100), 70, memory, 5));
+        arrival.cancel();
+        CHECK(arrival.take(piece(0, data.data(), 60)) == more);
+    }
+    SECTION("the sender goes on elsewhere")
+    {
+        arrival.expect(announcement(1, 100));
+        REQUIRE(arrival.begin(announcement(1, 100), 70, memory, 5));
+        CHECK(arrival.take(piece(1, data.data(), 60)) == broken);
+    }
+    SECTION("the sender ceases")
+    {
+        arrival.expect(announcement(1, 100));
+        REQUIRE(arrival.begin(announcement(1, 100), 70, memory, 5));
+        CHECK(arrival.take(piece(0, data.data(), 30)) == more);
+        CHECK(arrival.take(piece(30, data.data(), 0)) == rest);
+        CHECK(arrival.done() == 30);
+        CHECK(std::count(into.begin(), into.end(), std::byte{7}) == 30);
+        return;
+    }
+    SECTION("it takes what it has room for")
+    {
+        arrival.expect(announcement(1, 100));
+        REQUIRE(arrival.begin(announcement(1, 100), 70, memory, 5));
+        CHECK(arrival.take(piece(0, data.data(), 60)) == more);
+        CHECK(arrival.is_wanted());
+        CHECK(arrival.take(piece(60, data.data(), 40)) == done);
+        CHECK(std::count(into.begin(), into.end(), std::byte{7}) == 70);
+        CHECK(std::count(into.begin() + 40, into.begin() + 50, std::byte{1}) == 10);
+        return;
+    }
+    CHECK_FALSE(arrival.is_wanted());
+    CHECK(std::count(into.begin(), into.end(), std::byte{1}) == 100);
+}
+
 TEST_CASE("shm__a_full_ring_refuses_and_takes_again", "[shm]")
 {
     const auto memory = std::make_unique<RingMemory>();
@@ -209,8 +375,9 @@ TEST_CASE("shm__hostile_contents_never_lead_out_of_the_ring", "[shm]")
         std::memset(static_cast<void *>(memory.get()), 0, offsetof(RingMemory, data) + 4096);
         RingWriter writer(*memory);
         for (uint32_t i = 0; i < 5; ++i)
-            REQUIRE(
-                (i % 2 ? writer.write(packet(i, 60 * i), payload.data()) : write_eager(writer, i, 60 * i)));
+            REQUIRE((i == 4  ? write_piece(writer, 0, 240)
+                     : i % 2 ? writer.write(packet(i, 60 * i), payload.data())
+                             : write_eager(writer, i, 60 * i)));
         // Any byte of the positions, or of the records' heads.
         auto *bytes = reinterpret_cast<unsigned char *>(memory.get());
         const std::size_t data = offsetof(RingMemory, data);
