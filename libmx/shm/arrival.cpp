@@ -35,9 +35,17 @@ bool Arrival::begin(const emx_msg &rndv, uint32_t total, std::span<const Segment
     rndv_ = rndv;
     total_ = total;
     cookie_ = cookie;
+    waits_since_ns_ = 0;
     memory_.assign(memory.begin(), memory.end());
     state_ = State::wanted;
     return true;
+}
+
+bool Arrival::is_late(uint64_t now, uint64_t patience_ns)
+{
+    if (waits_since_ns_ == 0)
+        waits_since_ns_ = now;
+    return now - waits_since_ns_ > patience_ns;
 }
 
 Arrival::Result Arrival::take(const emx_msg &piece)
@@ -59,6 +67,7 @@ Arrival::Result Arrival::take(const emx_msg &piece)
     const uint32_t bytes = std::min(piece.data_len, total_ - done_);
     target_.copy_in(done_, reinterpret_cast<const std::byte *>(piece.data), bytes);
     done_ += bytes;
+    waits_since_ns_ = 0;
     if (done_ < total_)
         return Result::more;
     cancel();

@@ -39,6 +39,9 @@ public:
     /// Nobody wants what still comes.
     void cancel() { state_ = State::skipped; }
 
+    /// True when no piece has come for `patience_ns`, as far as such calls tell.
+    bool is_late(uint64_t now, uint64_t patience_ns);
+
     /// begin() said true, and nothing has ended it.
     bool is_wanted() const { return state_ == State::wanted; }
     const emx_msg &rndv() const { return rndv_; }
@@ -56,6 +59,7 @@ private:
     uint32_t total_ = 0;
     uint32_t done_ = 0;
     uint64_t cookie_ = 0;
+    uint64_t waits_since_ns_ = 0; ///< 0: something has come since is_late() was asked
     std::vector<Segment> memory_;
     PieceList target_;
 };

@@ -116,7 +116,7 @@ void Link::wake() const
     [[maybe_unused]] const ssize_t sent = sys::send(socket_.get(), "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-std::unique_ptr<Outgoing> Outgoing::connect(const Identity &from, const Identity &to)
+std::unique_ptr<Outgoing> Outgoing::connect(const Identity &from, const Identity &to, bool wide)
 {
     const Fd file = make_memory(); // before the connection, since the receiver waits for what follows it
     Mapping mapping = file ? Mapping::of(file.get()) : Mapping{};
@@ -130,7 +130,7 @@ std::unique_ptr<Outgoing> Outgoing::connect(const Identity &from, const Identity
     Hello hello{hello_magic, sizeof(RingMemory), from.mac, from.session, to.session, from.endpoint, {}};
     if (!link || !send_datagram(link.socket(), &hello, sizeof(hello), {file.get()}, MSG_DONTWAIT))
         return nullptr;
-    return std::make_unique<Outgoing>(std::move(link), std::move(mapping), to.session);
+    return std::make_unique<Outgoing>(std::move(link), std::move(mapping), to.session, wide);
 }
 
 Listener::~Listener()

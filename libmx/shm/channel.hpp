@@ -75,9 +75,11 @@ class Outgoing {
 public:
     /// Connects to an endpoint. nullptr when it does not listen (errno ECONNREFUSED), is another user's, or
     /// memory lacks.
-    static std::unique_ptr<Outgoing> connect(const Identity &from, const Identity &to);
-    Outgoing(Link link, Mapping mapping, uint32_t session)
-        : link(std::move(link)), mapping(std::move(mapping)), writer(*this->mapping.get()), session(session)
+    /// `wide` as of RingWriter.
+    static std::unique_ptr<Outgoing> connect(const Identity &from, const Identity &to, bool wide = true);
+    Outgoing(Link link, Mapping mapping, uint32_t session, bool wide)
+        : link(std::move(link)), mapping(std::move(mapping)), writer(*this->mapping.get(), wide),
+          session(session)
     {
     }
     RingMemory &memory() { return *mapping.get(); }

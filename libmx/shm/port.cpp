@@ -258,6 +258,8 @@ void ShmPort::look_for_sender(const emx_msg &msg)
 
 const emx_msg *ShmPort::idle()
 {
+    if (awaited_ != 0) [[unlikely]]
+        look_for_late();
     if (!pulls_.empty()) [[unlikely]]
         step_pulls();
     if (starved_ != 0) [[unlikely]]
@@ -282,8 +284,10 @@ bool ShmPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Se
         return in->peer == rndv.peer && in->from.endpoint == rndv.remote_ep;
     });
     if (found != in_.end() && !(*found)->ended && (*found)->from.session == rndv.session) {
-        if ((*found)->arrival.begin(rndv, total, memory, cookie))
+        if ((*found)->arrival.begin(rndv, total, memory, cookie)) {
+            ++awaited_;
             return true;
+        }
         Pull pull;
         if ((*found)->readable && pull.begin(*found, rndv, total, memory, cookie)) {
             pulls_.push_back(std::move(pull));
@@ -328,8 +332,10 @@ void ShmPort::tell_pulled(const emx_msg &rndv, uint64_t cookie, uint32_t length,
 void ShmPort::cancel_pull(uint64_t cookie)
 {
     for (const auto &in : in_)
-        if (in->arrival.is_wanted() && in->arrival.cookie() == cookie)
+        if (in->arrival.is_wanted() && in->arrival.cookie() == cookie) {
+            --awaited_;
             return in->arrival.cancel();
+        }
     const auto found =
         std::find_if(pulls_.begin(), pulls_.end(), [&](const Pull &p) { return p.cookie() == cookie; });
     if (found != pulls_.end())
@@ -401,6 +407,8 @@ uint64_t ShmPort::deadline_ns() const
 {
     if (source_ != Source::none || !queue_.empty() || !pulls_.empty())
         return 0;
+    if (awaited_ != 0)
+        return std::min(inner_->deadline_ns(), monotonic_ns() + late_ns);
     return inner_->deadline_ns();
 }
 

@@ -101,12 +101,14 @@ private:
     void tell(emx_event_kind kind, uint64_t key);
 
     // Data behind their announcement (port_push.cpp)
+    static constexpr uint64_t late_ns = 100000; ///< a piece takes one
     static bool may_push(Outgoing &to, uint32_t length);
     static bool has_room(Outgoing &to);
     static bool write_piece(Outgoing &to, uint32_t position, std::span<const Segment> data, uint32_t bytes);
     static void push(Outgoing &to, uint32_t length, std::span<const Segment> data);
     bool take_piece(Incoming &in);
     void fetch(Incoming &in, uint32_t done);
+    void look_for_late();
 
     // In (port.cpp)
     const emx_msg *handed_out();
@@ -166,6 +168,7 @@ private:
     Incoming *current_ = nullptr; ///< ring that the last event of a ring came from, if it is still read
     emx_counters *counters_; ///< of the port inside
     uint32_t starved_ = 0; ///< channels without room
+    uint32_t awaited_ = 0; ///< rings whose next pieces have a receive
 
     std::vector<std::shared_ptr<Incoming>> in_; ///< changed under waiting_mutex_ too
     std::unordered_map<uint64_t, std::unique_ptr<Outgoing>> out_; ///< by peer and endpoint

@@ -11,7 +11,7 @@
 namespace emx::shm {
 namespace {
 
-constexpr uint32_t push_most = 4 * 1024 * 1024; // from there on the caches hold less than the copies need
+constexpr uint32_t push_most = 8 * 1024 * 1024; // from there on the caches hold less than the copies need
 constexpr uint32_t ahead_most = 128 * 1024; // of what the receiver has told to have taken
 constexpr uint64_t patience_ns = 3000; // with a receiver that takes nothing
 constexpr uint32_t rests_most = 64;
@@ -37,20 +37,20 @@ bool ShmPort::may_push(Outgoing &to, uint32_t length)
         return false;
     }
     // Half of the ring stays for what completes when it is written.
-    return to.writer.used() + bytes_in_pieces(std::min(length, ahead_most)) <= ring_bytes / 2;
+    return to.writer.held() + bytes_in_pieces(std::min(length, ahead_most)) <= to.writer.half();
 }
 
 /// Waits until there is room for one more piece. False: the receiver has other things to do.
 bool ShmPort::has_room(Outgoing &to)
 {
-    if (to.writer.used() <= ahead_most) [[likely]]
+    if (to.writer.held() <= ahead_most) [[likely]]
         return true;
     constexpr int looks_per_clock = 64;
     const uint64_t until = monotonic_ns() + patience_ns;
     for (int looks = 1; looks % looks_per_clock != 0 || monotonic_ns() < until; looks++) {
         if (to.memory().unused.load(std::memory_order_relaxed) != to.unused)
             return false;
-        if (to.writer.used() <= ahead_most)
+        if (to.writer.held() <= ahead_most)
             return true;
         relax();
     }
@@ -104,9 +104,19 @@ bool ShmPort::take_piece(Incoming &in)
     case Arrival::Result::broken: fetch(in, 0); return false;
     case Arrival::Result::done: break;
     }
+    --awaited_;
     emx_count(counters_, EMX_CNT_SHM_PUSH, 1);
     tell_pulled(in.arrival.rndv(), in.arrival.cookie(), in.arrival.total(), EMX_PULL_OK);
     return true;
+}
+
+/// A sender that was stopped between two pieces, or has lost its processor, is not waited for.
+void ShmPort::look_for_late()
+{
+    const uint64_t now = monotonic_ns();
+    for (const auto &in : in_)
+        if (in->arrival.is_wanted() && in->arrival.is_late(now, late_ns))
+            fetch(*in, in->arrival.done());
 }
 
 /// No more of the data comes: what is missing is fetched, or the reason comes why there is none.
@@ -114,6 +124,7 @@ void ShmPort::fetch(Incoming &in, uint32_t done)
 {
     Arrival &from = in.arrival;
     from.cancel();
+    --awaited_;
     Pull pull;
     const bool found =
         pull.begin(in.shared_from_this(), from.rndv(), from.total(), from.memory(), from.cookie(), done);

@@ -16,6 +16,8 @@ bool carried(uint8_t type)
            type == EMX_NOTIFY || type == EMX_TRUC || type == EMX_X_REPORT;
 }
 
+constexpr std::size_t wide_channels = 16; // the memory of more adds up
+
 bool begins_message(const emx_msg &msg)
 {
     return msg.type == EMX_TINY || msg.type == EMX_SMALL || msg.type == EMX_RNDV ||
@@ -76,7 +78,8 @@ Outgoing *ShmPort::connect(uint32_t peer, uint8_t endpoint, uint32_t session)
     const auto refused = refused_.find(key);
     if (refused != refused_.end() && refused->second == session)
         return nullptr;
-    auto channel = Outgoing::connect(self_, {inner_->peer_nic_id(peer), session, endpoint});
+    const bool few = out_.size() < wide_channels;
+    auto channel = Outgoing::connect(self_, {inner_->peer_nic_id(peer), session, endpoint}, few);
     if (!channel) {
         if (errno != EAGAIN)
             refused_[key] = session;

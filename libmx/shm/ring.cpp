@@ -45,15 +45,19 @@ bool RingWriter::make_room(uint32_t need)
 {
     const uint32_t used = this->used();
     if (used > ring_bytes - record_align)
-        return false;
+        return false; // a receiver that writes what it likes into its memory
     uint32_t free = ring_bytes - record_align - used;
-    uint32_t to_end = ring_bytes - (head_ & mask);
+    const uint32_t at = head_ & mask;
+    uint32_t to_end = at < extent_ ? extent_ - at : 0;
     if (need > to_end) {
-        if (free < to_end + need)
+        const uint32_t filler = ring_bytes - at;
+        if (free < filler + need)
             return false;
-        publish(memory_.data + (head_ & mask), {to_end, filler_record, 0, 0});
-        free -= to_end;
-        to_end = ring_bytes;
+        filler_at_ = head_;
+        filler_bytes_ = filler;
+        publish(memory_.data + at, {filler, filler_record, 0, 0});
+        free -= filler;
+        to_end = extent_;
     }
     room_ = std::min(free, to_end);
     return need <= room_;
@@ -63,7 +67,7 @@ bool RingWriter::starve()
 {
     memory_.starving.store(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    return used() <= ring_bytes / 2;
+    return held() <= half();
 }
 
 bool RingReader::must_feed()

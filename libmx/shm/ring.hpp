@@ -22,9 +22,13 @@
 
 namespace emx::shm {
 
-inline constexpr uint32_t ring_bytes = 512 * 1024; // a window of 32 full frames fits
+inline constexpr uint32_t ring_bytes = 2 * 1024 * 1024;
+/// A process with many partners on its host goes round in this part of each ring: a window of 32 full frames
+/// fits. With few partners all is used: lines that neither processor has in its own cache any more are
+/// written and read in half of the time (docs/decisions/0035-rings-larger-than-caches.md).
+inline constexpr uint32_t narrow_bytes = 512 * 1024;
 inline constexpr uint32_t record_align = 64;
-inline constexpr uint32_t record_data_max = ring_bytes / 4;
+inline constexpr uint32_t record_data_max = 128 * 1024;
 
 /// A window as its owner publishes it. stamp 0: closed; else unique in its channel, low byte = tag.
 struct SharedWindow {
@@ -50,7 +54,7 @@ struct RingMemory {
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);
 
 /// The receiver tells its position after so many bytes at the latest, and when it has taken everything.
-inline constexpr uint32_t publish_bytes = ring_bytes / 8;
+inline constexpr uint32_t publish_bytes = 64 * 1024;
 
 enum RecordKind : uint8_t {
     packet_record = 1, ///< PacketRecord: its sender keeps a copy until the ack comes
@@ -92,11 +96,11 @@ static_assert(sizeof(PieceRecord) <= record_align);
 /// The data of a piece begin at a cache line.
 inline constexpr uint32_t piece_head = record_align;
 inline constexpr uint32_t piece_most = 8 * 1024;
-/// Bytes of the ring that a message takes in pieces, at most: each may have to begin at the ring's start.
+/// Bytes of records that a message takes in pieces, at most.
 inline constexpr uint32_t bytes_in_pieces(uint32_t length)
 {
     const uint32_t pieces = (length + piece_most - 1) / piece_most;
-    return length + (pieces + 1) * (piece_head + record_align) + piece_most;
+    return length + pieces * (piece_head + record_align);
 }
 
 /// The kernel helps senders of this process: until then they put a barrier behind each record.
@@ -109,7 +113,11 @@ bool put_barrier();
 /// The sender's end. One thread at a time.
 class RingWriter {
 public:
-    explicit RingWriter(RingMemory &memory) : memory_(memory) {}
+    /// `wide`: all of the memory may be used.
+    explicit RingWriter(RingMemory &memory, bool wide = true)
+        : memory_(memory), extent_(wide ? ring_bytes : narrow_bytes)
+    {
+    }
 
     /// Appends a packet with msg.data_len payload bytes. False: no room. `type` as in RecordWord.
     bool write(const emx_msg &msg, const std::byte *payload, RecordKind kind = packet_record,
@@ -148,8 +156,15 @@ public:
             return false;
         return memory_.sleeping.exchange(0, std::memory_order_relaxed) != 0;
     }
-    /// Bytes that the receiver has not told to have taken.
-    uint32_t used() const { return head_ - memory_.tail.load(std::memory_order_acquire); }
+    /// Bytes of records that the receiver has not told to have taken.
+    uint32_t held() const
+    {
+        const uint32_t bytes = used();
+        const bool filler_too = head_ - filler_at_ <= bytes;
+        return filler_too ? bytes - filler_bytes_ : bytes;
+    }
+    /// That much leaves room for what completes when it is written.
+    uint32_t half() const { return extent_ / 2; }
     /// True when the receiver has told that it took everything.
     bool is_empty() const { return memory_.tail.load(std::memory_order_acquire) == head_; }
     /// From now on the receiver wakes this side when there is room. True: there is some already.
@@ -168,8 +183,13 @@ private:
         return std::atomic_ref(*reinterpret_cast<uint64_t *>(place));
     }
     [[gnu::noinline]] bool make_room(uint32_t need);
+    /// Bytes that the receiver has not told to have passed.
+    uint32_t used() const { return head_ - memory_.tail.load(std::memory_order_acquire); }
 
     RingMemory &memory_;
+    const uint32_t extent_; ///< no record begins there or behind
+    uint32_t filler_at_ = 0; ///< position of the newest filler
+    uint32_t filler_bytes_ = 0;
     uint32_t head_ = 0;
     uint32_t room_ = 0; ///< bytes that may be written at the head
 };

@@ -80,6 +80,19 @@ emx_msg piece(uint32_t position, std::byte *data, uint32_t bytes)
     return msg;
 }
 
+/// Memory of a receive, in two pieces, and data for it.
+struct Scattered {
+    Scattered()
+    {
+        data.fill(std::byte{7});
+        into.fill(std::byte{1});
+    }
+    auto taken() const { return std::count(into.begin(), into.end(), std::byte{7}); }
+
+    std::array<std::byte, 100> data, into;
+    const std::array<Segment, 2> memory{{{into.data() + 50, 30}, {into.data(), 40}}};
+};
+
 /// The packet at the front, `by` the short way for eager messages if they are such.
 const emx_msg *front_of(RingReader &reader, bool by)
 {
@@ -172,11 +185,12 @@ TEST_CASE("shm__what_was_not_taken_can_be_read_again", "[shm]")
 TEST_CASE("shm__a_sender_without_room_is_woken_once_there_is_some", "[shm]")
 {
     const auto memory = std::make_unique<RingMemory>();
-    RingWriter writer(*memory);
+    RingWriter writer(*memory, false);
     RingReader reader(*memory);
     uint32_t written = 0;
     while (write_eager(writer, written, 1000))
         ++written;
+    CHECK(writer.head() <= narrow_bytes);
     CHECK_FALSE(writer.starve());
     uint32_t woken = 0;
     bool room = false;
@@ -188,7 +202,7 @@ TEST_CASE("shm__a_sender_without_room_is_woken_once_there_is_some", "[shm]")
         room = writer.starve();
         if (room)
             break;
-        CHECK_FALSE(write_eager(writer, written, ring_bytes / 2)); // half is not free yet
+        CHECK_FALSE(write_eager(writer, written, narrow_bytes / 2)); // half is not free yet
     }
     CHECK(room);
     CHECK(woken > 0);
@@ -264,85 +278,128 @@ TEST_CASE("shm__messages_cross_with_their_data_behind_them", "[shm]")
 TEST_CASE("shm__pieces_of_a_message_fit_in_the_room_that_is_reckoned", "[shm]")
 {
     const auto memory = std::make_unique<RingMemory>();
-    RingWriter writer(*memory);
+    const bool wide = GENERATE(false, true);
+    RingWriter writer(*memory, wide);
     RingReader reader(*memory);
     for (uint32_t round = 0; round < 3000; round++) {
-        const uint32_t length = 1 + round * 104729 % (128 * 1024), begin = writer.head();
+        const uint32_t length = 1 + round * 104729 % (128 * 1024);
+        REQUIRE(writer.held() == 0);
         for (uint32_t at = 0; at < length; at += piece_most)
             REQUIRE(write_piece(writer, at, std::min(piece_most, length - at)));
-        REQUIRE(writer.head() - begin <= bytes_in_pieces(length));
+        REQUIRE(writer.held() <= bytes_in_pieces(length));
         while (reader.front())
             reader.release();
     }
+    CHECK(writer.half() == (wide ? ring_bytes : narrow_bytes) / 2);
+}
+
+TEST_CASE("shm__a_narrow_ring_touches_a_part_of_its_memory", "[shm]")
+{
+    const auto memory = std::make_unique<RingMemory>();
+    const bool wide = GENERATE(false, true);
+    RingWriter writer(*memory, wide);
+    RingReader reader(*memory);
+    const auto last_touched = [&] {
+        const std::byte *end = memory->data + ring_bytes;
+        while (end > memory->data && end[-1] == std::byte{0})
+            --end;
+        return static_cast<uint32_t>(end - memory->data);
+    };
+    const auto send = [&](uint32_t bytes, uint32_t total) {
+        for (uint32_t number = 0; number * bytes < total; number++) {
+            while (!write_eager(writer, number | 1, bytes))
+                reader.tell();
+            while (const emx_msg *msg = reader.front()) {
+                REQUIRE(msg->data_len == bytes);
+                reader.release();
+            }
+        }
+    };
+    send(1000, 4 * ring_bytes);
+    send(30000, 4 * ring_bytes);
+    if (wide)
+        CHECK(last_touched() > ring_bytes - 2000);
+    else
+        CHECK(last_touched() <= narrow_bytes + record_align);
 }
 
 TEST_CASE("shm__data_are_taken_only_by_the_receive_of_their_message", "[shm]")
 {
-    std::array<std::byte, 100> data, into;
-    data.fill(std::byte{7});
-    into.fill(std::byte{1});
-    const std::array<Segment, 2> memory{{{into.data() + 50, 30}, {into.data(), 40}}};
+    Scattered to;
     Arrival arrival;
     using enum Arrival::Result;
     SECTION("there is none")
     {
-        CHECK_FALSE(arrival.begin(announcement(1, 100), 70, memory, 5));
-        CHECK(arrival.take(piece(0, data.data(), 100)) == more);
+        CHECK_FALSE(arrival.begin(announcement(1, 100), 70, to.memory, 5));
+        CHECK(arrival.take(piece(0, to.data.data(), 100)) == more);
     }
     SECTION("it comes behind the first piece")
     {
         arrival.expect(announcement(1, 100));
-        CHECK(arrival.take(piece(0, data.data(), 60)) == unused);
-        CHECK_FALSE(arrival.begin(announcement(1, 100), 70, memory, 5));
-        CHECK(arrival.take(piece(60, data.data(), 40)) == more); // told once
+        CHECK(arrival.take(piece(0, to.data.data(), 60)) == unused);
+        CHECK_FALSE(arrival.begin(announcement(1, 100), 70, to.memory, 5));
+        CHECK(arrival.take(piece(60, to.data.data(), 40)) == more); // told once
     }
     SECTION("it is of another message")
     {
         arrival.expect(announcement(1, 100));
-        CHECK_FALSE(arrival.begin(announcement(2, 100), 70, memory, 5));
+        CHECK_FALSE(arrival.begin(announcement(2, 100), 70, to.memory, 5));
     }
     SECTION("it has no room at all")
     {
         arrival.expect(announcement(1, 100));
-        CHECK_FALSE(arrival.begin(announcement(1, 100), 0, memory, 5));
-        CHECK(arrival.take(piece(0, data.data(), 60)) == more);
+        CHECK_FALSE(arrival.begin(announcement(1, 100), 0, to.memory, 5));
+        CHECK(arrival.take(piece(0, to.data.data(), 60)) == more);
     }
     SECTION("it is cancelled")
     {
         arrival.expect(announcement(1, 100));
-        REQUIRE(arrival.begin(announcement(1, 100), 70, memory, 5));
+        REQUIRE(arrival.begin(announcement(1, 100), 70, to.memory, 5));
         arrival.cancel();
-        CHECK(arrival.take(piece(0, data.data(), 60)) == more);
+        CHECK(arrival.take(piece(0, to.data.data(), 60)) == more);
     }
     SECTION("the sender goes on elsewhere")
     {
         arrival.expect(announcement(1, 100));
-        REQUIRE(arrival.begin(announcement(1, 100), 70, memory, 5));
-        CHECK(arrival.take(piece(1, data.data(), 60)) == broken);
+        REQUIRE(arrival.begin(announcement(1, 100), 70, to.memory, 5));
+        CHECK(arrival.take(piece(1, to.data.data(), 60)) == broken);
+    }
+    CHECK_FALSE(arrival.is_wanted());
+    CHECK(to.taken() == 0);
+}
+
+TEST_CASE("shm__data_come_until_they_are_all_there_or_cease", "[shm]")
+{
+    Scattered to;
+    Arrival arrival;
+    using enum Arrival::Result;
+    arrival.expect(announcement(1, 100));
+    REQUIRE(arrival.begin(announcement(1, 100), 70, to.memory, 5));
+    SECTION("the sender comes to a stop")
+    {
+        CHECK_FALSE(arrival.is_late(1000, 100));
+        CHECK_FALSE(arrival.is_late(1100, 100));
+        CHECK(arrival.is_late(1101, 100));
+        CHECK(arrival.take(piece(0, to.data.data(), 30)) == more);
+        CHECK_FALSE(arrival.is_late(5000, 100)); // counts from the first question since
+        CHECK_FALSE(arrival.is_late(5100, 100));
+        CHECK(arrival.is_late(5101, 100));
     }
     SECTION("the sender ceases")
     {
-        arrival.expect(announcement(1, 100));
-        REQUIRE(arrival.begin(announcement(1, 100), 70, memory, 5));
-        CHECK(arrival.take(piece(0, data.data(), 30)) == more);
-        CHECK(arrival.take(piece(30, data.data(), 0)) == rest);
+        CHECK(arrival.take(piece(0, to.data.data(), 30)) == more);
+        CHECK(arrival.take(piece(30, to.data.data(), 0)) == rest);
         CHECK(arrival.done() == 30);
-        CHECK(std::count(into.begin(), into.end(), std::byte{7}) == 30);
-        return;
+        CHECK(to.taken() == 30);
     }
     SECTION("it takes what it has room for")
     {
-        arrival.expect(announcement(1, 100));
-        REQUIRE(arrival.begin(announcement(1, 100), 70, memory, 5));
-        CHECK(arrival.take(piece(0, data.data(), 60)) == more);
+        CHECK(arrival.take(piece(0, to.data.data(), 60)) == more);
         CHECK(arrival.is_wanted());
-        CHECK(arrival.take(piece(60, data.data(), 40)) == done);
-        CHECK(std::count(into.begin(), into.end(), std::byte{7}) == 70);
-        CHECK(std::count(into.begin() + 40, into.begin() + 50, std::byte{1}) == 10);
-        return;
+        CHECK(arrival.take(piece(60, to.data.data(), 40)) == done);
+        CHECK(to.taken() == 70);
+        CHECK(std::count(to.into.begin() + 40, to.into.begin() + 50, std::byte{1}) == 10);
     }
-    CHECK_FALSE(arrival.is_wanted());
-    CHECK(std::count(into.begin(), into.end(), std::byte{1}) == 100);
 }
 
 TEST_CASE("shm__a_full_ring_refuses_and_takes_again", "[shm]")
