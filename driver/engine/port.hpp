@@ -137,6 +137,7 @@ private:
     bool leave_lost_ways();
     [[gnu::noinline]] void poll_tcp();
     const PieceList *place_of(TcpReceiver &packets);
+    const PieceList *running_memory(int slot, uint32_t handle) const;
     void take_packets(TcpInward &way);
     [[gnu::cold]] void end_way(TcpInward &way, bool unwritable);
     bool check_packet(TcpInward &way);

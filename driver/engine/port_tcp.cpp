@@ -72,18 +72,29 @@ const PieceList *EnginePort::place_of(TcpReceiver &packets)
 {
     if (packets.slot() < 0)
         return nullptr;
-    const fw_pull &pull = endpoint_.pull[packets.slot()];
-    if (pull.state == FW_PULL_RUNNING && pull.handle == packets.handle())
-        return &pulls_[static_cast<std::size_t>(packets.slot())].memory;
-    packets.lose_place();
-    return nullptr;
+    const PieceList *memory = running_memory(packets.slot(), packets.handle());
+    if (!memory)
+        packets.lose_place();
+    return memory;
+}
+
+/// That of a pull, null when it has ended.
+const PieceList *EnginePort::running_memory(int slot, uint32_t handle) const
+{
+    if (slot < 0 || endpoint_.pull[slot].state != FW_PULL_RUNNING || endpoint_.pull[slot].handle != handle)
+        return nullptr;
+    return &pulls_[static_cast<std::size_t>(slot)].memory;
 }
 
 void EnginePort::take_packets(TcpInward &way)
 {
     TcpReceiver &packets = way.packets;
-    for (int n = 0; n < packets_at_once && way.connection; n++) {
-        switch (packets.receive(way.connection.get(), place_of(packets))) {
+    std::array<fw_place, TcpReceiver::ahead_max + 1> places;
+    for (int n = 0; (n < packets_at_once || packets.has_more()) && way.connection; n++) {
+        const PieceList *target = place_of(packets);
+        const uint32_t known =
+            packets.looks_ahead() ? fw_expect(&endpoint_, packets.slot(), places.size(), places.data()) : 0;
+        switch (packets.receive(way.connection.get(), target, {places.data(), known})) {
         case TcpReceiver::State::nothing: return;
         case TcpReceiver::State::ended: return end_way(way, errno == EFAULT && packets.slot() >= 0);
         case TcpReceiver::State::header: place_packet(way); break;
@@ -132,7 +143,10 @@ void EnginePort::place_packet(TcpInward &way)
     fw_place place{};
     const int slot = fw_pull_place(&endpoint_, &pkt_, &place);
     const PieceList *target = slot < 0 ? nullptr : &pulls_[static_cast<std::size_t>(slot)].memory;
-    way.packets.expect_payload(slot, pkt_.handle, place.position, target);
+    const PieceList *foreseen_for =
+        running_memory(way.packets.foreseen_slot(), way.packets.foreseen_handle());
+    if (!way.packets.expect_payload(slot, pkt_.handle, place.position, target, foreseen_for))
+        end_way(way, false);
 }
 
 void EnginePort::take_packet(TcpInward &way)

@@ -102,25 +102,37 @@ private:
         return true;
     }
 
-    /// The pull that the payload on its way belongs to, if it still runs.
-    Message *message_of()
+    /// Memory of a pull, if it still runs.
+    const PieceList *running_memory(int slot, uint32_t handle)
     {
-        const fw_pull *pull = in.slot() < 0 ? nullptr : &puller.fw->pull[in.slot()];
-        if (pull && pull->state == FW_PULL_RUNNING && pull->handle == in.handle())
-            return &messages.at(pull->cookie);
-        in.lose_place();
-        return nullptr;
+        const fw_pull *pull = slot < 0 ? nullptr : &puller.fw->pull[slot];
+        const bool runs = pull && pull->state == FW_PULL_RUNNING && pull->handle == handle;
+        return runs ? &messages.at(pull->cookie).target.list : nullptr;
     }
     const PieceList *target()
     {
-        Message *message = message_of();
-        return message ? &message->target.list : nullptr;
+        const PieceList *memory = running_memory(in.slot(), in.handle());
+        if (!memory)
+            in.lose_place();
+        return memory;
     }
 
     bool receive()
     {
+        bool moved_on = receive_one();
+        while (in.has_more())
+            moved_on |= receive_one();
+        return moved_on;
+    }
+
+    bool receive_one()
+    {
         now += 1000;
-        switch (in.receive(second.out.get(), target())) {
+        std::array<fw_place, TcpReceiver::ahead_max + 1> places;
+        const PieceList *memory = target();
+        const uint32_t known =
+            in.looks_ahead() ? fw_expect(puller.fw.get(), in.slot(), places.size(), places.data()) : 0;
+        switch (in.receive(second.out.get(), memory, {places.data(), known})) {
         case State::nothing: return false;
         case State::ended: FAIL("the connection has ended"); return false;
         case State::header: place(); break;
@@ -149,8 +161,8 @@ private:
         fw_place at{};
         const int slot = fw_pull_place(puller.fw.get(), &pkt, &at);
         late += slot < 0;
-        in.expect_payload(slot, pkt.handle, at.position,
-                          slot < 0 ? nullptr : &messages.at(puller.fw->pull[slot].cookie).target.list);
+        REQUIRE(in.expect_payload(slot, pkt.handle, at.position, running_memory(slot, pkt.handle),
+                                  running_memory(in.foreseen_slot(), in.foreseen_handle())));
     }
 
     void take()
@@ -334,6 +346,77 @@ TEST_CASE("engine_tcp__an_answer_beyond_what_is_queued_is_refused")
     CHECK(added < 1000);
     bench->out.drop_all();
     CHECK(!bench->out.pending());
+}
+
+TEST_CASE("engine_tcp__what_comes_instead_of_what_is_foreseen_is_laid_out_anew")
+{
+    constexpr uint32_t bytes = 300, head = FW_X_DATA_HEADER - EMX_OUTER_LEN + EMX_X_TCP_PAD;
+    const auto packet = [](std::byte fill) {
+        std::vector<std::byte> all(head + bytes, fill);
+        emx_w_x_data data{};
+        data.length = emx_put16(bytes);
+        std::memcpy(all.data() + EMX_X_TCP_PAD, &data, sizeof(data));
+        return all;
+    };
+    Stream stream;
+    for (int i = 1; i <= 3; i++) {
+        const std::vector<std::byte> one = packet(static_cast<std::byte>(i));
+        REQUIRE(::send(stream.in.get(), one.data(), one.size(), 0) == static_cast<ssize_t>(one.size()));
+    }
+    Pieces first(4 * bytes, 3), second(bytes, 2);
+    const PieceList *const list = &first.list;
+    const fw_place foreseen[] = {{0, bytes}, {2 * bytes, bytes}, {bytes, bytes}};
+    TcpReceiver in;
+    const auto holds = [&](const Pieces &memory, uint32_t at, int fill) {
+        const std::vector<std::byte> all = memory.content();
+        return std::all_of(all.begin() + at, all.begin() + at + bytes,
+                           [fill](std::byte b) { return b == static_cast<std::byte>(fill); });
+    };
+    REQUIRE(in.receive(stream.out.get(), nullptr) == State::header);
+    REQUIRE(in.expect_payload(0, 7, 0, list, nullptr));
+    REQUIRE(in.looks_ahead());
+    REQUIRE(in.receive(stream.out.get(), list, foreseen) == State::packet);
+    CHECK(holds(first, 0, 1));
+    CHECK(in.has_more());
+    in.next_packet();
+    REQUIRE(in.has_header());
+    CHECK(in.foreseen_slot() == 0);
+    CHECK(in.foreseen_handle() == 7);
+    SECTION("it is the one")
+    {
+        REQUIRE(in.expect_payload(0, 7, 2 * bytes, list, list));
+        CHECK(in.receive(stream.out.get(), list) == State::packet);
+        CHECK(holds(first, 2 * bytes, 2));
+    }
+    SECTION("it is another of the same pull")
+    {
+        REQUIRE(in.expect_payload(0, 7, 3 * bytes, list, list));
+        CHECK(in.receive(stream.out.get(), list) == State::packet);
+        CHECK(holds(first, 3 * bytes, 2));
+    }
+    SECTION("it is of another pull")
+    {
+        REQUIRE(in.expect_payload(1, 9, 0, &second.list, list));
+        CHECK(in.receive(stream.out.get(), &second.list) == State::packet);
+        CHECK(holds(second, 0, 2));
+    }
+    SECTION("its pull has ended")
+    {
+        REQUIRE(in.expect_payload(-1, 7, 0, nullptr, nullptr));
+        CHECK(in.receive(stream.out.get(), nullptr) == State::packet);
+    }
+    SECTION("it lies in the memory of a pull that has ended")
+    {
+        CHECK_FALSE(in.expect_payload(1, 9, 0, &second.list, nullptr));
+        return;
+    }
+    in.next_packet();
+    if (!in.has_header())
+        REQUIRE(in.receive(stream.out.get(), nullptr) == State::header);
+    REQUIRE(in.expect_payload(1, 9, 0, &second.list, list));
+    CHECK(in.receive(stream.out.get(), &second.list) == State::packet);
+    CHECK(holds(second, 0, 3));
+    CHECK_FALSE(in.has_more());
 }
 
 TEST_CASE("engine_tcp__a_connection_that_ends_is_told_of")
