@@ -51,7 +51,8 @@ same() { # WHAT EVENTS COUNTER
 # ---- what they are compared with; counters of boards that were attached after the events went on
 
 # Lines "HOST TYPE FRAMES" of all types that came. A frame with a wrong checksum, or one more than wait for a thread, is right in
-# all that the core looks at, and dropped before it is counted as received.
+# all that the core looks at, and dropped before it is counted as received. Without beacons (RAW): one
+# may come after the events are off.
 received() {
 	awk '
 		{ at = index($0, ": emx_"); event = substr($0, at + 2); sub(/:.*/, "", event) }
@@ -61,6 +62,7 @@ received() {
 			sub(/.* mac=02:00:00:00:00:0/, "", host); sub(/ .*/, "", host)
 			sub(/.* type=/, "", type); sub(/ .*/, "", type)
 		}
+		type == "RAW" { next }
 		event == "emx_frame_received" { frames[host " " type]++; next }
 		/wrong checksum$/ || (/event queue full$/ && type ~ /^(X_DATA|PULL_REPLY)$/) { frames[host " " type]-- }
 		END { for (key in frames) print key, frames[key] }' /tmp/trace | sort
@@ -68,10 +70,10 @@ received() {
 # The same lines as the counters have them.
 counted_types() { # HOST...
 	for host; do
-		sed -n 's/^\([1-9][0-9]*\) \(.*\) received$/\2:\1/p' "/sys/kernel/debug/ethermx/$(directory_of "$host")/counters" |
+		sed -n '/ raw frames /d; s/^\([1-9][0-9]*\) \(.*\) received$/\2:\1/p' "/sys/kernel/debug/ethermx/$(directory_of "$host")/counters" |
 			sed "s/^tiny messages/TINY/; s/^small messages/SMALL/; s/^medium fragments/MEDIUM/; s/^rendezvous/RNDV/
 				s/^notifies/NOTIFY/; s/^explicit acks/TRUC/; s/^connect packets/CONNECT/; s/^pull requests/PULL/
-				s/^pull replies/PULL_REPLY/; s/^host queries/HOST_QUERY/; s/^host replies/HOST_REPLY/; s/^raw frames/RAW/
+				s/^pull replies/PULL_REPLY/; s/^host queries/HOST_QUERY/; s/^host replies/HOST_REPLY/
 				s/^lib nacks/NACK_LIB/; s/^mcp nacks/NACK_MCP/; s/^x medium fragments/X_MEDIUM/; s/^x reports/X_REPORT/
 				s/^x pull requests/X_PULL/; s/^x data frames/X_DATA/; s/:/ /; s/^/$host /"
 	done | sort
