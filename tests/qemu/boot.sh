@@ -11,7 +11,8 @@
 #                   most 30 s and remembered in $dir; else plain emulation. Or: tcg, kvm
 # EMX_QEMU_ICOUNT   set: one emulated processor whose clock counts its instructions, a nanosecond each;
 #                   for what is measured, where the machine's own speed is not to matter
-# EMX_QEMU_CPU      model and features of the emulated processor (max)
+# EMX_QEMU_CPU      model and features of the emulated processor (max,-erms: an emulated "rep movsb" copies byte by byte, and
+#                   kernels prefer it to words where the processor calls it fast)
 # EMX_QEMU_MEMORY   MiB of the guest (1024; 2048 with the files of this machine)
 # EMX_QEMU_PLUGIN   a plugin of QEMU and its arguments, FILE,NAME=VALUE
 # EMX_GUEST_ENV     variables of all tests, NAME=VALUE, separated by blanks
@@ -64,7 +65,7 @@ reaches_init() { # LOGS PROCESS
 # hangs (follow). On few and busy processors an emulated kernel may miss its first timers and wait for ever: it
 # is booted again, twice at most.
 boot() {
-	local accel=$1 seconds=$2 logs=$3 tests=$4 cpu=${EMX_QEMU_CPU:-max} processors=2 clock=()
+	local accel=$1 seconds=$2 logs=$3 tests=$4 cpu=${EMX_QEMU_CPU:-max,-erms} processors=2 clock=()
 	local process attempt mitigations=''
 	shift 4
 	if [ -n "${EMX_QEMU_ICOUNT:-}" ]; then
