@@ -146,7 +146,7 @@ typedef struct {
 
 /*
  * Tells how many bytes a frame to a group carries at most. Does not block.
- * - bytes: place of the number; 0: there are no groups here, as with the kernel module.
+ * - bytes: place of the number; 0: there are no groups here, as with UDP boards.
  * Errors: MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
  */
 mx_return_t mx_group_limit(mx_endpoint_t endpoint, uint32_t *bytes);

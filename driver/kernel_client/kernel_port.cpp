@@ -12,8 +12,10 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 namespace emx {
 
@@ -241,6 +243,67 @@ void KernelPort::cancel_pull(uint64_t cookie)
     command.op = EMX_DEV_PULL_CANCEL;
     command.cookie = cookie;
     commands_.give(command);
+}
+
+// ---- groups
+
+bool KernelPort::knows_groups() const
+{
+    emx_dev_command command{};
+    command.op = EMX_DEV_GROUP_LEAVE; // of key 0, which is none
+    return commands_.give(command) || errno != EOPNOTSUPP;
+}
+
+uint32_t KernelPort::ask_group_bytes() const
+{
+    emx_dev_board board{};
+    board.number = board_;
+    if (!knows_groups() || !file_.ask(EMX_IOC_BOARD, &board) || board.number != board_)
+        return 0;
+    return std::min(fw_group_bytes(board.x_frame), std::max(slot_bytes_, x_fragment_));
+}
+
+/// What the endpoint has a place for, and a frame of the interface takes when it is asked for first. If it
+/// takes less later, frames are lost, and senders send messages instead.
+uint32_t KernelPort::group_bytes() const
+{
+    if (!group_bytes_)
+        group_bytes_ = ask_group_bytes();
+    return *group_bytes_;
+}
+
+bool KernelPort::join_group(uint32_t key, DeviceError &error)
+{
+    emx_dev_command command{};
+    command.op = EMX_DEV_GROUP_JOIN;
+    command.cookie = key;
+    if (commands_.give(command))
+        return true;
+    if (errno == ENOSPC)
+        error = {mx_no_resources,
+                 "an endpoint is in " + std::to_string(EMX_GROUPS_MAX) + " groups at most: leave one"};
+    else
+        error = system_error("joining a group by the kernel module");
+    return false;
+}
+
+void KernelPort::leave_group(uint32_t key)
+{
+    emx_dev_command command{};
+    command.op = EMX_DEV_GROUP_LEAVE;
+    command.cookie = key;
+    commands_.give(command);
+}
+
+bool KernelPort::send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length, bool summed)
+{
+    emx_dev_command command{};
+    command.op = EMX_DEV_GROUP_SEND;
+    command.msg.match = uint64_t{key} << 32 | number;
+    command.msg.data = reinterpret_cast<uint64_t>(payload);
+    command.msg.data_len = length;
+    command.length = summed;
+    return commands_.give(command);
 }
 
 // ---- peers

@@ -11,11 +11,13 @@
 
 extern "C" {
 #include "driver/core/fw.h"
+#include "driver/core/fw_group.h"
 }
 
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace emx {
@@ -45,10 +47,13 @@ public:
     uint32_t number() const override { return number_; }
     const char *why_no_groups() const override
     {
-        return "the kernel module has no groups: send messages, or let the board agent serve the boards "
-               "(stop "
-               "the module by omx_init stop, then start omxd)";
+        return "the kernel module is older and has no groups, or frames of this board are too short: load "
+               "the module of this version, or raise the MTU of the interface";
     }
+    uint32_t group_bytes() const override;
+    bool join_group(uint32_t key, DeviceError &error) override;
+    void leave_group(uint32_t key) override;
+    bool send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length, bool summed) override;
     const emx_msg *peek() override;
     void consume() override;
     bool spin(unsigned looks) override;
@@ -81,12 +86,15 @@ public:
 
 private:
     KernelPort(DriverFile file, CommandWay way, const emx_dev_claim &claim)
-        : file_(std::move(file)), commands_(file_, way), number_(claim.number), x_fragment_(claim.x_fragment)
+        : file_(std::move(file)), commands_(file_, way), board_(claim.board), number_(claim.number),
+          x_fragment_(claim.x_fragment), slot_bytes_(claim.slot_bytes)
     {
     }
     bool map(const emx_dev_claim &claim, DeviceError &error);
     fw_ring *ring() const { return reinterpret_cast<fw_ring *>(ring_.data()); }
     bool ready() const;
+    bool knows_groups() const;
+    uint32_t ask_group_bytes() const;
     bool in_ring() const { return fw_ring_peek(ring(), tail_) != nullptr; }
     bool sleep_in_driver(unsigned seat, uint64_t deadline_ns);
     bool sleep_on_descriptors(const Wake::Seat &seat, uint64_t deadline_ns);
@@ -98,8 +106,11 @@ private:
     DriverMemory ring_, slots_, counters_;
     DriverFile file_;
     CommandPath commands_;
+    const uint32_t board_;
     const uint32_t number_;
     const uint32_t x_fragment_;
+    const uint32_t slot_bytes_;
+    mutable std::optional<uint32_t> group_bytes_; ///< none: not asked yet
     SteadyQueue<emx_msg> queue_; ///< ends of pulls that could not begin
     std::vector<emx_dev_segment> segments_; ///< of the command in the making
     mutable std::vector<uint8_t> local_; ///< by peer: 0 not asked yet, 1 elsewhere, 2 on this host

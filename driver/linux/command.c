@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Commands of the library: packets to send, windows to open and close, pulls to start and cancel.
+ * Commands of the library: packets to send, windows to open and close, pulls to start and cancel,
+ * groups.
  * Those that may take long are functions apart, off the path of a short message.
  */
 #include <linux/ktime.h>
@@ -10,6 +11,7 @@
 #include "control.h"
 #include "effects.h"
 #include "endpoint.h"
+#include "group.h"
 #include "large.h"
 #include "names.h"
 #include "region.h"
@@ -227,6 +229,12 @@ int emx_command(struct emx_endpoint *ep, const struct emx_dev_command *command)
 		return emx_command_start_pull(ep, command);
 	case EMX_DEV_PULL_CANCEL:
 		return emx_command_cancel_pull(ep, command);
+	case EMX_DEV_GROUP_JOIN:
+		return emx_group_join(ep, command->cookie);
+	case EMX_DEV_GROUP_LEAVE:
+		return emx_group_leave(ep, command->cookie);
+	case EMX_DEV_GROUP_SEND:
+		return emx_group_send(ep, command);
 	default:
 		return -EOPNOTSUPP;
 	}

@@ -15,6 +15,7 @@
 #include "config.h"
 #include "effects.h"
 #include "endpoint.h"
+#include "group.h"
 #include "large.h"
 #include "names.h"
 #include "region.h"
@@ -210,6 +211,7 @@ static struct emx_endpoint *emx_endpoint_new(struct emx_board *board, u32 x_want
 	ep->board = board;
 	spin_lock_init(&ep->lock);
 	emx_wait_init(ep);
+	emx_group_init(ep);
 	init_waitqueue_head(&ep->ended);
 	INIT_LIST_HEAD(&ep->dead);
 	INIT_LIST_HEAD(&ep->offered);
@@ -348,6 +350,7 @@ void emx_endpoint_close(struct emx_endpoint *ep)
 	if (!emx_endpoint_withdraw(ep))
 		return;
 	hrtimer_cancel(&ep->timer);
+	emx_group_leave_all(ep);
 	emx_borrow_close(ep);
 	/* Regions are used with the lock held by those only who saw the endpoint open. */
 	for (i = 0; i < FW_WINDOWS; i++) {

@@ -2,7 +2,7 @@
 /*
  * The state that the files of the module share: boards, endpoints, and the locks of both. The
  * functions are declared in a header for each concern: config.h, board.h, names.h, endpoint.h,
- * region.h, large.h, tx.h, effects.h, control.h.
+ * region.h, large.h, group.h, tx.h, effects.h, control.h.
  *
  * Contexts: boards come and go under rtnl; the list is read under RCU too. Frames arrive in softirq
  * context (rx.c); commands come from processes (command.c); pulls have timers (effects.c).
@@ -21,6 +21,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mmu_notifier.h>
+#include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/sched.h>
 #include <linux/skbuff.h>
@@ -31,6 +32,7 @@
 #include <emx/dev.h>
 
 #include "fw.h"
+#include "fw_group.h"
 
 struct emx_endpoint;
 struct emx_region;
@@ -121,6 +123,9 @@ struct emx_endpoint {
 	unsigned int napi; /* lock; that brought the last frame from the wire; 0: unknown */
 	const struct task_struct *poller; /* lock; the thread that polls it now */
 	u32 polled; /* lock; frames that this polling has brought */
+	/* Groups. */
+	struct mutex group_mutex; /* of those who join and leave */
+	struct fw_groups groups; /* lock; changes under group_mutex */
 	/* Large messages. */
 	struct emx_region **window; /* lock; by fw_window_slot */
 	struct emx_pull *pull; /* lock; by the core's slot */

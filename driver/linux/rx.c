@@ -9,6 +9,7 @@
 #include "compat.h"
 #include "effects.h"
 #include "endpoint.h"
+#include "group.h"
 #include "large.h"
 #include "names.h"
 #include "tracing.h"
@@ -189,7 +190,11 @@ static void emx_rx_handle(struct emx_board *board, struct sk_buff *skb, u64 self
 		drop = EMX_CNT_DROP_SHORT;
 	else
 		drop = fw_check_for(&board->fw, self, skb->data, skb->len, &pkt);
-	if (drop) {
+	if (unlikely(drop)) {
+		if (drop == EMX_CNT_DROP_NOT_OURS)
+			drop = emx_group_rx(board, skb);
+		if (!drop)
+			return;
 		emx_rx_drop(board, skb, drop);
 		return;
 	}
@@ -206,7 +211,7 @@ static bool emx_rx_for_another_host(const struct emx_board *board, struct sk_buf
 {
 	if (likely(skb->pkt_type != PACKET_OTHERHOST) || !pskb_may_pull(skb, ETH_HLEN))
 		return false;
-	return is_broadcast_ether_addr(skb->data) ||
+	return is_multicast_ether_addr(skb->data) ||
 	       ether_addr_to_u64(skb->data) == READ_ONCE(board->fw.mac);
 }
 

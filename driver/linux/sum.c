@@ -60,6 +60,11 @@ bool emx_sum_fits(struct sk_buff *skb, struct fw_pkt *pkt)
 	return true;
 }
 
+void emx_sum_put(struct sk_buff *skb, u32 header, u32 bytes)
+{
+	fw_put_checksum(skb->data, emx_sum_crc(skb, header, bytes));
+}
+
 void emx_sum_later(struct sk_buff *skb, u32 bytes)
 {
 	emx_sum_later_of(skb)->bytes = bytes;
@@ -77,5 +82,5 @@ void emx_sum_now(struct sk_buff *skb)
 	if (!bytes)
 		return;
 	emx_sum_later_of(skb)->bytes = 0;
-	fw_put_checksum(skb->data, emx_sum_crc(skb, FW_X_DATA_HEADER, bytes));
+	emx_sum_put(skb, FW_X_DATA_HEADER, bytes);
 }

@@ -45,6 +45,8 @@ void emx_tx_all(struct emx_board *board, struct sk_buff_head *frames);
 bool emx_sum_fits(struct sk_buff *skb, struct fw_pkt *pkt);
 /* Makes emx_tx_all() fill in the checksum of a frame of X DATA with so many bytes of data. */
 void emx_sum_later(struct sk_buff *skb, u32 bytes);
+/* Fills in the checksum of a frame with that header and so many bytes of data behind it. */
+void emx_sum_put(struct sk_buff *skb, u32 header, u32 bytes);
 /* Fills in the checksum of a frame so marked; others stay as they are. Any context. */
 void emx_sum_now(struct sk_buff *skb);
 /* True if a run of replies is to have checksums. */

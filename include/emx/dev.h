@@ -101,6 +101,20 @@ enum emx_dev_op {
 	 */
 	EMX_DEV_PULL_START = 4,
 	EMX_DEV_PULL_CANCEL = 5, /* all pulls with that cookie; no event comes any more */
+	/*
+	 * Joins the group whose key is the cookie, and leaves it: its frames come as events of type
+	 * EMX_X_GROUP. EINVAL: a key has 32 bits and is not 0; ENOSPC: the endpoint is in
+	 * EMX_GROUPS_MAX groups; EMSGSIZE: the interface's frames are too short. Older drivers, for
+	 * these and the next: EOPNOTSUPP.
+	 */
+	EMX_DEV_GROUP_JOIN = 6,
+	EMX_DEV_GROUP_LEAVE = 7,
+	/*
+	 * Sends a frame to a group: msg.match is its key << 32 | the frame's number, msg.data the
+	 * address of data_len bytes, which are copied. length: 1 with a checksum, else 0. EMSGSIZE: more
+	 * than a frame has; EIO: not sent.
+	 */
+	EMX_DEV_GROUP_SEND = 8,
 };
 
 struct emx_dev_segment {

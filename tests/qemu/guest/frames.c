@@ -131,6 +131,25 @@ static struct frame x_pull_from(uint8_t endpoint, uint16_t unit)
 	return to_board(&w, sizeof(w));
 }
 
+/* To the address of a group, which says its key as the body does. */
+static struct frame to_group(uint32_t key, uint16_t bytes)
+{
+	struct emx_w_x_group w = {
+		.type = EMX_X_GROUP,
+		.src_ep = 2,
+		.session = emx_put32(0xa1b2c3d4),
+		.key = emx_put32(key),
+		.number = emx_put32(1),
+		.length = emx_put16(bytes),
+	};
+	const uint64_t address = (uint64_t)EMX_X_GROUP_PREFIX << 32 | key;
+	struct frame f = to_board(&w, sizeof(w));
+
+	for (int i = 0; i < 6; i++)
+		f.b[i] = (uint8_t)(address >> (40 - 8 * i));
+	return f;
+}
+
 static struct frame x_data_to(uint8_t endpoint)
 {
 	struct emx_w_x_data w = {
@@ -394,6 +413,11 @@ static bool drops(void)
 	f = connect_to(5);
 	f.b[5] ^= 0x80;
 	good &= dropped("for another board", f, EMX_CNT_DROP_NOT_OURS);
+	good &= dropped("for a group of others", to_group(0x5eed, 8), EMX_CNT_DROP_NOT_OURS);
+	good &= dropped("longer than it is", to_group(0x5eed, 900), EMX_CNT_DROP_LENGTH);
+	f = to_group(0x5eed, 8);
+	f.b[5] ^= 1;
+	good &= dropped("for another group than its address", f, EMX_CNT_DROP_GROUP);
 	f = connect_to(5);
 	f.b[6] |= 1;
 	good &= dropped("multicast source", f, EMX_CNT_DROP_BAD_SOURCE);

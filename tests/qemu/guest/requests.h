@@ -196,6 +196,9 @@ static const struct {
 	{ "close a window", EMX_DEV_WINDOW_CLOSE },
 	{ "start a pull", EMX_DEV_PULL_START },
 	{ "cancel a pull", EMX_DEV_PULL_CANCEL },
+	{ "join a group", EMX_DEV_GROUP_JOIN },
+	{ "leave a group", EMX_DEV_GROUP_LEAVE },
+	{ "send to a group", EMX_DEV_GROUP_SEND },
 };
 static const uint32_t naming[] = {
 	EMX_DEV_NAME_BOARD,   EMX_DEV_NAMES_FORGET,   EMX_DEV_PEERS_CLEAR,

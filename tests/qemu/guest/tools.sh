@@ -210,6 +210,29 @@ gamma() {
 	return $said
 }
 
+by_frames_to_groups() { [ "$(counted a 'x group frames sent')" -gt 0 ] && [ "$(counted b 'x group frames received')" -gt 0 ]; }
+
+# The interface of the host takes frames to a group.
+is_in_group() { in_host "$1" grep -q '0345[0-9a-f]\{8\}$' /proc/net/dev_mcast; }
+no_host_is_in_a_group() { ! is_in_group a && ! is_in_group b; }
+
+# Each in the middle of its messages.
+members_killed() {
+	job=elsewhere:0:20,other:0:20,other:0:21
+	for node in 0 1 2; do
+		host=b
+		[ $node != 0 ] || host=a
+		in_host $host env GAMMA_HOSTS=$job GAMMA_NODE=$node timeout $HUNG /emx/tests/gamma/gamma_node >/tmp/gamma_$node 2>&1 &
+		eval "gamma_$node=$!"
+	done
+	until_ok is_in_group a && until_ok is_in_group b
+	joined=$?
+	kill -9 "$(pid_of_endpoint a 20)" "$(pid_of_endpoint b 20)" "$(pid_of_endpoint b 21)" || joined=1
+	# shellcheck disable=SC2154 # set by eval
+	wait "$gamma_0" "$gamma_1" "$gamma_2"
+	[ $joined = 0 ] && until_ok no_host_is_in_a_group
+}
+
 hostname emxguest
 export EMX_OMXD=/emx/tools/omxd/omxd
 check "veth loads" load veth
@@ -244,7 +267,12 @@ check "omx_hostname" says 'elsewhere:0' in_host a /emx/tools/omx_hostname -v -n 
 check "omx_init_peers" in_host a /emx/tools/omx_init_peers 02:00:00:00:00:0c third:0
 # A build without Boost.Context has none.
 [ ! -e /emx/tests/fm/fm_node ] || check "Fast Messages" fast_messages
-[ ! -e /emx/tests/gamma/gamma_node ] || check "GAMMA" gamma
+if [ -e /emx/tests/gamma/gamma_node ]; then
+	check "GAMMA" gamma
+	check "broadcasts went by frames to the group" by_frames_to_groups
+	check "groups are left" until_ok no_host_is_in_a_group
+	check "members of a group are killed" members_killed
+fi
 check "Fast Messages: the peer" says '02:00:00:00:00:0c third:0' in_host a /emx/tools/omx_info
 check "the server is killed" killed_server
 check "nothing pinned after kill -9" nothing_pinned
