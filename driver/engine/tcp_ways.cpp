@@ -7,7 +7,7 @@
 #include "driver/drops.hpp"
 #include "driver/engine/ways.hpp"
 
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -387,11 +387,14 @@ bool TcpWays::is_lossy(TcpOutward &way)
     socklen_t length = sizeof(info);
     if (::getsockopt(way.connection.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
         return false;
-    const uint32_t repeats =
-        info.tcpi_total_retrans - std::exchange(way.told_repeats, info.tcpi_total_retrans);
+    // Where processors are crowded, acks come late and segments are repeated that were not lost. Their
+    // receiver tells of them, perhaps after this look.
+    const int64_t needed = int64_t{info.tcpi_total_retrans} - info.tcpi_dsack_dups;
+    const int64_t repeats = std::max<int64_t>(0, needed - way.told_repeats);
+    way.told_repeats = std::max(way.told_repeats, needed);
     way.told_packets += packets;
     const uint64_t segments = packets * (packet_data / std::max(info.tcpi_snd_mss, 1u) + 1);
-    if (uint64_t{repeats} * repeats_few > segments)
+    if (static_cast<uint64_t>(repeats) * repeats_few > segments)
         way.faults += lossy_look;
     else if (way.faults > 0)
         way.faults--;

@@ -49,7 +49,7 @@ struct TcpOutward {
     bool busy = false; ///< something is to be sent
     bool waits = false; ///< for the socket to take more
     uint64_t told_packets = 0; ///< sent when the system told what was repeated
-    uint32_t told_repeats = 0; ///< segments, as it told then
+    int64_t told_repeats = 0; ///< segments that were lost, as it told then
     uint32_t faults = 0; ///< grows with looks at repeats that found many, falls with others
     TcpSender packets;
 };
