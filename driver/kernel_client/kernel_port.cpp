@@ -263,8 +263,8 @@ uint32_t KernelPort::ask_group_bytes() const
     return std::min(fw_group_bytes(board.x_frame), std::max(slot_bytes_, x_fragment_));
 }
 
-/// What the endpoint has a place for, and a frame of the interface takes when it is asked for first. If it
-/// takes less later, frames are lost, and senders send messages instead.
+/// Asks the module once: for what a frame of the interface takes then, and the endpoint has a place for. If
+/// the interface takes less later, frames are lost, and senders send messages instead.
 uint32_t KernelPort::group_bytes() const
 {
     if (!group_bytes_)
