@@ -128,6 +128,17 @@ mx_return_t mx_register_unexp_handler(mx_endpoint_t endpoint, mx_unexp_handler_t
 				      void *context);
 
 /*
+ * Sets how many messages of a peer the endpoint takes before an acknowledgement leaves at once, for
+ * all peers and from the next message on; OMX_NOTACKED_MAX sets it when the library starts. More cost
+ * fewer frames; fewer free the senders' memory earlier. What a message back, or a delay, acknowledges
+ * before stays as it is. Does not block. Not of MX: EtherMX.
+ * - messages: 1 to 255.
+ * Errors: MX_BAD_PARAM_VAL (out of range), MX_BAD_ENDPOINT, MX_NOT_INITIALIZED.
+ */
+#define MX_HAS_MESSAGES_PER_ACK 1 /* tells that there is this call */
+mx_return_t mx_set_messages_per_ack(mx_endpoint_t endpoint, uint32_t messages);
+
+/*
  * Groups: one frame reaches the members on all other hosts, by the Ethernet's own multicast. It may
  * be lost, doubled or overtaken, and members on the sender's host do not get it: repairs and order
  * are the program's. A group is a key other than 0 that its members agree on. Not of MX: EtherMX.

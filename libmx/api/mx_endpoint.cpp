@@ -111,6 +111,16 @@ mx_return_t mx_progress(mx_endpoint_t ep)
     });
 }
 
+mx_return_t mx_set_messages_per_ack(mx_endpoint_t ep, uint32_t messages)
+{
+    return on_endpoint("mx_set_messages_per_ack", ep, [&](Call &call) {
+        if (messages < 1 || messages > 255)
+            return call.fail(MX_BAD_PARAM_VAL, "mx_set_messages_per_ack: give 1 to 255");
+        call->set_messages_per_ack(static_cast<int>(messages));
+        return call.done();
+    });
+}
+
 mx_return_t emx::api::set_unexp_handler(const char *function, mx_endpoint_t endpoint, UnexpHandler handler)
 {
     return on_endpoint(function, endpoint, [&](Call &call) {

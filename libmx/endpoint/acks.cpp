@@ -12,7 +12,7 @@ void Endpoint::owe_ack(Partner *partner)
     auto owed = seq::distance(partner->receiver.done, partner->receiver.acked);
     // Half of the sender's window of frames: waiting for the delayed ack would stall long messages.
     auto half_window = static_cast<uint32_t>(instance_.conf().window_frames) / 2;
-    if (owed >= instance_.conf().notacked_max || partner->receiver.frames_in >= half_window) [[unlikely]]
+    if (owed >= acks_.messages_per_ack() || partner->receiver.frames_in >= half_window) [[unlikely]]
         hurry_ack(partner);
     else
         acks_.stamp_later(partner);

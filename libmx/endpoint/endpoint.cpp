@@ -16,6 +16,7 @@ Endpoint::Endpoint(Instance &instance, EndpointSlot &slot, uint32_t slot_index, 
       // A late NOTIFY for what an older life announced must not fit the first windows of this one (10.1).
       windows_(static_cast<uint8_t>(session))
 {
+    set_messages_per_ack(instance.conf().notacked_max);
 }
 
 void Endpoint::attach(std::unique_ptr<Port> port)

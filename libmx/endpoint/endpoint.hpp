@@ -155,6 +155,7 @@ public:
     ErrorHandler handler() const { return error_handler_ ? error_handler_ : instance_.error_handler(); }
     /// Installs the endpoint's own handler (none: the global one) and returns the previous own one.
     ErrorHandler exchange_handler(ErrorHandler handler) { return std::exchange(error_handler_, handler); }
+    void set_messages_per_ack(int messages) { acks_.set_messages_per_ack(messages); }
     void set_context_ids(unsigned bits, unsigned shift)
     {
         context_mask_ = bits ? ((uint64_t{1} << bits) - 1) << shift : 0;

@@ -14,6 +14,10 @@ namespace emx {
 /// Not thread-safe (the endpoint's lock); owns no partner. Everything is inline: each message comes by.
 class AckLists {
 public:
+    /// Messages of a partner that are taken before an ack leaves at once.
+    void set_messages_per_ack(int messages) { messages_per_ack_ = messages; }
+    int messages_per_ack() const { return messages_per_ack_; }
+
     /// Notes an ack that a message carried, to be acted upon by take().
     void note(Partner *partner, uint16_t ack)
     {
@@ -88,6 +92,7 @@ private:
     Partner *acked_ = nullptr; ///< whose ack_seen is to be acted upon
     Partner *unstamped_ = nullptr; ///< owe an ack since a time not read yet
     std::vector<Partner *> due_; ///< to be acknowledged at the end of the pass
+    int messages_per_ack_ = 1;
 };
 
 } // namespace emx

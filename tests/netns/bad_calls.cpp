@@ -188,6 +188,7 @@ std::vector<Attempt> attempts(mx_endpoint_t ep, mx_endpoint_addr_t self)
          Attempt::fails},
         {"mx_get_endpoint_addr_context", [=] { return mx_get_endpoint_addr_context(self, nullptr); },
          Attempt::fails},
+        {"mx_set_messages_per_ack", [=] { return mx_set_messages_per_ack(ep, 4); }, Attempt::optional},
         {"mx_register_unexp_handler", [=] { return mx_register_unexp_handler(ep, nullptr, nullptr); },
          Attempt::optional},
     };

@@ -70,6 +70,16 @@ public:
         return repeats() - before;
     }
 
+    void serve_with_an_ack(uint32_t messages)
+    {
+        bench.tell(at_, [&] { CHECK(mx_set_messages_per_ack(at_.ep, messages) == MX_SUCCESS); });
+    }
+    bool refuses_to_serve(uint32_t messages)
+    {
+        mx_return_t code = MX_SUCCESS;
+        bench.tell(at_, [&] { code = mx_set_messages_per_ack(at_.ep, messages); });
+        return code == MX_BAD_PARAM_VAL;
+    }
     uint64_t acks() const { return at_.process->device()->counters(0).v[EMX_CNT_TX_TRUC]; }
     uint64_t packs() const { return from_.process->device()->counters(0).v[EMX_CNT_TX_X_PACK]; }
 
@@ -269,6 +279,25 @@ TEST_CASE("the receiver chooses how many messages one ack serves")
                 CHECK(acks >= wanted);
                 CHECK(acks <= wanted + 1); // the message that ends the stream
             }
+}
+
+TEST_CASE("the receiver changes how many messages one ack serves while they come")
+{
+    constexpr uint32_t count = 480;
+    for (const HostOptions &options : dialects)
+        for (const char *extension : {"1", "0"}) {
+            Stream stream(options, {.pause = 20 * us, .count = count}, extension);
+            CAPTURE(options.dialect, options.dialect_mtu, extension);
+            for (const uint32_t number : {8u, 2u, 1u, 3u}) {
+                stream.serve_with_an_ack(number);
+                const uint64_t before = stream.acks();
+                CHECK(stream.repeats(64) == 0);
+                CHECK(stream.acks() - before >= count / number);
+                CHECK(stream.acks() - before <= count / number + 1); // the message that ends the stream
+            }
+            CHECK(stream.refuses_to_serve(0));
+            CHECK(stream.refuses_to_serve(256));
+        }
 }
 
 TEST_CASE("where frames are lost repeats are counted")
