@@ -149,7 +149,7 @@ client_killed() {
 dead_or_ended() { [ "$(grep -c 'the peer is gone' "$NETLAB_TMP/server")" = "$1" ] || lab_ended "$SERVER"; }
 
 # Messages wait for it for minutes, but users are told at once why: those of the host whose message has no ack. Which one that
-# is depends on the frame that was lost, as an ack may have left before its answer.
+# is depends on the frame that was lost, as an ack may have left before its answer. The link is down at the second host.
 link_down() {
     server 2 && tool 1 omx_counters -c || return
     local client=$NETLAB_TMP/client status
@@ -162,7 +162,10 @@ link_down() {
     cat "$client" "$NETLAB_TMP/server"
     return $status
 }
-tells_of_link() { grep -qE 'endpoint 0 of host 02454d58000[12] has not answered for [0-9]+ s: is its link up' "$1" "$NETLAB_TMP/server"; }
+tells_of_link() {
+    grep -qE 'endpoint 0 of host 02454d580002 has not answered for [0-9]+ s: is its link up' "$1" ||
+        grep -qE 'the link of eth0 is down here: plug it in' "$NETLAB_TMP/server"
+}
 
 # shellcheck disable=SC2034 # read by netlab_make
 NETLAB_NAMES="node1 node2" NETLAB_DIALECTS=N=9000
