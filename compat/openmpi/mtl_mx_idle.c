@@ -28,8 +28,12 @@
 #define PAUSE_NS 5000
 /* Looks in vain until the next sleep, when one ended without a result. */
 #define LOOKS_BETWEEN_SLEEPS 4
+/* Most waits end within so many looks: no clock is read for those, one of which is a system call.
+ */
+#define LOOKS_BEFORE_CLOCKS 8
 
 static __thread struct {
+	unsigned early; /* looks in vain before the clocks are read */
 	unsigned looks, limit; /* in vain, and how many of them are enough; limit 0: not set yet */
 	uint64_t cpu_ns, wall_ns; /* at the first of them */
 	uint64_t left_ns; /* processor time after the last look but one; 0: not there yet */
@@ -54,6 +58,7 @@ void mtl_mx_prepare_idle(void)
 
 void mtl_mx_was_busy(void)
 {
+	idle.early = 0;
 	idle.looks = 0;
 	idle.limit = 0;
 	idle.since_ns = 0;
@@ -106,6 +111,8 @@ static bool end_looks(void)
 bool mtl_mx_may_sleep(void)
 {
 	if (!opal_progress_yield_when_idle || ompi_mtl_mx.sleep_after <= 0)
+		return false;
+	if (idle.limit == 0 && ++idle.early < LOOKS_BEFORE_CLOCKS)
 		return false;
 	if (idle.looks++ == 0)
 		begin_looks();
