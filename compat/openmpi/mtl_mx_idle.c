@@ -28,8 +28,7 @@
 #define PAUSE_NS 5000
 /* Looks in vain until the next sleep, when one ended without a result. */
 #define LOOKS_BETWEEN_SLEEPS 4
-/* Most waits end within so many looks: no clock is read for those, one of which is a system call.
- */
+/* A wait that ends within so many looks reads no clock, one of which is a system call. */
 #define LOOKS_BEFORE_CLOCKS 8
 
 static __thread struct {
