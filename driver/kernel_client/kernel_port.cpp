@@ -178,6 +178,15 @@ bool KernelPort::sleep_on_descriptors(const Wake::Seat &seat, uint64_t deadline)
 
 // ---- commands
 
+/// A command that says nothing but this; false with errno.
+bool KernelPort::give(emx_dev_op op, uint64_t cookie) const
+{
+    emx_dev_command command{};
+    command.op = op;
+    command.cookie = cookie;
+    return commands_.give(command);
+}
+
 const std::vector<emx_dev_segment> &KernelPort::describe(std::span<const Segment> memory)
 {
     segments_.clear();
@@ -237,21 +246,14 @@ bool KernelPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const
     return true;
 }
 
-void KernelPort::cancel_pull(uint64_t cookie)
-{
-    emx_dev_command command{};
-    command.op = EMX_DEV_PULL_CANCEL;
-    command.cookie = cookie;
-    commands_.give(command);
-}
+void KernelPort::cancel_pull(uint64_t cookie) { give(EMX_DEV_PULL_CANCEL, cookie); }
 
 // ---- groups
 
 bool KernelPort::knows_groups() const
 {
-    emx_dev_command command{};
-    command.op = EMX_DEV_GROUP_LEAVE; // of key 0, which is none
-    return commands_.give(command) || errno != EOPNOTSUPP;
+    constexpr uint64_t no_key = 0;
+    return give(EMX_DEV_GROUP_LEAVE, no_key) || errno != EOPNOTSUPP;
 }
 
 uint32_t KernelPort::ask_group_bytes() const
@@ -274,10 +276,7 @@ uint32_t KernelPort::group_bytes() const
 
 bool KernelPort::join_group(uint32_t key, DeviceError &error)
 {
-    emx_dev_command command{};
-    command.op = EMX_DEV_GROUP_JOIN;
-    command.cookie = key;
-    if (commands_.give(command))
+    if (give(EMX_DEV_GROUP_JOIN, key))
         return true;
     if (errno == ENOSPC)
         error = {mx_no_resources,
@@ -287,13 +286,7 @@ bool KernelPort::join_group(uint32_t key, DeviceError &error)
     return false;
 }
 
-void KernelPort::leave_group(uint32_t key)
-{
-    emx_dev_command command{};
-    command.op = EMX_DEV_GROUP_LEAVE;
-    command.cookie = key;
-    commands_.give(command);
-}
+void KernelPort::leave_group(uint32_t key) { give(EMX_DEV_GROUP_LEAVE, key); }
 
 bool KernelPort::send_group(uint32_t key, uint32_t number, std::byte *payload, uint32_t length, bool summed)
 {

@@ -93,6 +93,7 @@ private:
     bool map(const emx_dev_claim &claim, DeviceError &error);
     fw_ring *ring() const { return reinterpret_cast<fw_ring *>(ring_.data()); }
     bool ready() const;
+    bool give(emx_dev_op op, uint64_t cookie) const;
     bool knows_groups() const;
     uint32_t ask_group_bytes() const;
     bool in_ring() const { return fw_ring_peek(ring(), tail_) != nullptr; }
