@@ -123,6 +123,7 @@ public:
         const auto *next = reinterpret_cast<const std::byte *>(current_);
         __builtin_prefetch(next + cache_line);
         __builtin_prefetch(next + 2 * cache_line);
+        __builtin_prefetch(next + shape_.slot);
     }
     /// Gives the slot back to the kernel.
     void release()
