@@ -79,21 +79,11 @@ inline mx_return_t finish(Call &call, Request *request, mx_status_t *status, uin
     return test_or_wait("mx_test", locked, req, poll_only, false, status, result);
 }
 
-/// The end of a test that found nothing.
-[[gnu::noinline]] mx_return_t not_yet(EndpointSlot *locked)
+/// Asks for any request that ended. `locked`: what a Visit handed over.
+[[gnu::noinline]] mx_return_t any(const char *function, EndpointSlot *locked, uint64_t info, uint64_t mask,
+                                  uint32_t timeout, bool blocking, mx_status_t *status, uint32_t *result)
 {
-    return on_endpoint("mx_test", locked, [](Call &call) {
-        call->found_nothing(call.lock());
-        return call.done();
-    });
-}
-
-[[gnu::hot]] mx_return_t any(const char *function, mx_endpoint_t ep, uint64_t info, uint64_t mask,
-                             uint32_t timeout, bool blocking, mx_status_t *status, uint32_t *result)
-{
-    if (result)
-        *result = 0;
-    return on_endpoint(function, ep, [&](Call &call) {
+    return on_endpoint(function, locked, [&](Call &call) {
         if (info & ~mask)
             return call.fail(MX_BAD_MATCH_MASK, "match information has bits outside the mask");
         if (!result)
@@ -104,6 +94,41 @@ inline mx_return_t finish(Call &call, Request *request, mx_status_t *status, uin
             return call.done();
         return finish(call, request, status, result);
     });
+}
+
+/// mx_test_any after a Visit.
+[[gnu::noinline]] mx_return_t test_any(EndpointSlot *locked, uint64_t info, uint64_t mask,
+                                       mx_status_t *status, uint32_t *result)
+{
+    return any("mx_test_any", locked, info, mask, poll_only, false, status, result);
+}
+
+/// The end of a test that found nothing, as so often before that others may have the core.
+[[gnu::cold, gnu::noinline]] mx_return_t not_yet(EndpointSlot *locked)
+{
+    return on_endpoint("mx_test", locked, [](Call &call) {
+        call->offer_core(call.lock());
+        return call.done();
+    });
+}
+
+/// The end of a test that found nothing.
+[[gnu::always_inline]] inline mx_return_t found_nothing(Visit &visit, const char *function)
+{
+    if (visit->asked_in_vain()) [[unlikely]]
+        return not_yet(visit.hand_over());
+    return visit.done(function);
+}
+
+/// The end of a test that found a request that succeeded.
+[[gnu::always_inline]] inline mx_return_t give(Visit &visit, Request *request, mx_status_t *status,
+                                               uint32_t *result, const char *function)
+{
+    mx_status_t unwanted;
+    visit->reap(request, status ? *status : unwanted);
+    *result = 1;
+    visit->found_something();
+    return visit.done(function);
 }
 
 mx_return_t peek(const char *function, mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, bool blocking,
@@ -190,16 +215,12 @@ mx_return_t buffered(const char *function, mx_endpoint_t ep, mx_request_t *req, 
         // Another thread may finish the request while the lock is released.
         const bool is_there = RequestPool::handle(request) == *req;
         if (is_there && !request->complete)
-            return not_yet(visit.hand_over());
+            return found_nothing(visit, "mx_test");
         if (!is_there || request->code != MX_STATUS_SUCCESS) [[unlikely]]
             return test(visit.hand_over(), req, status, result);
         visit.set_send(was_complete & static_cast<int>(request->kind == RequestKind::send));
-        mx_status_t unwanted;
-        visit->reap(request, status ? *status : unwanted);
         *req = nullptr;
-        *result = 1;
-        visit->found_something();
-        return visit.done("mx_test");
+        return give(visit, request, status, result, "mx_test");
     });
 }
 
@@ -214,13 +235,31 @@ mx_return_t mx_wait(mx_endpoint_t ep, mx_request_t *req, uint32_t timeout, mx_st
 [[gnu::hot]] mx_return_t mx_test_any(mx_endpoint_t ep, uint64_t info, uint64_t mask, mx_status_t *status,
                                      uint32_t *result)
 {
-    return any("mx_test_any", ep, info, mask, poll_only, false, status, result);
+    if (result)
+        *result = 0;
+    return guarded("mx_test_any", [&] {
+        Visit visit(ep);
+        if (!visit || !result || (info & ~mask) || visit->gate().handler_runs()) [[unlikely]]
+            return test_any(visit.hand_over(), info, mask, status, result);
+        Request *request = visit->completions().find(info, mask);
+        if (!request) {
+            visit->progress(Driver::application);
+            request = visit->completions().find(info, mask);
+        }
+        if (!request)
+            return found_nothing(visit, "mx_test_any");
+        if (request->code != MX_STATUS_SUCCESS) [[unlikely]]
+            return test_any(visit.hand_over(), info, mask, status, result);
+        return give(visit, request, status, result, "mx_test_any");
+    });
 }
 
 mx_return_t mx_wait_any(mx_endpoint_t ep, uint32_t timeout, uint64_t info, uint64_t mask, mx_status_t *status,
                         uint32_t *result)
 {
-    return any("mx_wait_any", ep, info, mask, timeout, true, status, result);
+    if (result)
+        *result = 0;
+    return any("mx_wait_any", Visit(ep).hand_over(), info, mask, timeout, true, status, result);
 }
 
 mx_return_t mx_ipeek(mx_endpoint_t ep, mx_request_t *req, uint32_t *result)

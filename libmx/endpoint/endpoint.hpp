@@ -129,7 +129,14 @@ public:
     [[gnu::noinline]] void flush_held();
     void enable_progression();
     /// After a non-blocking call that found nothing: offers the core when that keeps happening.
-    void found_nothing(std::unique_lock<Lock> &lock);
+    void found_nothing(std::unique_lock<Lock> &lock)
+    {
+        if (asked_in_vain()) [[unlikely]]
+            offer_core(lock);
+    }
+    /// Its parts, for calls that hold no such lock: true if the core is to be offered.
+    bool asked_in_vain() { return patience_.asked_in_vain(yield_after()); }
+    [[gnu::cold, gnu::noinline]] void offer_core(std::unique_lock<Lock> &lock);
     void found_something() { patience_.found(); }
     /// Calls the error handler for failures nobody will ask about; unlocks meanwhile.
     void report_lost(std::unique_lock<Lock> &lock)
@@ -174,6 +181,7 @@ public:
 
 private:
     uint64_t now() { return instance_.device().now_ns(); }
+    uint32_t yield_after() const { return static_cast<uint32_t>(instance_.conf().yield_after); }
     void count(emx_counter counter) { emx_count(&port_->counters(), counter, 1); }
     void drop(emx_counter reason) { count_drop(port_->counters(), reason); }
 

@@ -87,7 +87,7 @@ bool Endpoint::busy_poll()
     const auto us = static_cast<unsigned>(instance_.conf().busy_poll_us);
     const BusyPoll result = us > 0 ? port_->busy_poll(us) : BusyPoll::none;
     if (result == BusyPoll::nothing)
-        patience_.polled(us, static_cast<uint32_t>(instance_.conf().yield_after));
+        patience_.polled(us, yield_after());
     return result == BusyPoll::found;
 }
 

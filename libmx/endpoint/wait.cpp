@@ -125,10 +125,9 @@ void Endpoint::enable_progression()
         progress(Driver::application);
 }
 
-void Endpoint::found_nothing(std::unique_lock<Lock> &lock)
+void Endpoint::offer_core(std::unique_lock<Lock> &lock)
 {
-    const auto patience = static_cast<uint32_t>(instance_.conf().yield_after);
-    if (patience_.found_nothing(patience, [this] { return frames_served(); }))
+    if (patience_.yields(yield_after(), [this] { return frames_served(); }))
         give_core_away(lock);
 }
 

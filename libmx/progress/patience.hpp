@@ -29,14 +29,13 @@ public:
     }
     /// True once after found(): a caller that was given something may ask for more before it acts.
     bool take_just_found() { return std::exchange(just_found_, false); }
-    /// A call found nothing. True: others may have the core, where `limit` (0: never) calls are patience, and
-    /// no long message moves. On a busy machine a yield costs milliseconds. `served`: returns how many frames
-    /// of long messages went by until now.
+    /// A call found nothing. True: so many did that others may have the core, if yields() agrees.
+    bool asked_in_vain(uint32_t limit) { return ++empty_ >= limit && limit != 0; }
+    /// False where a long message moves: on a busy machine a yield costs milliseconds. `limit`: the calls
+    /// that are patience; `served`: returns how many frames of long messages went by until now.
     template <class Served>
-    bool found_nothing(uint32_t limit, Served served)
+    bool yields(uint32_t limit, Served served)
     {
-        if (++empty_ < limit || limit == 0)
-            return false;
         if (has_moved(served())) {
             empty_ = waiting_calls;
             return false;

@@ -453,29 +453,31 @@ TEST_CASE("patience: the core is offered after many empty calls, not while a lon
 {
     Patience patience;
     uint64_t served = 0;
-    const auto frames = [&] { return served; };
+    const auto found_nothing = [&](uint32_t limit) {
+        return patience.asked_in_vain(limit) && patience.yields(limit, [&] { return served; });
+    };
     for (int i = 1; i < 20; ++i)
-        CHECK_FALSE(patience.found_nothing(20, frames));
+        CHECK_FALSE(found_nothing(20));
     CHECK(patience.is_waiting());
     served = 1;
-    CHECK_FALSE(patience.found_nothing(20, frames)); // it moved
+    CHECK_FALSE(found_nothing(20)); // it moved
     int calls = 1;
-    while (!patience.found_nothing(20, frames))
+    while (!found_nothing(20))
         ++calls;
     CHECK(calls == 17); // from a waiting program on
     CHECK(patience.frames_seen() == 1);
     calls = 1;
-    while (!patience.found_nothing(20, frames))
+    while (!found_nothing(20))
         ++calls;
     CHECK(calls == 8);
-    CHECK_FALSE(patience.found_nothing(0, frames)); // never
+    CHECK_FALSE(found_nothing(0)); // never
     CHECK_FALSE(patience.take_just_found());
     patience.found();
     CHECK_FALSE(patience.is_waiting());
     CHECK(patience.take_just_found());
     CHECK_FALSE(patience.take_just_found());
     patience.polled(5, 20); // as long as twenty calls
-    CHECK(patience.found_nothing(20, frames));
+    CHECK(found_nothing(20));
     patience.begin_wait(false);
     CHECK_FALSE(patience.is_waiting());
     patience.begin_wait(true);
