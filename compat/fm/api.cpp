@@ -19,14 +19,14 @@ namespace {
 
 thread_local int thread_error = 0;
 
-/// The process's own node, and what was set before it existed.
+/// What was set before the process had a node.
 struct Process {
     Options options;
     bool errors_return = false;
     bool initialised_mx = false;
     std::vector<std::pair<FM_handler *, FM_handler_1 *>> handlers; ///< by id
-    Node *node = nullptr; ///< never destroyed: handlers may wait on stacks of it
 };
+Node *own_node = nullptr; ///< the process's; never destroyed: handlers may wait on stacks of it
 
 Process &process()
 {
@@ -39,10 +39,9 @@ Node *node()
 {
     if (current_node) [[unlikely]]
         return current_node();
-    Node *one = process().node;
-    if (!one) [[unlikely]]
+    if (!own_node) [[unlikely]]
         thread_error = FM_E_INIT;
-    return one;
+    return own_node;
 }
 
 int to_job(std::string &wrong)
@@ -57,13 +56,13 @@ int to_job(std::string &wrong)
     if (wrong.empty())
         wrong = job::find(terms_of_fm, p.options);
     if (wrong.empty()) {
-        p.node = new Node(p.options);
-        wrong = p.node->open();
+        own_node = new Node(p.options);
+        wrong = own_node->open();
     }
     if (wrong.empty())
         return FM_E_NONE;
-    delete p.node;
-    p.node = nullptr;
+    delete own_node;
+    own_node = nullptr;
     if (p.initialised_mx)
         mx_finalize();
     return FM_E_JOB;
@@ -87,7 +86,7 @@ ULONG keep_handler(ULONG id, FM_handler *streams, FM_handler_1 *whole)
 
 ULONG bind(ULONG id, FM_handler *streams, FM_handler_1 *whole)
 {
-    if (!current_node && !process().node)
+    if (!current_node && !own_node)
         return keep_handler(id, streams, whole);
     return node()->register_handler(id, streams, whole);
 }
@@ -123,7 +122,7 @@ void FM_set_parameter(int what, ...)
     const ULONG value = va_arg(list, ULONG);
     va_end(list);
     Options options = process().options;
-    if (process().node || !set(options, what, value))
+    if (own_node || !set(options, what, value))
         thread_error = FM_E_PARAMETER;
     else
         process().options = options;
@@ -133,11 +132,11 @@ void FM_initialize(void)
 {
     Process &p = process();
     std::string wrong;
-    if (p.node) // once is enough
+    if (own_node) // once is enough
         return;
     Options given = p.options;
     const int code = to_job(wrong);
-    if (code || !p.node) {
+    if (code || !own_node) {
         p.options = given;
         if (!p.options.quiet || !p.errors_return)
             std::fprintf(stderr, "FM_initialize: %s\n", wrong.c_str());
@@ -148,9 +147,9 @@ void FM_initialize(void)
     }
     for (ULONG id = 0; id < p.handlers.size() && id < p.options.handlers_max; id++)
         if (p.handlers[id].first || p.handlers[id].second)
-            p.node->register_handler(id, p.handlers[id].first, p.handlers[id].second);
-    FM_nodeid = p.node->number();
-    FM_numnodes = p.node->count();
+            own_node->register_handler(id, p.handlers[id].first, p.handlers[id].second);
+    FM_nodeid = own_node->number();
+    FM_numnodes = own_node->count();
 }
 
 void FM_finalize(void)
@@ -159,7 +158,7 @@ void FM_finalize(void)
     if (!one || !one->close() || current_node)
         return;
     Process &p = process();
-    p.node = nullptr; // not deleted: a handler may wait on a stack of it
+    own_node = nullptr; // not deleted: a handler may wait on a stack of it
     p.options.endpoint = nullptr;
     p.options.places.clear();
     if (p.initialised_mx)

@@ -20,7 +20,8 @@ uint32_t window_for(uint32_t memory, std::size_t nodes)
 } // namespace
 
 Node::Node(const Options &options)
-    : options_(options), peers_(options.places.size()), handlers_(options.handlers_max)
+    : options_(options), count_(static_cast<uint32_t>(options.places.size())), peers_(count_),
+      handlers_(options.handlers_max)
 {
     window_ = window_for(options.memory, options.places.size());
     half_ = window_ / 2;
@@ -61,7 +62,9 @@ void Node::post(Slot *slot)
         news_ = FM_E_MX;
 }
 
-void Node::take(Event *event, const mx_status_t &status)
+bool Node::pump() { return pump_inline(); }
+
+void Node::take_other(Event *event, const mx_status_t &status)
 {
     const bool good = status.code == MX_STATUS_SUCCESS;
     switch (event->what) {
@@ -69,7 +72,8 @@ void Node::take(Event *event, const mx_status_t &status)
         auto *slot = static_cast<Slot *>(event);
         slot->length = status.xfer_length;
         slot->label = status.match_info;
-        return good ? arrive(slot) : post(slot);
+        slot->at = 0;
+        return good ? arrive_otherwise(slot) : post(slot);
     }
     case What::send: {
         auto *stream = static_cast<SendStream *>(event);
@@ -99,9 +103,8 @@ void Node::take(Event *event, const mx_status_t &status)
     }
 }
 
-void Node::arrive(Slot *slot)
+void Node::arrive_otherwise(Slot *slot)
 {
-    slot->at = 0;
     const uint64_t label = slot->label;
     const uint32_t node = node_of(label);
     if (node >= count()) [[unlikely]]
@@ -110,8 +113,7 @@ void Node::arrive(Slot *slot)
     take_freed(peer, label);
     const Kind kind = kind_of(label);
     if (kind <= Kind::notice) [[likely]] {
-        if (peer.held++ == quarter_)
-            ++crowded_;
+        hold(peer);
         if (number_of(label) == peer.expected) [[likely]] {
             admit(peer, slot);
             if (peer.early) [[unlikely]]
@@ -153,24 +155,6 @@ void Node::admit_early(Peer &peer)
 
 // ---- credits
 
-/// Takes in what a packet says of ours. A packet that was overtaken says less than we know.
-void Node::take_freed(Peer &peer, uint64_t label)
-{
-    const uint32_t more = (freed_of(label) - peer.acked) & freed_mask;
-    if (more <= peer.out())
-        peer.acked = static_cast<uint16_t>(peer.acked + more);
-}
-
-/// The bytes of a packet are used up. Few slots wait until the program comes again: its answer goes first.
-void Node::free_slot(Slot *slot)
-{
-    if (peers_[node_of(slot->label)].held-- == quarter_ + 1)
-        --crowded_;
-    used_.push(slot);
-    if (++used_count_ > used_most_)
-        post_used();
-}
-
 /// Posts the slots that are used up. Their senders hear of it from here on.
 void Node::post_used()
 {
@@ -190,27 +174,16 @@ void Node::tell_credit(Peer &peer)
         transmit(peer, label(Kind::credit, true, options_.node, 0), nullptr, 0);
 }
 
-/// Sends a packet; one of a message has its credit.
-bool Node::transmit(Peer &peer, uint64_t label, mx_segment_t *segments, uint32_t count)
+void Node::lose(Peer &peer, mx_return_t code)
 {
-    peer.told = peer.freed;
-    label |= uint64_t{peer.freed & freed_mask} << 16;
-    if (kind_of(label) <= Kind::notice)
-        label |= peer.sent++;
-    const mx_return_t code = mx_isend(endpoint_, segments, count, peer.address, label, nullptr, nullptr);
-    if (code == MX_SUCCESS) [[likely]]
-        return true;
     bury(peer, mx_strerror(code)); // a hole in the row of its packets: none can follow
-    return false;
 }
 
-bool Node::inside_handler() const
+bool Node::visits_handler() const
 {
-    if (!visits_) [[likely]]
-        return false;
-    const pthread_t self = pthread_self();
+    const uintptr_t self = emx::Lock::this_thread();
     for (const Visit *visit = visits_; visit; visit = visit->next)
-        if (visit->in_handler && pthread_equal(visit->thread, self))
+        if (visit->in_handler && visit->thread == self)
             return true;
     return false;
 }

@@ -15,7 +15,6 @@
 #include <array>
 #include <memory>
 #include <mutex>
-#include <pthread.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -151,7 +150,7 @@ public:
     uint32_t receive(FM_stream *stream, void *buffer, uint32_t length);
 
     uint32_t number() const { return options_.node; }
-    uint32_t count() const { return static_cast<uint32_t>(options_.places.size()); }
+    uint32_t count() const { return count_; }
     uint32_t window() const { return window_; }
     // For tests.
     uint32_t held() const; ///< packets of all nodes here
@@ -165,10 +164,11 @@ private:
     struct Entry {
         FM_handler *streams = nullptr;
         FM_handler_1 *whole = nullptr;
+        bool is_known() const { return streams || whole; }
     };
     /// A thread in FM_extract.
     struct Visit {
-        pthread_t thread;
+        uintptr_t thread;
         bool in_handler;
         Visit *next;
     };
@@ -176,16 +176,22 @@ private:
     // node.cpp: the endpoint, slots, packets, credits
     void post(Slot *slot);
     bool pump();
+    bool pump_inline();
     void take(Event *event, const mx_status_t &status);
+    [[gnu::noinline]] void take_other(Event *event, const mx_status_t &status);
     void arrive(Slot *slot);
+    [[gnu::noinline]] void arrive_otherwise(Slot *slot);
     void admit(Peer &peer, Slot *slot);
     void admit_early(Peer &peer);
     void take_freed(Peer &peer, uint64_t label);
+    void hold(Peer &peer);
     void free_slot(Slot *slot);
     void post_used();
     bool transmit(Peer &peer, uint64_t label, mx_segment_t *segments, uint32_t count);
+    [[gnu::cold]] void lose(Peer &peer, mx_return_t code);
     void tell_credit(Peer &peer);
-    bool inside_handler() const;
+    bool inside_handler() const { return visits_ && visits_handler(); }
+    [[gnu::noinline]] bool visits_handler() const;
     void fail(int code);
 
     // meet.cpp: start, end, and death of nodes
@@ -216,13 +222,18 @@ private:
     int send_long(Lock &lock, uint32_t dest, uint32_t handler, const void *buffer, uint32_t size);
 
     // receive.cpp
-    bool process(Slot *slot, Visit &visit, Lock &lock);
-    bool start(Slot *slot, Visit &visit, Lock &lock);
-    bool run_whole(Slot *slot, const Entry &entry, Visit &visit, Lock &lock);
+    [[gnu::cold]] uint32_t refuse_extract();
+    [[gnu::noinline]] void drain();
+    bool process(Slot *slot, Visit &visit);
+    [[gnu::noinline]] bool process_part(Slot *slot, Visit &visit);
+    [[gnu::noinline]] bool start(Slot *slot, Visit &visit);
+    bool run_whole(Slot *slot, const Entry &entry, Visit &visit);
+    [[gnu::noinline]] bool resume_next(ReceiveStream *&list, Visit &visit);
     bool resume(ReceiveStream *stream, Visit &visit);
+    [[gnu::cold]] void end_among_others(Visit &visit);
     void finish(ReceiveStream *stream);
     void discard(Slot *slot);
-    void drop_unknown(Slot *slot);
+    [[gnu::cold]] bool drop_unknown(Slot *slot);
     static void body(void *stream);
     void lock_again();
     void run_handler(ReceiveStream *stream);
@@ -231,12 +242,15 @@ private:
     uint32_t take_bulk(ReceiveStream &stream, std::byte *buffer, uint32_t length);
     void suspend(ReceiveStream &stream);
     ReceiveStream *find(const Peer &peer, uint32_t number) const;
+    ReceiveStream *spare_receive(Peer &peer);
     ReceiveStream *new_receive(Peer &peer, uint32_t handler);
+    [[gnu::noinline]] ReceiveStream *add_receive();
     void remove(ReceiveStream *stream);
     void wake(ReceiveStream *stream);
     Coroutine *coroutine();
 
     Options options_;
+    uint32_t count_; ///< nodes
     mutable emx::Lock mutex_;
     std::vector<Peer> peers_;
     std::vector<Entry> handlers_;
@@ -252,7 +266,7 @@ private:
     uint32_t crowded_ = 0; ///< nodes with more than a quarter of their window here
     Visit *visits_ = nullptr;
     uint32_t open_ = 0; ///< send streams
-    pthread_t sender_{}; ///< the thread that has them open
+    uintptr_t sender_ = 0; ///< the thread that has them open
     uint32_t idle_ = 0;
     int news_ = 0; ///< error for the next end of FM_extract
     bool closing_ = false, ready_for_use_ = false;
@@ -266,7 +280,7 @@ private:
 };
 
 /// Takes in one thing that MX has finished. Runs no handler.
-inline bool Node::pump()
+[[gnu::always_inline]] inline bool Node::pump_inline()
 {
     mx_status_t status;
     uint32_t found = 0;
@@ -275,6 +289,71 @@ inline bool Node::pump()
         return false;
     take(static_cast<Event *>(status.context), status);
     return true;
+}
+
+[[gnu::always_inline]] inline void Node::take(Event *event, const mx_status_t &status)
+{
+    if (event->what != What::slot || status.code != MX_STATUS_SUCCESS) [[unlikely]]
+        return take_other(event, status);
+    auto *slot = static_cast<Slot *>(event);
+    slot->length = status.xfer_length;
+    slot->label = status.match_info;
+    arrive(slot);
+}
+
+/// Nearly all packets come in their turn.
+[[gnu::always_inline]] inline void Node::arrive(Slot *slot)
+{
+    const uint64_t label = slot->label;
+    slot->at = 0;
+    Peer *peer = node_of(label) < count_ ? &peers_[node_of(label)] : nullptr;
+    if (!peer || kind_of(label) > Kind::notice || number_of(label) != peer->expected || peer->early ||
+        closing_) [[unlikely]]
+        return arrive_otherwise(slot);
+    take_freed(*peer, label);
+    hold(*peer);
+    ++peer->expected;
+    ready_.push(slot);
+}
+
+// ---- credits
+
+/// Takes in what a packet says of ours. A packet that was overtaken says less than we know.
+inline void Node::take_freed(Peer &peer, uint64_t label)
+{
+    const uint32_t more = (freed_of(label) - peer.acked) & freed_mask;
+    if (more <= peer.out())
+        peer.acked = static_cast<uint16_t>(peer.acked + more);
+}
+
+inline void Node::hold(Peer &peer)
+{
+    if (peer.held++ == quarter_) [[unlikely]]
+        ++crowded_;
+}
+
+/// The bytes of a packet are used up. Few slots wait until the program comes again: its answer goes first.
+inline void Node::free_slot(Slot *slot)
+{
+    if (peers_[node_of(slot->label)].held-- == quarter_ + 1) [[unlikely]]
+        --crowded_;
+    used_.push(slot);
+    if (++used_count_ > used_most_) [[unlikely]]
+        post_used();
+}
+
+/// Sends a packet; one of a message has its credit.
+inline bool Node::transmit(Peer &peer, uint64_t label, mx_segment_t *segments, uint32_t count)
+{
+    peer.told = peer.freed;
+    label |= uint64_t{peer.freed & freed_mask} << 16;
+    if (kind_of(label) <= Kind::notice)
+        label |= peer.sent++;
+    const mx_return_t code = mx_isend(endpoint_, segments, count, peer.address, label, nullptr, nullptr);
+    if (code == MX_SUCCESS) [[likely]]
+        return true;
+    lose(peer, code);
+    return false;
 }
 
 } // namespace fm

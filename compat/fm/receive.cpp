@@ -35,58 +35,90 @@ uint64_t bulk_size(const Slot &notice) { return std::min<uint64_t>(eight_bytes(n
 
 uint32_t Node::extract(uint32_t limit)
 {
-    Lock lock(mutex_);
-    if (!ready_for_use_ || inside_handler()) [[unlikely]] {
-        fail(ready_for_use_ ? FM_E_IN_HANDLER : FM_E_INIT);
-        return 0;
-    }
+    const Lock lock(mutex_);
+    if (!ready_for_use_ || inside_handler()) [[unlikely]]
+        return refuse_extract();
     if (used_count_ > 0)
         post_used();
-    Visit visit{pthread_self(), false, visits_};
+    Visit visit{emx::Lock::this_thread(), false, visits_};
     visits_ = &visit;
     uint64_t spent = 0, taken = 0; // an empty packet counts as a byte of the limit
     for (bool more = true; more && spent < limit;) {
         if (woken_) [[unlikely]] {
-            ReceiveStream *stream = woken_;
-            woken_ = stream->next_woken;
-            stream->woken = false;
-            more = resume(stream, visit);
+            more = resume_next(woken_, visit);
         } else if (Slot *slot = ready_.pop()) {
             const uint64_t bytes = is_notice(*slot) ? bulk_size(*slot) : slot->length;
             taken += bytes;
             spent += std::max<uint64_t>(bytes, 1);
-            more = process(slot, visit, lock);
-        } else if (pump()) {
+            more = process(slot, visit);
+        } else if (pump_inline()) {
             continue;
         } else if (broken_) [[unlikely]] { // only now: what the dead one sent before is of use
-            ReceiveStream *stream = broken_;
-            broken_ = stream->next_woken;
-            stream->woken = false;
-            more = resume(stream, visit);
+            more = resume_next(broken_, visit);
         } else {
             constexpr uint32_t looks_between = 16384;
-            if (++idle_ % looks_between == 0 || in_trouble())
+            if (++idle_ % looks_between == 0 || in_trouble()) [[unlikely]]
                 look_after(nullptr);
             break;
         }
     }
-    if (limit == 0)
-        while (pump()) {
-        }
-    Visit **at = &visits_;
-    while (*at != &visit)
-        at = &(*at)->next;
-    *at = visit.next;
+    if (limit == 0) [[unlikely]]
+        drain();
+    if (visits_ == &visit) [[likely]]
+        visits_ = visit.next;
+    else
+        end_among_others(visit);
     if (news_) [[unlikely]]
         fail(std::exchange(news_, 0));
     return static_cast<uint32_t>(std::min<uint64_t>(taken, FM_ALL));
 }
 
+uint32_t Node::refuse_extract()
+{
+    fail(ready_for_use_ ? FM_E_IN_HANDLER : FM_E_INIT);
+    return 0;
+}
+
+void Node::drain()
+{
+    while (pump()) {
+    }
+}
+
+/// Other threads entered FM_extract later.
+void Node::end_among_others(Visit &visit)
+{
+    Visit **at = &visits_;
+    while (*at != &visit)
+        at = &(*at)->next;
+    *at = visit.next;
+}
+
+/// The first handler of a list goes on.
+bool Node::resume_next(ReceiveStream *&list, Visit &visit)
+{
+    ReceiveStream *stream = list;
+    list = stream->next_woken;
+    stream->woken = false;
+    return resume(stream, visit);
+}
+
 /// Gives a packet to its message. False: a handler wants this FM_extract to end.
-bool Node::process(Slot *slot, Visit &visit, Lock &lock)
+inline bool Node::process(Slot *slot, Visit &visit)
+{
+    const uint32_t handler = name_of(slot->label);
+    if (kind_of(slot->label) != Kind::first || !is_last(slot->label)) [[unlikely]]
+        return process_part(slot, visit);
+    if (handler >= handlers_.size() || !handlers_[handler].is_known()) [[unlikely]]
+        return drop_unknown(slot);
+    return run_whole(slot, handlers_[handler], visit);
+}
+
+/// Gives a packet to its message of several.
+bool Node::process_part(Slot *slot, Visit &visit)
 {
     if (kind_of(slot->label) == Kind::first)
-        return start(slot, visit, lock);
+        return start(slot, visit);
     ReceiveStream *stream = find(peers_[node_of(slot->label)], name_of(slot->label));
     const bool last = is_last(slot->label);
     if (!stream || stream->dropping) {
@@ -103,30 +135,19 @@ bool Node::process(Slot *slot, Visit &visit, Lock &lock)
     return !stream->waiting || stream->woken || stream->bulk_out || resume(stream, visit);
 }
 
-bool Node::start(Slot *slot, Visit &visit, Lock &lock)
+bool Node::start(Slot *slot, Visit &visit)
 {
     Peer &peer = peers_[node_of(slot->label)];
     const uint32_t handler = name_of(slot->label);
-    const Entry entry = handler < handlers_.size() ? handlers_[handler] : Entry{};
-    const bool known = entry.streams || entry.whole;
-    if (is_last(slot->label)) {
-        if (known) [[likely]]
-            return run_whole(slot, entry, visit, lock);
-        drop_unknown(slot);
-        discard(slot);
-        return true;
-    }
     ReceiveStream *stream = new_receive(peer, handler);
     stream->number = peer.streams_in++;
     stream->announced = eight_bytes(*slot);
     slot->at = std::min(announce_bytes, slot->length);
     stream->next = peer.streams;
     peer.streams = stream;
-    if (!known) {
-        drop_unknown(slot);
+    if (handler >= handlers_.size() || !handlers_[handler].is_known()) {
         stream->dropping = true;
-        discard(slot);
-        return true;
+        return drop_unknown(slot);
     }
     stream->current = slot;
     if (!(stream->coroutine = coroutine())) {
@@ -139,22 +160,24 @@ bool Node::start(Slot *slot, Visit &visit, Lock &lock)
     return resume(stream, visit);
 }
 
-/// A message of one packet never waits for more: its handler runs on the stack of the caller.
-bool Node::run_whole(Slot *slot, const Entry &entry, Visit &visit, Lock &lock)
+/// A message of one packet never waits for more: its handler runs on the stack of the caller, without the
+/// lock.
+inline bool Node::run_whole(Slot *slot, const Entry &entry, Visit &visit)
 {
     const uint32_t node = node_of(slot->label);
     ReceiveStream *stream = nullptr;
     if (entry.streams) {
-        stream = new_receive(peers_[node], name_of(slot->label));
+        stream = spare_receive(peers_[node]);
         stream->current = slot;
         stream->whole = true;
     }
     visit.in_handler = true;
-    lock.unlock();
+    const Entry copy = entry; // others may register handlers meanwhile
+    mutex_.unlock();
     const int result = [&]() noexcept {
-        return stream ? entry.streams(stream, node) : entry.whole(slot->data, slot->length, node);
+        return stream ? copy.streams(stream, node) : copy.whole(slot->data, slot->length, node);
     }();
-    lock.lock();
+    mutex_.lock();
     visit.in_handler = false;
     if (stream) {
         stream->current = nullptr;
@@ -164,12 +187,14 @@ bool Node::run_whole(Slot *slot, const Entry &entry, Visit &visit, Lock &lock)
     return result != FM_QUIT;
 }
 
-void Node::drop_unknown(Slot *slot)
+bool Node::drop_unknown(Slot *slot)
 {
     news_ = FM_E_HANDLER;
     warn("a message of node " + std::to_string(node_of(slot->label)) + " for handler " +
          std::to_string(name_of(slot->label)) +
          ", which is not registered here, is dropped; register it before the first FM_extract");
+    discard(slot);
+    return true;
 }
 
 /// A packet that no handler wants; the sender of a long piece is not left waiting.
@@ -272,22 +297,32 @@ void Node::finish(ReceiveStream *stream)
         stream->dropping = true;
 }
 
-ReceiveStream *Node::new_receive(Peer &peer, uint32_t handler)
+/// A stream with what all have, which is all that a message of one packet needs.
+inline ReceiveStream *Node::spare_receive(Peer &peer)
 {
     ReceiveStream *stream = spare_receives_;
-    if (stream) {
-        if (!(spare_receives_ = stream->next))
-            last_spare_receive_ = nullptr;
-    } else {
-        receives_.push_back(std::make_unique<ReceiveStream>(*this));
-        stream = receives_.back().get();
-    }
+    if (!stream) [[unlikely]]
+        stream = add_receive();
+    else if (!(spare_receives_ = stream->next))
+        last_spare_receive_ = nullptr;
     stream->from = &peer;
-    stream->handler = handler;
-    stream->whole = stream->ended = stream->broken = stream->waiting = stream->dropping = stream->returned =
-        false;
-    stream->bulk_posted = stream->rest_at = stream->rest_end = 0;
+    stream->waiting = false;
     stream->open = true;
+    return stream;
+}
+
+ReceiveStream *Node::add_receive()
+{
+    receives_.push_back(std::make_unique<ReceiveStream>(*this));
+    return receives_.back().get();
+}
+
+ReceiveStream *Node::new_receive(Peer &peer, uint32_t handler)
+{
+    ReceiveStream *stream = spare_receive(peer);
+    stream->handler = handler;
+    stream->whole = stream->ended = stream->broken = stream->dropping = stream->returned = false;
+    stream->bulk_posted = stream->rest_at = stream->rest_end = 0;
     return stream;
 }
 

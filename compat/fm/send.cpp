@@ -111,7 +111,7 @@ SendStream *Node::new_send(Peer &peer, uint64_t length, uint32_t handler)
 int Node::begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32_t handler, SendStream *&stream)
 {
     Peer &peer = peers_[dest];
-    if (open_ && !pthread_equal(sender_, pthread_self()))
+    if (open_ && sender_ != emx::Lock::this_thread())
         return FM_E_BUSY;
     if (peer.open >= open_most)
         return FM_E_BUSY;
@@ -129,7 +129,7 @@ int Node::begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32_t hand
     }
     if (const int code = reserve(lock, peer, packets))
         return code;
-    if (open_ && !pthread_equal(sender_, pthread_self())) // begun while we waited
+    if (open_ && sender_ != emx::Lock::this_thread()) // begun while we waited
         return FM_E_BUSY;
     stream = new_send(peer, length, handler);
     stream->waits = waits;
@@ -137,7 +137,7 @@ int Node::begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32_t hand
     peer.reserved += packets;
     ++peer.open;
     ++open_;
-    sender_ = pthread_self();
+    sender_ = emx::Lock::this_thread();
     return 0;
 }
 

@@ -169,12 +169,15 @@ void Node::take_buffer(Buffer *buffer, const mx_status_t &status)
 /// A buffer goes behind all others of its port.
 void Node::put_last(Buffer *buffer)
 {
-    job::Fifo<Buffer> others;
-    while (Buffer *before = buffer->port->buffers.pop())
-        if (before != buffer)
-            others.push(before);
-    others.push(buffer);
-    buffer->port->buffers = others;
+    job::Fifo<Buffer> &buffers = buffer->port->buffers;
+    Buffer *others = buffers.head;
+    buffers.clear();
+    while (Buffer *one = others) {
+        others = one->next;
+        if (one != buffer)
+            buffers.push(one);
+    }
+    buffers.push(buffer);
 }
 
 /// Messages that are complete are ready for their handlers in the order of their matching, which is that of

@@ -57,12 +57,7 @@ public:
         owner_.store(0, std::memory_order_relaxed);
     }
 
-    static constexpr uint32_t strangers_max = 16;
-
-private:
-    static constexpr uint32_t open = 0, held = 1, contended = 2;
-
-    /// Not 0. A call into the C library would cost what the owner saves.
+    /// The calling thread, not 0. A call into the C library would cost what the owner saves.
     static uintptr_t this_thread()
     {
 #if !defined(__clang__) && __has_builtin(__builtin_thread_pointer)
@@ -71,6 +66,12 @@ private:
         return static_cast<uintptr_t>(::pthread_self());
 #endif
     }
+
+    static constexpr uint32_t strangers_max = 16;
+
+private:
+    static constexpr uint32_t open = 0, held = 1, contended = 2;
+
     bool enter_as_owner()
     {
         if (owner_.load(std::memory_order_relaxed) != this_thread()) [[unlikely]]
