@@ -21,9 +21,10 @@ thread_local gamma_thread own_state{};
 
 constexpr uint32_t key_of_jobs = 0x47414d00; ///< and the number of the program
 
-/// The process's own node, and memory that it has locked.
+Node *own_node = nullptr; ///< the process's; never destroyed: other threads may still hold it
+
+/// What else the process has: memory that it has locked.
 struct Process {
-    Node *node = nullptr; ///< never destroyed: other threads may still hold it
     bool initialised_mx = false;
     std::mutex mutex;
     std::vector<std::pair<void *, unsigned long>> locked;
@@ -35,7 +36,12 @@ Process &process()
     return one;
 }
 
-Node *node() { return current_node ? current_node() : process().node; }
+Node *node()
+{
+    if (current_node) [[unlikely]]
+        return current_node();
+    return own_node;
+}
 
 /// Calls a member of the node, if there is one.
 template <class... Parameters, class... Arguments>
@@ -75,7 +81,6 @@ void end_job(Node &)
 /// Joins. 0, or an error and its text.
 int join(unsigned num_nodes, std::string &wrong)
 {
-    Process &p = process();
     Options options;
     options.aborted = end_job;
     wrong = read_par_pid(options.par_pid);
@@ -90,8 +95,8 @@ int join(unsigned num_nodes, std::string &wrong)
         return GAMMA_E_GROUP;
     }
     if (wrong.empty()) {
-        p.node = new Node(options);
-        wrong = p.node->open();
+        own_node = new Node(options);
+        wrong = own_node->open();
     }
     return wrong.empty() ? 0 : GAMMA_E_JOB;
 }
@@ -129,7 +134,7 @@ gamma_thread *gamma_thread_state(void) { return &thread_state(node()); }
 int gamma_init(unsigned char num_nodes, int, char **)
 {
     Process &p = process();
-    if (p.node) // once is enough
+    if (own_node) // once is enough
         return 0;
     const job::ErrorsReturn here;
     setenv("EMX_SPIN_US", "0", 0); // a node looks often enough by itself before it sleeps
@@ -143,8 +148,8 @@ int gamma_init(unsigned char num_nodes, int, char **)
     const int code = join(num_nodes, wrong);
     if (!code)
         return 0;
-    delete p.node;
-    p.node = nullptr;
+    delete own_node;
+    own_node = nullptr;
     if (p.initialised_mx)
         mx_finalize();
     return told(code, wrong);
@@ -157,7 +162,7 @@ int gamma_exit(void)
         return result;
     Process &p = process();
     gamma_munlockall();
-    p.node = nullptr; // not deleted: see there
+    own_node = nullptr; // not deleted: see there
     if (p.initialised_mx)
         mx_finalize();
     return 0;

@@ -14,8 +14,8 @@ constexpr uint32_t sync_call = 1, broadcast_call = 2;
 void Node::note_call(uint32_t what, uint32_t root, uint32_t length)
 {
     if (!called_)
-        caller_ = pthread_self();
-    else if (!pthread_equal(caller_, pthread_self()))
+        caller_ = emx::Lock::this_thread();
+    else if (caller_ != emx::Lock::this_thread())
         several_callers_ = true;
     called_ = true;
     for (const uint32_t word : {what, root, length})

@@ -17,7 +17,9 @@ constexpr uint32_t looks_for_frames = 1000; ///< the same for frames, which come
 
 } // namespace
 
-Node::Node(const Options &options) : options_(options), peers_(options.places.size()), multicast_(*this)
+Node::Node(const Options &options)
+    : options_(options), count_(static_cast<uint32_t>(options.places.size())), peers_(count_),
+      multicast_(*this)
 {
     for (uint32_t i = 0; i < count(); i++) {
         peers_[i].node = i;
@@ -42,7 +44,7 @@ int Node::check(bool may_wait) const
 
 /// Takes in one thing that MX has finished, and what it met on the way. Runs no handler. False: nothing came,
 /// or only a sign of life.
-bool Node::pump()
+[[gnu::always_inline]] inline bool Node::pump_inline()
 {
     mx_status_t status;
     uint32_t found = 0;
@@ -60,7 +62,16 @@ bool Node::pump()
     return news;
 }
 
-void Node::take(Event *event, const mx_status_t &status)
+bool Node::pump() { return pump_inline(); }
+
+inline void Node::take(Event *event, const mx_status_t &status)
+{
+    if (event->what == What::buffer) [[likely]]
+        return take_buffer(static_cast<Buffer *>(event), status);
+    take_other(event, status);
+}
+
+void Node::take_other(Event *event, const mx_status_t &status)
 {
     switch (event->what) {
     case What::control: return take_control(static_cast<Control *>(event), status);
@@ -155,7 +166,7 @@ void Node::tell(Peer &peer, Kind kind, uint32_t a, uint32_t b, uint32_t c)
 void Node::progress(Lock &lock, const Semaphores::One *awaited)
 {
     bool any = false;
-    while (pump()) {
+    while (pump_inline()) {
         any = true;
         if (!awaited)
             continue;

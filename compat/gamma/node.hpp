@@ -187,7 +187,7 @@ public:
     int broadcast(uint32_t root, void *buffer, unsigned long length);
 
     uint32_t number() const { return options_.node; }
-    uint32_t count() const { return static_cast<uint32_t>(peers_.size()); }
+    uint32_t count() const { return count_; }
     uint32_t par_pid() const { return options_.par_pid; }
 
     gamma_thread state{}; ///< in place of the thread's, in tests with several nodes
@@ -200,8 +200,10 @@ private:
 
     // node.cpp: the endpoint, events, waiting
     bool pump();
+    bool pump_inline();
     void progress(Lock &lock, const Semaphores::One *awaited);
     void take(Event *event, const mx_status_t &status);
+    [[gnu::noinline]] void take_other(Event *event, const mx_status_t &status);
     void take_control(Control *control, const mx_status_t &status);
     void obey(Peer &peer, uint64_t label, const Hello &hello);
     void post_control(Control *control);
@@ -210,7 +212,7 @@ private:
     void rest(uint32_t &idle, Peer *awaited);
     template <class Done>
     void wait_until(Lock &lock, Peer *awaited, Done done);
-    bool inside() const { return exclusive_ && pthread_equal(holder_, pthread_self()); }
+    bool inside() const { return exclusive_ && holder_ == emx::Lock::this_thread(); }
     int check(bool may_wait) const;
     int fail(int code);
 
@@ -236,6 +238,7 @@ private:
     int post(Buffer *buffer);
     int post_user(Port &port, void *memory, unsigned long size);
     void take_buffer(Buffer *buffer, const mx_status_t &status);
+    [[gnu::cold]] void take_failed(Buffer *buffer);
     void put_last(Buffer *buffer);
     void hand_on(Port &port);
     void free_units(Port &port, uint64_t label);
@@ -246,7 +249,7 @@ private:
     static mx_unexp_handler_action_t met_no_buffer(void *node, mx_endpoint_addr_t source, uint64_t label,
                                                    uint32_t length, void *data);
     bool keeps(uint64_t label);
-    void serve_notes();
+    [[gnu::noinline]] void serve_notes();
     void raise(Port &port, int code);
 
     // send.cpp
@@ -259,7 +262,7 @@ private:
     void finish(Send *send);
     Send *new_send();
     void enqueue(Send *send, Port &port, const Message &message, uint32_t units);
-    void serve_queues();
+    [[gnu::noinline]] void serve_queues();
     Port *port_or_error(uint32_t port, int &code);
 
     // collective.cpp
@@ -275,6 +278,7 @@ private:
     bool agrees(const Header &header, uint64_t tag) const;
 
     Options options_;
+    uint32_t count_; ///< nodes
     Turn turn_;
     std::vector<Peer> peers_;
     std::array<std::unique_ptr<Page>, ports_all / 256 + 1> pages_;
@@ -283,7 +287,7 @@ private:
     // Handlers: one at a time.
     job::Fifo<Buffer> ready_;
     bool exclusive_ = false;
-    pthread_t holder_{};
+    uintptr_t holder_ = 0;
     Semaphores semaphores_;
     // Sending.
     std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<Flow>> flows_; ///< by node and port
@@ -303,7 +307,7 @@ private:
     uint32_t short_sleeps_ = 0; ///< in vain
     emx::cast::Patience patience_;
     Barrier barrier_{*this};
-    pthread_t caller_{}; ///< of all collectives so far
+    uintptr_t caller_ = 0; ///< of all collectives so far
     bool called_ = false, several_callers_ = false;
     uint32_t calls_sum_ = 0;
     int sync_error_ = 0; ///< that stays

@@ -141,17 +141,8 @@ void Node::take_buffer(Buffer *buffer, const mx_status_t &status)
 {
     Port &port = *buffer->port;
     buffer->request = nullptr;
-    if (status.code != MX_STATUS_SUCCESS && status.code != MX_STATUS_TRUNCATED) {
-        // Its sender died in the midst of it: the buffer is for another message.
-        if (port.number >= user_ports) {
-            buffer->length = 0;
-            buffer->done = true;
-            return;
-        }
-        put_last(buffer);
-        post(buffer);
-        return hand_on(port);
-    }
+    if (status.code != MX_STATUS_SUCCESS && status.code != MX_STATUS_TRUNCATED) [[unlikely]]
+        return take_failed(buffer);
     const uint32_t node = node_of(status.match_info);
     if (!buffer->late && take_freed(&port, status.match_info)) [[unlikely]]
         room_came_ = true;
@@ -164,6 +155,19 @@ void Node::take_buffer(Buffer *buffer, const mx_status_t &status)
     buffer->done = true;
     if (port.number < user_ports)
         hand_on(port);
+}
+
+/// Its sender died in the midst of it: the buffer is for another message.
+void Node::take_failed(Buffer *buffer)
+{
+    if (buffer->port->number >= user_ports) {
+        buffer->length = 0;
+        buffer->done = true;
+        return;
+    }
+    put_last(buffer);
+    post(buffer);
+    hand_on(*buffer->port);
 }
 
 /// A buffer goes behind all others of its port.
@@ -239,7 +243,7 @@ void Node::hand_over(Lock &lock, Buffer *buffer)
     spare_buffers_.push(buffer);
     if (closing_)
         return;
-    if (cut)
+    if (cut) [[unlikely]]
         raise(port, GAMMA_E_LENGTH);
     if (port.active) {
         gamma_thread &thread = thread_state(this);
@@ -258,7 +262,7 @@ void Node::hand_over(Lock &lock, Buffer *buffer)
 void Node::run_handler(Lock &lock, void (*handler)())
 {
     const bool before = std::exchange(exclusive_, true);
-    holder_ = pthread_self();
+    holder_ = emx::Lock::this_thread();
     lock.unlock();
     [&]() noexcept { handler(); }();
     lock.lock();
