@@ -20,13 +20,6 @@ namespace {
 // A connection is a good deal of work for a short frame, which anybody may send in another's name.
 constexpr uint32_t connects_per_second = 100;
 constexpr unsigned user_timeout_ms = 5000;
-// A connection that repeats more than one segment in so many is looked at again after so many packets; where
-// it does so for the second time, and few looks lie between, other carriers repeat at less cost.
-constexpr uint32_t repeats_few = 500;
-constexpr uint64_t packets_per_look = 64;
-constexpr uint32_t packet_data = 32768; // as engines ask for
-constexpr uint32_t lossy_look = 16;
-constexpr uint32_t lossy_looks_max = lossy_look + lossy_look / 2;
 // Options of newer kernels than the headers may know; older ones refuse them, and repeat later.
 constexpr int tcp_rto_min_us = 45, tcp_delack_max_us = 46, ip_local_port_range = 51;
 constexpr unsigned repeat_us = 10000, delayed_ack_us = 1000;
@@ -380,25 +373,14 @@ bool TcpWays::add(const ReplyQueue &windows, const fw_replies &run)
 /// True if the connection repeats so much that the time goes with it.
 bool TcpWays::is_lossy(TcpOutward &way)
 {
-    const uint64_t packets = way.packets.sent() - way.told_packets;
-    if (packets < packets_per_look)
+    if (!way.repeats.is_due(way.packets.sent()))
         return false;
     tcp_info info{};
     socklen_t length = sizeof(info);
     if (::getsockopt(way.connection.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
         return false;
-    // Where processors are crowded, acks come late and segments are repeated that were not lost. Their
-    // receiver tells of them, perhaps after this look.
-    const int64_t needed = int64_t{info.tcpi_total_retrans} - info.tcpi_dsack_dups;
-    const int64_t repeats = std::max<int64_t>(0, needed - way.told_repeats);
-    way.told_repeats = std::max(way.told_repeats, needed);
-    way.told_packets += packets;
-    const uint64_t segments = packets * (packet_data / std::max(info.tcpi_snd_mss, 1u) + 1);
-    if (static_cast<uint64_t>(repeats) * repeats_few > segments)
-        way.faults += lossy_look;
-    else if (way.faults > 0)
-        way.faults--;
-    return way.faults > lossy_looks_max;
+    return way.repeats.look(way.packets.sent(),
+                            {info.tcpi_total_retrans, info.tcpi_dsack_dups, info.tcpi_snd_mss});
 }
 
 /// False: the connection has ended.

@@ -10,6 +10,7 @@
 #include "driver/base/fd.hpp"
 #include "driver/base/interface.hpp"
 #include "driver/engine/tcp_receiver.hpp"
+#include "driver/engine/tcp_repeats.hpp"
 #include "driver/engine/tcp_sender.hpp"
 
 #include <array>
@@ -48,9 +49,7 @@ struct TcpOutward {
     uint32_t greeted = 0; ///< bytes of the greeting that have left
     bool busy = false; ///< something is to be sent
     bool waits = false; ///< for the socket to take more
-    uint64_t told_packets = 0; ///< sent when the system told what was repeated
-    int64_t told_repeats = 0; ///< segments that were lost, as it told then
-    uint32_t faults = 0; ///< grows with looks at repeats that found many, falls with others
+    TcpRepeats repeats;
     TcpSender packets;
 };
 
@@ -121,7 +120,7 @@ private:
     bool connect(TcpOutward &way, const IpNetwork &own, const fw_address &other);
     void disconnect(TcpOutward &way);
     void watch(TcpOutward &way, bool waits);
-    bool is_lossy(TcpOutward &way);
+    static bool is_lossy(TcpOutward &way);
     bool send_greeting(TcpOutward &way);
     bool send_by(TcpOutward &way, const ReplyQueue &windows, const Refuse &refuse);
 

@@ -427,3 +427,75 @@ TEST_CASE("engine_tcp_ways__answers_without_a_connection_are_refused")
     CHECK(!sender.add());
     CHECK(!sender.ways->sending());
 }
+
+// ---- repeats
+
+namespace {
+
+constexpr uint64_t per_look = TcpRepeats::packets_per_look;
+constexpr uint32_t segment = 32768; // two segments a packet, as is reckoned: 128 of them between two looks
+
+/// Looks that follow each other, of a connection that repeats so many segments more between two of them.
+class Looks {
+public:
+    bool look(uint32_t repeated, uint32_t needless)
+    {
+        told_.repeated += repeated;
+        told_.needless += needless;
+        return repeats_.look(packets_ += per_look, told_);
+    }
+
+private:
+    TcpRepeats repeats_;
+    TcpRepeats::Told told_{0, 0, segment};
+    uint64_t packets_ = 0;
+};
+
+} // namespace
+
+TEST_CASE("engine_tcp_ways__a_look_at_repeats_is_due_after_some_packets")
+{
+    TcpRepeats repeats;
+    CHECK(!repeats.is_due(per_look - 1));
+    CHECK(repeats.is_due(per_look));
+    repeats.look(per_look, {0, 0, segment});
+    CHECK(!repeats.is_due(2 * per_look - 1));
+    CHECK(repeats.is_due(2 * per_look));
+}
+
+TEST_CASE("engine_tcp_ways__two_lossy_looks_make_a_connection_lossy_if_few_lie_between")
+{
+    for (const int between : {0, 7, 8, 100}) {
+        Looks looks;
+        CHECK(!looks.look(1, 0));
+        for (int i = 0; i < between; i++)
+            CHECK(!looks.look(0, 0));
+        CHECK(looks.look(1, 0) == (between < 8));
+    }
+}
+
+TEST_CASE("engine_tcp_ways__repeats_of_what_was_not_lost_do_not_count")
+{
+    Looks told_at_once;
+    for (int i = 0; i < 100; i++)
+        CHECK(!told_at_once.look(10, 10));
+    CHECK(!told_at_once.look(10, 9)); // one was lost
+    CHECK(told_at_once.look(10, 9));
+}
+
+TEST_CASE("engine_tcp_ways__a_receiver_may_tell_after_the_look_that_nothing_was_lost")
+{
+    Looks looks;
+    CHECK(!looks.look(5, 0)); // taken for lost
+    CHECK(!looks.look(0, 5));
+    CHECK(!looks.look(5, 0)); // no more than were taken for lost before
+    CHECK(!looks.look(0, 5));
+    CHECK(looks.look(6, 0)); // more
+}
+
+TEST_CASE("engine_tcp_ways__few_repeats_among_many_segments_are_no_fault")
+{
+    TcpRepeats repeats;
+    for (uint32_t look = 1; look <= 100; look++) // one of 1,536 segments
+        CHECK(!repeats.look(look * per_look, {look, 0, 1448}));
+}
