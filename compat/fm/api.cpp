@@ -19,7 +19,7 @@ namespace {
 
 thread_local int thread_error = 0;
 
-/// What was set before the process had a node.
+/// Settings from before the process had a node.
 struct Process {
     Options options;
     bool errors_return = false;

@@ -23,7 +23,7 @@ constexpr uint32_t key_of_jobs = 0x47414d00; ///< and the number of the program
 
 Node *own_node = nullptr; ///< the process's; never destroyed: other threads may still hold it
 
-/// What else the process has: memory that it has locked.
+/// Other state of the process: memory that it has locked.
 struct Process {
     bool initialised_mx = false;
     std::mutex mutex;

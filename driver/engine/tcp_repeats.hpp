@@ -7,14 +7,14 @@
 
 namespace emx {
 
-/// Of one connection that sends. Not thread-safe.
+/// Watches one connection that sends. Not thread-safe.
 class TcpRepeats {
 public:
     static constexpr uint64_t packets_per_look = 64;
     /// Bytes of data in a packet, as engines ask for.
     static constexpr uint32_t packet_data = 32768;
 
-    /// What the system tells (struct tcp_info).
+    /// Figures of the system (struct tcp_info).
     struct Told {
         uint32_t repeated = 0; ///< segments, from the first on
         uint32_t needless = 0; ///< of them, those that the receiver had already (D-SACK)
