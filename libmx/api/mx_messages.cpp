@@ -86,11 +86,8 @@ struct Posting {
     });
 }
 
-/// One piece of memory, which needs no list, and a place for the handle: what nearly all calls come with.
-bool is_plain(const mx_segment_t *segs, uint32_t nseg, const mx_request_t *req)
-{
-    return nseg == 1 && segs && segs->segment_ptr && req;
-}
+/// One piece of memory, which needs no list: nearly all calls come with that.
+bool is_plain(const mx_segment_t *segs, uint32_t nseg) { return nseg == 1 && segs && segs->segment_ptr; }
 
 Segment memory_of(const mx_segment_t &segment)
 {
@@ -104,11 +101,14 @@ Segment memory_of(const mx_segment_t &segment)
 {
     return guarded("mx_isend", [&] {
         Visit visit(ep);
-        Partner *to = visit && is_plain(segs, nseg, req) ? visit->resolve(dest) : nullptr;
+        Partner *to = visit && is_plain(segs, nseg) ? visit->resolve(dest) : nullptr;
         Request *request = to ? visit->post_plain_send(memory_of(*segs), to, match, context) : nullptr;
         if (!request) [[unlikely]]
             return send("mx_isend", visit.hand_over(), {segs, nseg, dest, match, 0, context, req}, false);
-        *req = static_cast<mx_request_t>(visit->requests().handle(request));
+        if (req)
+            *req = static_cast<mx_request_t>(visit->requests().handle(request));
+        else
+            visit->completions().forget(request);
         visit->posted(weight_to(to));
         visit.set_send(true);
         return visit.done("mx_isend");
@@ -126,7 +126,7 @@ mx_return_t mx_issend(mx_endpoint_t ep, mx_segment_t *segs, uint32_t nseg, mx_en
 {
     return guarded("mx_irecv", [&] {
         Visit visit(ep);
-        const bool plain = visit && is_plain(segs, nseg, req) && !((match | visit->context_mask()) & ~mask);
+        const bool plain = visit && req && is_plain(segs, nseg) && !((match | visit->context_mask()) & ~mask);
         const Segment memory = plain ? memory_of(*segs) : Segment{};
         Request *request =
             plain ? visit->post_receive(&memory, 1, memory.length, match, mask, context) : nullptr;
