@@ -207,19 +207,25 @@ private:
     // send.cpp
     int check_send(uint32_t dest, uint32_t handler) const;
     int reserve(Lock &lock, Peer &peer, uint32_t packets);
+    [[gnu::noinline]] int reserve_later(Lock &lock, Peer &peer, uint32_t packets);
     bool room_by_waiting(Peer &peer, uint32_t packets, Lock &lock, int &code);
     SendStream *new_send(Peer &peer, uint64_t length, uint32_t handler);
+    [[gnu::noinline]] SendStream *add_send();
+    [[gnu::noinline]] int check_open(const Peer &peer) const;
     int begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32_t handler, SendStream *&stream);
     void add(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length);
-    void add_bulk(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length);
-    void gather(SendStream &stream);
-    bool flush(Lock &lock, SendStream &stream, bool last);
+    [[gnu::noinline]] void add_bulk(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length);
+    [[gnu::noinline]] void gather(SendStream &stream);
+    bool flush_inline(Lock &lock, SendStream &stream, bool last);
+    [[gnu::noinline]] bool flush(Lock &lock, SendStream &stream, bool last);
     bool credit(Lock &lock, SendStream &stream);
-    void pause(Lock &lock, Peer *awaited);
+    [[gnu::noinline]] bool credit_later(Lock &lock, SendStream &stream);
+    [[gnu::noinline]] void pause(Lock &lock, Peer *awaited);
     SendStream *sending(FM_stream *stream);
     int piece_locked(Lock &lock, SendStream &stream, const void *buffer, uint32_t length);
     int end_locked(Lock &lock, SendStream &stream);
-    int send_long(Lock &lock, uint32_t dest, uint32_t handler, const void *buffer, uint32_t size);
+    [[gnu::noinline]] int send_long(Lock &lock, uint32_t dest, uint32_t handler, const void *buffer,
+                                    uint32_t size);
 
     // receive.cpp
     [[gnu::cold]] uint32_t refuse_extract();

@@ -23,7 +23,7 @@ uint32_t packets_of(uint64_t length)
 
 } // namespace
 
-int Node::check_send(uint32_t dest, uint32_t handler) const
+inline int Node::check_send(uint32_t dest, uint32_t handler) const
 {
     if (!ready_for_use_) [[unlikely]]
         return FM_E_INIT;
@@ -69,12 +69,17 @@ bool Node::room_by_waiting(Peer &peer, uint32_t packets, Lock &lock, int &code)
 }
 
 /// Credits for so many packets; 0 or an error.
-int Node::reserve(Lock &lock, Peer &peer, uint32_t packets)
+inline int Node::reserve(Lock &lock, Peer &peer, uint32_t packets)
 {
     if (peer.dead || peer.left) [[unlikely]]
         return FM_E_PEER;
     if (peer.free_credits() >= packets) [[likely]]
         return 0;
+    return reserve_later(lock, peer, packets);
+}
+
+int Node::reserve_later(Lock &lock, Peer &peer, uint32_t packets)
+{
     int code = FM_E_FULL;
     post_used(); // a node that waits owes nobody anything
     if (inside_handler()) {
@@ -86,16 +91,19 @@ int Node::reserve(Lock &lock, Peer &peer, uint32_t packets)
     return room_by_waiting(peer, packets, lock, code) ? 0 : code;
 }
 
-SendStream *Node::new_send(Peer &peer, uint64_t length, uint32_t handler)
+SendStream *Node::add_send()
+{
+    sends_.push_back(std::make_unique<SendStream>(*this));
+    return sends_.back().get();
+}
+
+inline SendStream *Node::new_send(Peer &peer, uint64_t length, uint32_t handler)
 {
     SendStream *stream = spare_sends_;
-    if (stream) {
-        if (!(spare_sends_ = stream->next))
-            last_spare_send_ = nullptr;
-    } else {
-        sends_.push_back(std::make_unique<SendStream>(*this));
-        stream = sends_.back().get();
-    }
+    if (!stream) [[unlikely]]
+        stream = add_send();
+    else if (!(spare_sends_ = stream->next))
+        last_spare_send_ = nullptr;
     stream->to = &peer;
     stream->handler = handler;
     stream->announced = length;
@@ -108,28 +116,34 @@ SendStream *Node::new_send(Peer &peer, uint64_t length, uint32_t handler)
     return stream;
 }
 
-int Node::begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32_t handler, SendStream *&stream)
+/// 0, or the error of another stream to that node while some are open.
+int Node::check_open(const Peer &peer) const
+{
+    if (sender_ != emx::Lock::this_thread() || peer.open >= open_most)
+        return FM_E_BUSY;
+    for (const auto &other : sends_)
+        if (other->open && other->to == &peer && other->started &&
+            static_cast<uint16_t>(peer.streams_out - other->number) > behind_most)
+            return FM_E_BUSY;
+    return 0;
+}
+
+inline int Node::begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32_t handler,
+                              SendStream *&stream)
 {
     Peer &peer = peers_[dest];
-    if (open_ && sender_ != emx::Lock::this_thread())
-        return FM_E_BUSY;
-    if (peer.open >= open_most)
-        return FM_E_BUSY;
-    if (peer.open)
-        for (const auto &other : sends_)
-            if (other->open && other->to == &peer && other->started &&
-                static_cast<uint16_t>(peer.streams_out - other->number) > behind_most)
-                return FM_E_BUSY;
+    if (const int code = open_ ? check_open(peer) : 0) [[unlikely]]
+        return code;
     uint32_t packets = packets_of(length);
     const bool waits = packets > peer.window / 2;
-    if (waits) {
+    if (waits) [[unlikely]] {
         if (inside_handler())
             return FM_E_TOO_LONG;
         packets = 1;
     }
-    if (const int code = reserve(lock, peer, packets))
+    if (const int code = reserve(lock, peer, packets)) [[unlikely]]
         return code;
-    if (open_ && sender_ != emx::Lock::this_thread()) // begun while we waited
+    if (open_ && sender_ != emx::Lock::this_thread()) [[unlikely]] // begun while we waited
         return FM_E_BUSY;
     stream = new_send(peer, length, handler);
     stream->waits = waits;
@@ -146,14 +160,14 @@ SendStream *Node::begin(uint32_t dest, uint64_t length, uint32_t handler)
     Lock lock(mutex_);
     SendStream *stream = nullptr;
     int code = check_send(dest, handler);
-    if (!code)
+    if (!code) [[likely]]
         code = begin_locked(lock, dest, length, handler, stream);
-    if (code)
+    if (code) [[unlikely]]
         fail(code);
     return stream;
 }
 
-SendStream *Node::sending(FM_stream *stream)
+inline SendStream *Node::sending(FM_stream *stream)
 {
     if (stream && stream->what == What::send && stream->open) [[likely]]
         return static_cast<SendStream *>(stream);
@@ -162,7 +176,17 @@ SendStream *Node::sending(FM_stream *stream)
 }
 
 /// One credit of the stream, for which one that waits may have to wait.
-bool Node::credit(Lock &lock, SendStream &stream)
+inline bool Node::credit(Lock &lock, SendStream &stream)
+{
+    Peer &peer = *stream.to;
+    if (!stream.credits && !credit_later(lock, stream)) [[unlikely]]
+        return false;
+    --stream.credits;
+    --peer.reserved;
+    return !peer.dead && !peer.left;
+}
+
+bool Node::credit_later(Lock &lock, SendStream &stream)
 {
     Peer &peer = *stream.to;
     while (!stream.credits) {
@@ -175,13 +199,11 @@ bool Node::credit(Lock &lock, SendStream &stream)
             pause(lock, &peer);
         }
     }
-    --stream.credits;
-    --peer.reserved;
-    return !peer.dead && !peer.left;
+    return true;
 }
 
 /// Sends the packet that is gathered.
-bool Node::flush(Lock &lock, SendStream &stream, bool last)
+inline bool Node::flush_inline(Lock &lock, SendStream &stream, bool last)
 {
     Peer &peer = *stream.to;
     mx_segment_t *segments = &stream.segments[1];
@@ -210,6 +232,8 @@ bool Node::flush(Lock &lock, SendStream &stream, bool last)
     return !stream.failed;
 }
 
+bool Node::flush(Lock &lock, SendStream &stream, bool last) { return flush_inline(lock, stream, last); }
+
 /// Many small pieces: copied together, since MX takes so many segments only.
 void Node::gather(SendStream &stream)
 {
@@ -227,12 +251,12 @@ void Node::gather(SendStream &stream)
 }
 
 /// Adds bytes; a full packet leaves when more bytes follow it, so that the last one is known as such.
-void Node::add(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length)
+inline void Node::add(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length)
 {
     while (length) {
-        if (stream.bytes == stream.room && !flush(lock, stream, false))
+        if (stream.bytes == stream.room && !flush(lock, stream, false)) [[unlikely]]
             return;
-        if (stream.count == stream.segments.size() - 1)
+        if (stream.count == stream.segments.size() - 1) [[unlikely]]
             gather(stream);
         const auto part = static_cast<uint32_t>(std::min<uint64_t>(length, stream.room - stream.bytes));
         stream.segments[++stream.count] = {const_cast<std::byte *>(data), part};
@@ -273,13 +297,13 @@ void Node::add_bulk(Lock &lock, SendStream &stream, const std::byte *data, uint6
     }
 }
 
-int Node::piece_locked(Lock &lock, SendStream &stream, const void *buffer, uint32_t length)
+inline int Node::piece_locked(Lock &lock, SendStream &stream, const void *buffer, uint32_t length)
 {
-    if (length > stream.announced - stream.given)
+    if (length > stream.announced - stream.given) [[unlikely]]
         return FM_E_LENGTH;
-    if (!stream.failed) {
+    if (!stream.failed) [[likely]] {
         const auto *data = static_cast<const std::byte *>(buffer);
-        if (stream.waits && length >= bulk_min_)
+        if (stream.waits && length >= bulk_min_) [[unlikely]]
             add_bulk(lock, stream, data, length);
         else
             add(lock, stream, data, length);
@@ -292,16 +316,17 @@ void Node::piece(FM_stream *handle, const void *buffer, uint32_t length)
 {
     Lock lock(mutex_);
     if (SendStream *stream = sending(handle))
-        if (const int code = piece_locked(lock, *stream, buffer, length))
+        if (const int code = piece_locked(lock, *stream, buffer, length)) [[unlikely]]
             fail(code);
 }
 
-int Node::end_locked(Lock &lock, SendStream &stream)
+inline int Node::end_locked(Lock &lock, SendStream &stream)
 {
     Peer &peer = *stream.to;
-    if (!stream.failed && !stream.finished)
-        flush(lock, stream, true);
-    while (stream.bulk_out) // its memory is still read
+    if (!stream.failed && !stream.finished) [[likely]]
+        flush_inline(lock, stream, true);
+    while (stream.bulk_out)
+        [[unlikely]] // its memory is still read
         pause(lock, &peer);
     peer.reserved -= std::exchange(stream.credits, 0);
     --peer.open;
@@ -317,7 +342,7 @@ void Node::end(FM_stream *handle)
 {
     Lock lock(mutex_);
     if (SendStream *stream = sending(handle))
-        if (const int code = end_locked(lock, *stream))
+        if (const int code = end_locked(lock, *stream)) [[unlikely]]
             fail(code);
 }
 
@@ -335,7 +360,7 @@ int Node::send(uint32_t dest, uint32_t handler, const void *buffer, uint32_t siz
 {
     Lock lock(mutex_);
     int code = check_send(dest, handler);
-    if (size > packet_bytes) {
+    if (size > packet_bytes) [[unlikely]] {
         code = code ? code : send_long(lock, dest, handler, buffer, size);
     } else if (!code) [[likely]] {
         Peer &peer = peers_[dest];
