@@ -32,14 +32,6 @@ Node::~Node() = default;
 
 int Node::fail(int code) { return set_error(this, code); }
 
-/// 0, or what forbids a call.
-int Node::check(bool may_wait) const
-{
-    if (!ready_for_use_) [[unlikely]]
-        return GAMMA_E_INIT;
-    return may_wait && inside() ? GAMMA_E_IN_HANDLER : 0;
-}
-
 // ---- events
 
 /// Takes in one thing that MX has finished, and what it met on the way. Runs no handler. False: nothing came,

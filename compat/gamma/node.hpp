@@ -213,7 +213,13 @@ private:
     template <class Done>
     void wait_until(Lock &lock, Peer *awaited, Done done);
     bool inside() const { return exclusive_ && holder_ == emx::Lock::this_thread(); }
-    int check(bool may_wait) const;
+    /// 0, or what forbids a call.
+    int check(bool may_wait) const
+    {
+        if (!ready_for_use_) [[unlikely]]
+            return GAMMA_E_INIT;
+        return may_wait && inside() ? GAMMA_E_IN_HANDLER : 0;
+    }
     int fail(int code);
 
     // meet.cpp: start, end, and death of nodes
@@ -231,6 +237,15 @@ private:
         const Page *page = pages_[port >> 8].get();
         return page ? (*page)[port & 255] : nullptr;
     }
+    /// The port that a call is about, and 0 in code; or nullptr and what forbids the call.
+    Port *port_of_call(uint32_t number, bool may_wait, int &code) const
+    {
+        code = check(may_wait);
+        Port *port = code ? nullptr : find(number);
+        if (!port && !code) [[unlikely]]
+            code = GAMMA_E_PORT;
+        return port;
+    }
     Port &new_port(uint32_t number);
     int check_binding(uint32_t port, const Binding &binding) const;
     void aim(Port &port, uint32_t dest_node, uint32_t dest_port);
@@ -240,7 +255,15 @@ private:
     void take_buffer(Buffer *buffer, const mx_status_t &status);
     [[gnu::cold]] void take_failed(Buffer *buffer);
     void put_last(Buffer *buffer);
-    void hand_on(Port &port);
+    /// Messages that are complete are ready for their handlers in the order of their matching, which is that
+    /// of posting.
+    void hand_on(Port &port)
+    {
+        while (port.buffers.head && port.buffers.head->done) {
+            ready_.push(port.buffers.pop());
+            --port.posted;
+        }
+    }
     void free_units(Port &port, uint64_t label);
     bool take_freed(const Port *port, uint64_t label);
     bool deliver(Lock &lock);
@@ -257,13 +280,18 @@ private:
     int send_at_once(Port &port, const Message &message, uint32_t units);
     bool has_way(Peer &peer);
     int send_later(Lock &lock, Port &port, const Message &message, uint32_t units);
-    bool may_go(const Port &port, uint32_t units) const;
+    static bool may_go(const Port &port, uint32_t units)
+    {
+        for (const Flow *flow : port.targets)
+            if (flow->alive() && !flow->has_room(units))
+                return false;
+        return true;
+    }
     void launch(Send *send);
     void finish(Send *send);
     Send *new_send();
     void enqueue(Send *send, Port &port, const Message &message, uint32_t units);
     [[gnu::noinline]] void serve_queues();
-    Port *port_or_error(uint32_t port, int &code);
 
     // collective.cpp
     void note_call(uint32_t what, uint32_t root, uint32_t length);

@@ -118,8 +118,8 @@ int Node::post_user(Port &port, void *memory, unsigned long size)
 int Node::post_recv(uint32_t number, void *memory, unsigned long size)
 {
     const Lock lock(turn_);
-    int code = check(false);
-    Port *port = code ? nullptr : port_or_error(number, code);
+    int code = 0;
+    Port *port = port_of_call(number, false, code);
     if (!code && size && !memory)
         code = GAMMA_E_ARGUMENT;
     if (!code)
@@ -130,8 +130,8 @@ int Node::post_recv(uint32_t number, void *memory, unsigned long size)
 int Node::lost(uint32_t number)
 {
     const Lock lock(turn_);
-    int code = check(false);
-    const Port *port = code ? nullptr : port_or_error(number, code);
+    int code = 0;
+    const Port *port = port_of_call(number, false, code);
     return code ? fail(code) : static_cast<int>(port->lost & 0x7fffffff);
 }
 
@@ -182,16 +182,6 @@ void Node::put_last(Buffer *buffer)
             buffers.push(one);
     }
     buffers.push(buffer);
-}
-
-/// Messages that are complete are ready for their handlers in the order of their matching, which is that of
-/// posting.
-void Node::hand_on(Port &port)
-{
-    while (port.buffers.head && port.buffers.head->done) {
-        ready_.push(port.buffers.pop());
-        --port.posted;
-    }
 }
 
 /// Credits of a message that has met its buffer.

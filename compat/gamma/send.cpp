@@ -14,14 +14,6 @@ constexpr uint32_t marks_most = 2; ///< not yet completed: MX has taken more tha
 
 } // namespace
 
-Port *Node::port_or_error(uint32_t number, int &code)
-{
-    Port *port = find(number);
-    if (!port) [[unlikely]]
-        code = GAMMA_E_PORT;
-    return port;
-}
-
 /// Hands a message to MX. With a context it is a request, which completes there.
 bool Node::transmit(Flow &flow, uint64_t label, const Message &message, Event *context)
 {
@@ -79,19 +71,11 @@ int Node::send_at_once(Port &port, const Message &message, uint32_t units)
     return port.targets.empty() ? 0 : code;
 }
 
-bool Node::may_go(const Port &port, uint32_t units) const
-{
-    for (const Flow *flow : port.targets)
-        if (flow->alive() && !flow->has_room(units))
-            return false;
-    return true;
-}
-
 int Node::send(uint32_t number, const Message &message)
 {
     Lock lock(turn_);
-    int code = check(false);
-    Port *port = code ? nullptr : port_or_error(number, code);
+    int code = 0;
+    Port *port = port_of_call(number, false, code);
     if (code) [[unlikely]]
         return fail(code);
     const bool copied = message.length <= copied_most_;
@@ -207,8 +191,8 @@ void Node::finish(Send *send)
 int Node::wait_sends(uint32_t number)
 {
     Lock lock(turn_);
-    int code = check(true);
-    Port *port = code ? nullptr : port_or_error(number, code);
+    int code = 0;
+    Port *port = port_of_call(number, true, code);
     if (code)
         return fail(code);
     wait_until(lock, nullptr, [port] { return port->sends == 0; });
@@ -219,8 +203,8 @@ int Node::wait_sends(uint32_t number)
 int Node::test_sends(uint32_t number)
 {
     Lock lock(turn_);
-    int code = check(false);
-    Port *port = code ? nullptr : port_or_error(number, code);
+    int code = 0;
+    Port *port = port_of_call(number, false, code);
     if (code)
         return fail(code);
     progress(lock, nullptr);
