@@ -126,11 +126,9 @@ void ClaimKeeper::run()
 {
     std::vector<pollfd> fds;
     std::vector<Watched> watched;
-    for (;;) {
+    while (!is_stopped()) { // asked apart from what may find no memory: the end must not wait for that
         try {
             const int timeout = collect(fds, watched);
-            if (timeout < 0)
-                return;
             if (sys::poll(fds.data(), fds.size(), timeout) >= 0) {
                 serve(fds, watched);
                 continue;
@@ -142,7 +140,13 @@ void ClaimKeeper::run()
     }
 }
 
-/// Lists what to wait for; returns for how long in ms, -1 to end.
+bool ClaimKeeper::is_stopped()
+{
+    const std::lock_guard lock(mutex_);
+    return stop_;
+}
+
+/// Lists what to wait for; returns for how long in ms.
 int ClaimKeeper::collect(std::vector<pollfd> &fds, std::vector<Watched> &watched)
 {
     const std::lock_guard lock(mutex_);
@@ -161,8 +165,6 @@ int ClaimKeeper::collect(std::vector<pollfd> &fds, std::vector<Watched> &watched
             continue;
         watched.push_back({id, claim->asked_.has_value()});
     }
-    if (stop_)
-        return -1;
     retry_ms_ = looking ? std::clamp(retry_ms_ * 2, retry_first_ms, retry_last_ms) : 0;
     return looking ? retry_ms_ : retry_last_ms; // also where a filter of system calls loses a nudge
 }

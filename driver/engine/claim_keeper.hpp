@@ -94,6 +94,7 @@ private:
 
     bool start(DeviceError &error);
     void run();
+    bool is_stopped();
     int collect(std::vector<pollfd> &fds, std::vector<Watched> &watched);
     void serve(const std::vector<pollfd> &fds, const std::vector<Watched> &watched);
     void take_answer(Claim &claim);

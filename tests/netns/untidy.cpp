@@ -14,7 +14,8 @@
 //   slow PID                         while the board agent, that process, is stopped
 //   limits KIND                      while descriptors, memory, threads, files, or allocations are short
 //   list                             prints the numbers of the system calls that it makes
-//   refuse NUMBER ERRNO before|after that call fails from the start, or once messages have been exchanged
+//   refuse NUMBER ERRNO before|after|TIMES   that call fails from the start, once messages have been
+//                                    exchanged, or once it was made so many times
 //
 // Prints a line for each call that fails. Ends with 0 when all went well, 1 when calls have failed, 2 when
 // something is wrong.
@@ -624,9 +625,11 @@ public:
         fd_ = static_cast<int>(
             ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &given));
     }
-    void refuse(std::vector<int> numbers, int error)
+    /// spared: calls of these numbers that are let be before.
+    void refuse(std::vector<int> numbers, int error, int spared = 0)
     {
         error_ = error;
+        spared_ = spared;
         for (const int one : numbers)
             refused_[static_cast<size_t>(one)] = true;
     }
@@ -657,7 +660,7 @@ private:
             seccomp_notif_resp answer{};
             answer.id = call.id;
             const auto one = static_cast<size_t>(call.data.nr);
-            if (one < most && refused_[one]) {
+            if (one < most && refused_[one] && spared_-- <= 0) {
                 answer.error = -error_;
                 refusals_++;
             } else {
@@ -673,7 +676,7 @@ private:
     std::atomic<int> fd_{-1};
     std::atomic<bool> refused_[most]{}, seen_[most]{};
     std::atomic<uint64_t> refusals_{0};
-    std::atomic<int> error_{0};
+    std::atomic<int> error_{0}, spared_{0};
 };
 
 void limits(Life &life, const std::string &kind)
@@ -724,18 +727,19 @@ void list(Life &life)
         say("call %d\n", one);
 }
 
-void refuse(Life &life, int call, int error, bool before)
+void refuse(Life &life, int call, int error, const std::string &when)
 {
     // A program that asks once in a microsecond, and never has enough, would ask far more often.
     constexpr uint64_t most = 200000;
     static Filter filter; // its watcher goes on
-    const auto begin = [&] { filter.refuse({call}, error); };
-    if (before)
+    const bool after = when == "after";
+    const auto begin = [&] { filter.refuse({call}, error, std::atoi(when.c_str())); };
+    if (!after)
         begin();
     if (life.open()) {
         life.connect();
         life.exchange();
-        if (!before)
+        if (after)
             begin();
         life.exchange();
     }
@@ -773,7 +777,7 @@ int main(int count, char **words)
     else if (how == "list")
         list(life);
     else if (how == "refuse")
-        refuse(life, std::atoi(words[2]), std::atoi(words[3]), std::strcmp(words[4], "before") == 0);
+        refuse(life, std::atoi(words[2]), std::atoi(words[3]), words[4]);
     else
         return 2;
     if (something_wrong)
