@@ -103,21 +103,34 @@ long_list_by_tool() {
         shown 1 | grep -qx "$(printf '02:00:00:01:%02x:%02x' $((many / 256)) $((many % 256))) other$many:0"
 }
 
-# swarm FIRST-ADDRESS COUNT NAME SERIAL: boards on host 3, until all have been asked for their names
-swarm() {
-    ip netns exec "${NETLAB_NS[3]}" python3 tests/netns/swarm.py eth0 "$1" "$2" "$3" "$4" $hung
+# begin_swarm FIRST-ADDRESS COUNT NAME SERIAL: boards on host 3, which say their names until end_swarm; that fails if one
+# was never asked.
+begin_swarm() {
+    ip netns exec "${NETLAB_NS[3]}" python3 tests/netns/swarm.py eth0 "$1" "$2" "$3" "$4" $((2 * hung)) >"$NETLAB_TMP/swarm.said" 2>&1 &
+    swarm=$!
+}
+end_swarm() {
+    local status=0
+    kill $swarm
+    wait $swarm || status=1
+    cat "$NETLAB_TMP/swarm.said"
+    return $status
+}
+# swarm_named FIRST-ADDRESS COUNT NAME SERIAL BOARDS: the same, until so many boards are called so.
+swarm_named() {
+    local status=0
+    begin_swarm "${@:1:4}"
+    named "$3" "$5" || status=1
+    end_swarm && return $status
 }
 
 # A storm of beacons, while two hosts go on with their messages, and the table can be asked while it fills. That a
 # storm draws a bounded number of questions in a second is proved in virtual time (tests/unit/core_beacon.cpp).
 storm() {
-    local swarm status=0
-    swarm 02:00:00:02:00:00 $many ghost 7 >"$NETLAB_TMP/swarm.said" 2>&1 &
-    swarm=$!
-    talk 1 2 && tool 1 omx_info -q || status=1
-    wait $swarm || status=1
-    cat "$NETLAB_TMP/swarm.said"
-    [ $status = 0 ] && named ghost $many
+    local status=0
+    begin_swarm 02:00:00:02:00:00 $many ghost 7
+    talk 1 2 && tool 1 omx_info -q && named ghost $many || status=1
+    end_swarm && return $status
 }
 
 are_called() { [ "$(shown 1 | grep -c " $1[0-9]*:0\$")" = "$2" ]; }
@@ -125,12 +138,16 @@ named() { until_ok $hung are_called "$@"; } # named PREFIX COUNT: so many boards
 
 # 500 restart under other names, 200 come with other addresses, the others are gone and stay.
 changes() {
-    swarm 02:00:00:02:00:00 500 spirit 8 && named spirit 500 && named ghost $((many - 500)) &&
-        swarm 02:00:00:03:00:00 200 spirit 9 && named spirit 500 && says "^02:00:00:03:00:c7 spirit199:0\$
+    local status=0
+    swarm_named 02:00:00:02:00:00 500 spirit 8 500 && named ghost $((many - 500)) || return
+    begin_swarm 02:00:00:03:00:00 200 spirit 9
+    until_ok $hung have_moved 200 || status=1
+    end_swarm && [ $status = 0 ] && named spirit 500 && says "^02:00:00:03:00:c7 spirit199:0\$
 ^02:00:00:02:00:c7 <unknown>\$
 ^02:00:00:02:00:c8 spirit200:0\$
 ^$(netlab_mac 2) " shown 1 >/dev/null
 }
+have_moved() { [ "$(shown 1 | grep -c '^02:00:00:03:00:.. spirit')" = "$1" ]; }
 
 # shellcheck disable=SC2034 # read by netlab_make
 NETLAB_NAMES="node1 node2 node3 node4" NETLAB_DIALECTS="W N=9000 N=1500" \
