@@ -626,7 +626,7 @@ public:
             ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &given));
     }
     /// spared: calls of these numbers that are let be before.
-    void refuse(std::vector<int> numbers, int error, int spared = 0)
+    void refuse(const std::vector<int> &numbers, int error, int spared = 0)
     {
         error_ = error;
         spared_ = spared;
