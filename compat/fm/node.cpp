@@ -68,13 +68,7 @@ void Node::take_other(Event *event, const mx_status_t &status)
 {
     const bool good = status.code == MX_STATUS_SUCCESS;
     switch (event->what) {
-    case What::slot: {
-        auto *slot = static_cast<Slot *>(event);
-        slot->length = status.xfer_length;
-        slot->label = status.match_info;
-        slot->at = 0;
-        return good ? arrive_otherwise(slot) : post(slot);
-    }
+    case What::slot: return post(static_cast<Slot *>(event)); // a good one went to arrive()
     case What::send: {
         auto *stream = static_cast<SendStream *>(event);
         --stream->bulk_out;
