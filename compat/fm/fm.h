@@ -72,7 +72,7 @@ enum FM_parameter {
 	FM_QUIET = 1, /* not 0: nothing is printed on standard error; default 0 */
 	FM_MAX_HANDLERS = 2, /* ids are below it: 1 to 65536; default 1024 */
 	FM_JOB_KEY = 3, /* nodes with another key are no part of the job; default 0x464d */
-	FM_MEMORY = 4, /* bytes for packets that come before they are extracted; default 4 MiB */
+	FM_MEMORY = 4, /* bytes for packets that come before they are extracted; default 8 MiB */
 	FM_STACK = 5, /* bytes of stack of a handler that waits in FM_receive; default 256 KiB */
 	FM_START_TIMEOUT = 6, /* seconds that FM_initialize waits for the other nodes; default 60 */
 	FM_ERRORS_RETURN = 7 /* not 0: FM_initialize returns when it fails, FM_errno says so; default 0 */
@@ -171,13 +171,13 @@ ULONG FM_register_handler_1(ULONG id, FM_handler_1 *handler);
 
 /*
  * Opens a message to a node. It waits for room at the receiver, and takes in packets meanwhile. A message
- * that fits half the receiver's memory for us has its room from here on: neither its pieces nor its end
- * wait. A longer one waits in them for the receiver to extract.
+ * of up to 128 KiB that fits half the receiver's memory for us has its room from here on: neither its
+ * pieces nor its end wait. A longer one waits in them for the receiver to extract.
  * - length: bytes of the message at most.
  * Returns: The stream, which is the library's until FM_end_message, or NULL on an error.
  * Errors: FM_E_FULL (the receiver has no room, and a sender may wait for messages that are not extracted
  *   here, or at once inside a handler; outside call FM_extract and try again), FM_E_TOO_LONG (inside a
- *   handler: longer than half the receiver's memory for us), FM_E_BUSY (another thread is between begin and
+ *   handler: longer than such a message), FM_E_BUSY (another thread is between begin and
  *   end, or 16 messages to that node are open), FM_E_INIT, FM_E_NODE, FM_E_HANDLER, FM_E_PEER.
  * [FM 2.x, 1998]
  */
@@ -217,7 +217,7 @@ ULONG FM_receive(void *buffer, FM_stream *stream, ULONG length);
 /*
  * Takes packets that are here, and runs or resumes their handlers. It ends when no packet is left, the
  * limit is reached, or a handler returned FM_QUIT. A packet is taken whole: the limit is exceeded by less
- * than 4 KiB, or 1 MiB of a long piece. It does not wait. Programs of FM 1.x define FM_1X before the
+ * than 32 KiB, or 1 MiB of a long piece. It does not wait. Programs of FM 1.x define FM_1X before the
  * header, and call it without an argument.
  * - maxbytes: the limit; FM_ALL is none, 0 runs no handler.
  * Returns: The bytes taken.

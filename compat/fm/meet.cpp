@@ -2,6 +2,7 @@
 // Start and end of a job, and nodes that die.
 #include "api.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace fm {
@@ -31,7 +32,7 @@ void Node::greet(job::Member &member)
 {
     Hello hello{protocol_version, count(), window_, packet_bytes};
     mx_segment_t segment{&hello, sizeof hello};
-    transmit(static_cast<Peer &>(member), label(Kind::hello, true, options_.node, 0), &segment, 1);
+    say(static_cast<Peer &>(member), Word::hello, &segment, 1);
 }
 
 void Node::take_hello(Peer &peer, const Slot &slot)
@@ -42,8 +43,16 @@ void Node::take_hello(Peer &peer, const Slot &slot)
     if (hello.version != protocol_version || hello.nodes != count() || hello.packet != packet_bytes ||
         hello.window < window_least || hello.window > window_most)
         return bury(peer, "its greeting is of another job or version");
-    peer.window = hello.window;
+    grant(peer, hello.window);
     peer.greeted = true;
+}
+
+void Node::grant(Peer &peer, uint32_t window)
+{
+    peer.window = window;
+    peer.whole = std::min(window / 2, whole_most);
+    if (window >= wide_window_least)
+        peer.longest = longest_;
 }
 
 std::string Node::open()
@@ -54,15 +63,16 @@ std::string Node::open()
     uint32_t copied = 0;
     mx_get_info(endpoint_, MX_COPY_SEND_MAX, nullptr, 0, &copied, sizeof copied);
     bulk_min_ = copied + 1;
+    longest_ = std::min(copied, wide_bytes);
     if (copied < packet_bytes) { // MX would read the memory of a packet after its call
         mx_close_endpoint(endpoint_);
         return "MX copies messages of up to " + std::to_string(copied) + " bytes, and a packet has " +
                std::to_string(packet_bytes) +
                "; raise OMX_RNDV_THRESHOLD and OMX_SHARED_RNDV_THRESHOLD, or leave them out";
     }
-    for (uint32_t i = 0; i < slot_count_; i++)
-        post(&slots_[i]);
-    peers_[options_.node].window = window_;
+    refill(short_);
+    refill(wide_);
+    grant(peers_[options_.node], window_);
     const std::string wrong = meet();
     if (wrong.empty())
         ready_for_use_ = true;
@@ -81,8 +91,6 @@ bool Node::close()
     closing_ = true;
     while (Slot *slot = ready_.pop())
         discard(slot);
-    used_most_ = 0; // none waits from now on
-    post_used();
     for (Peer &peer : peers_) {
         for (ReceiveStream *stream = peer.streams; stream; stream = stream->next) {
             while (Slot *slot = stream->queue.pop())
@@ -94,7 +102,7 @@ bool Node::close()
         if (peer.node == options_.node)
             peer.left = true;
         else if (!peer.dead)
-            transmit(peer, label(Kind::bye, true, options_.node, 0), nullptr, 0);
+            say(peer, Word::bye, nullptr, 0);
     }
     wait_for_leavers();
     ready_for_use_ = false;

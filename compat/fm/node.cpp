@@ -8,11 +8,10 @@ namespace fm {
 
 namespace {
 
-constexpr uint32_t used_most = 8; ///< slots
-
+/// Half of the memory is for wide slots.
 uint32_t window_for(uint32_t memory, std::size_t nodes)
 {
-    const uint64_t slots = memory / packet_bytes / nodes;
+    const uint64_t slots = memory / 2 / packet_bytes / nodes;
     const uint64_t packets = slots > spare_slots ? slots - spare_slots : 0;
     return static_cast<uint32_t>(std::clamp<uint64_t>(packets, window_least, window_most)) / 4 * 4;
 }
@@ -24,19 +23,21 @@ Node::Node(const Options &options)
       handlers_(options.handlers_max)
 {
     window_ = window_for(options.memory, options.places.size());
-    half_ = window_ / 2;
     quarter_ = window_ / 4;
-    used_most_ = std::min(quarter_ / 2, used_most);
     for (uint32_t i = 0; i < count(); i++) {
         peers_[i].node = i;
         peers_[i].place = options.places[i];
         peers_[i].ping_context = &peers_[i].ping;
     }
-    slot_count_ = count() * (window_ + spare_slots);
-    slots_ = std::make_unique<Slot[]>(slot_count_);
-    memory_.reset(new std::byte[std::size_t{slot_count_} * packet_bytes]); // not touched before it is used
-    for (uint32_t i = 0; i < slot_count_; i++)
-        slots_[i].data = &memory_[std::size_t{i} * packet_bytes];
+    short_ = {.bytes = packet_bytes, .units = 1, .match = 0, .wanted = wanted_least};
+    wide_ = {.bytes = wide_bytes, .units = wide_units, .match = wide_bit, .wanted = wide_wanted_least};
+    const uint32_t shorts = count() * (window_ + spare_slots);
+    const uint32_t wides = window_ < wide_window_least ? 0 : count() * (window_ / wide_units);
+    const std::size_t short_memory = std::size_t{shorts} * packet_bytes;
+    slots_ = std::make_unique<Slot[]>(shorts + wides);
+    memory_.reset(new std::byte[short_memory + std::size_t{wides} * wide_bytes]); // touched once it is used
+    add_slots(short_, shorts, &slots_[0], &memory_[0]);
+    add_slots(wide_, wides, &slots_[shorts], &memory_[short_memory]);
 }
 
 Node::~Node() = default;
@@ -44,22 +45,58 @@ Node::~Node() = default;
 uint32_t Node::held() const
 {
     const Lock lock(mutex_);
-    uint32_t packets = 0;
+    uint32_t units = 0;
     for (const Peer &peer : peers_)
-        packets += peer.held;
-    return packets;
+        units += peer.held;
+    return units;
+}
+
+uint32_t Node::posted() const
+{
+    const Lock lock(mutex_);
+    return short_.posted;
 }
 
 void Node::fail(int code) { set_error(this, code); }
 
 // ---- slots
 
+void Node::add_slots(Pool &pool, uint32_t count, Slot *slots, std::byte *memory)
+{
+    for (uint32_t i = count; i-- > 0;) {
+        slots[i].pool = &pool;
+        slots[i].data = memory + std::size_t{i} * pool.bytes;
+        slots[i].next = pool.free;
+        pool.free = &slots[i];
+    }
+}
+
 void Node::post(Slot *slot)
 {
-    mx_segment_t segment{slot->data, packet_bytes};
+    Pool &pool = *slot->pool;
+    mx_segment_t segment{slot->data, pool.bytes};
     mx_request_t request; // found again by its context
-    if (mx_irecv(endpoint_, &segment, 1, 0, bulk_bit, static_cast<Event *>(slot), &request) != MX_SUCCESS)
+    ++pool.posted;
+    if (mx_irecv(endpoint_, &segment, 1, pool.match, bulk_bit | wide_bit, static_cast<Event *>(slot),
+                 &request) != MX_SUCCESS)
         news_ = FM_E_MX;
+}
+
+void Node::refill(Pool &pool)
+{
+    while (pool.posted < pool.wanted && pool.free) {
+        Slot *slot = pool.free;
+        pool.free = slot->next;
+        post(slot);
+    }
+}
+
+/// All that were posted came in one burst.
+void Node::refill_more(Pool &pool)
+{
+    constexpr uint32_t most = window_most;
+    pool.wanted = std::min(2 * pool.wanted, most);
+    refill(pool);
 }
 
 bool Node::pump() { return pump_inline(); }
@@ -68,12 +105,20 @@ void Node::take_other(Event *event, const mx_status_t &status)
 {
     const bool good = status.code == MX_STATUS_SUCCESS;
     switch (event->what) {
-    case What::slot: return post(static_cast<Slot *>(event)); // a good one went to arrive()
+    case What::slot: // a good one went to arrive()
+        --static_cast<Slot *>(event)->pool->posted;
+        return post(static_cast<Slot *>(event));
     case What::send: {
         auto *stream = static_cast<SendStream *>(event);
         --stream->bulk_out;
         if (!good && status.code != MX_STATUS_TRUNCATED) // cut: the handler did not want all of it
             stream->failed = true;
+        return;
+    }
+    case What::copy: {
+        auto *copy = static_cast<Copy *>(event);
+        copy->next = spare_copies_;
+        spare_copies_ = copy;
         return;
     }
     case What::receive: {
@@ -106,8 +151,8 @@ void Node::arrive_otherwise(Slot *slot)
     Peer &peer = peers_[node];
     take_freed(peer, label);
     const Kind kind = kind_of(label);
-    if (kind <= Kind::notice) [[likely]] {
-        hold(peer);
+    if (kind != Kind::word) [[likely]] {
+        hold(peer, slot->pool->units);
         if (number_of(label) == peer.expected) [[likely]] {
             admit(peer, slot);
             if (peer.early) [[unlikely]]
@@ -118,9 +163,9 @@ void Node::arrive_otherwise(Slot *slot)
         peer.early = slot;
         return;
     }
-    if (kind == Kind::hello)
+    if (const auto word = static_cast<Word>(name_of(label)); word == Word::hello)
         take_hello(peer, *slot);
-    else if (kind == Kind::bye)
+    else if (word == Word::bye)
         peer.left = true;
     post(slot);
 }
@@ -149,23 +194,22 @@ void Node::admit_early(Peer &peer)
 
 // ---- credits
 
-/// Posts the slots that are used up. Their senders hear of it from here on.
-void Node::post_used()
-{
-    used_count_ = 0;
-    while (Slot *slot = used_.pop()) {
-        Peer &peer = peers_[node_of(slot->label)];
-        ++peer.freed;
-        post(slot);
-        if (static_cast<uint16_t>(peer.freed - peer.told) >= quarter_) [[unlikely]]
-            tell_credit(peer);
-    }
-}
-
 void Node::tell_credit(Peer &peer)
 {
     if (!peer.dead && !peer.left)
-        transmit(peer, label(Kind::credit, true, options_.node, 0), nullptr, 0);
+        say(peer, Word::credit, nullptr, 0);
+}
+
+/// Sends a packet that needs no credit.
+bool Node::say(Peer &peer, Word word, mx_segment_t *segments, uint32_t count)
+{
+    peer.told = peer.freed;
+    const uint64_t bits = label(word, options_.node) | uint64_t{peer.freed & freed_mask} << 16;
+    const mx_return_t code = mx_isend(endpoint_, segments, count, peer.address, bits, nullptr, nullptr);
+    if (code == MX_SUCCESS)
+        return true;
+    lose(peer, code);
+    return false;
 }
 
 void Node::lose(Peer &peer, mx_return_t code)

@@ -25,20 +25,39 @@ class Node;
 struct Peer;
 
 /// Kinds of objects that the context of an MX request points to.
-enum class What : uint8_t { slot, send, receive, ping };
+enum class What : uint8_t { slot, send, copy, receive, ping };
 struct Event {
     explicit Event(What w) : what(w) {}
     What what;
 };
 
+struct Pool;
+
 /// A packet, or room for one.
 struct Slot : Event {
     Slot() : Event(What::slot) {}
+    Pool *pool = nullptr;
     std::byte *data = nullptr;
     uint32_t length = 0;
     uint32_t at = 0; ///< bytes that are used up
     uint64_t label = 0;
     Slot *next = nullptr;
+};
+
+/// The slots of one size.
+struct Pool {
+    uint32_t bytes = 0, units = 0; ///< of each
+    uint64_t match = 0; ///< of its packets
+    Slot *free = nullptr; ///< the one used last comes first
+    uint32_t posted = 0; ///< 0 only while none is free
+    uint32_t wanted = 0; ///< posted, once the program has looked for packets
+};
+
+/// Memory of ours that a long piece leaves from.
+struct Copy : Event {
+    Copy() : Event(What::copy), data(new std::byte[copy_bytes]) {}
+    std::unique_ptr<std::byte[]> data;
+    Copy *next = nullptr;
 };
 
 using SlotQueue = job::Fifo<Slot>;
@@ -56,16 +75,17 @@ namespace fm {
 
 struct SendStream : FM_stream {
     explicit SendStream(Node &n) : FM_stream(What::send, n) {}
+    bool fits(const void *buffer, uint32_t length);
     Peer *to = nullptr;
     uint32_t handler = 0;
     uint32_t number = 0; ///< of the stream, once its first packet has left
     uint64_t announced = 0, given = 0; ///< bytes
     uint32_t credits = 0; ///< reserved and not used yet
     bool started = false; ///< the first packet has left
-    bool waits = false; ///< needs more than half a window: its pieces wait for credits
+    bool waits = false; ///< longer than Peer::whole: its pieces wait for credits
     bool finished = false; ///< the last packet has left
     bool failed = false;
-    uint32_t bulk_out = 0; ///< long pieces under way
+    uint32_t bulk_out = 0; ///< long pieces under way from the user's memory
     // The packet that is being gathered. segments[0] is for what stands before it.
     uint32_t count = 0, bytes = 0, room = 0;
     std::array<mx_segment_t, MX_MAX_SEGMENTS> segments;
@@ -102,30 +122,35 @@ struct ReceiveStream : FM_stream {
 struct Peer : job::Member {
     Event ping{What::ping};
     // Sending.
-    uint32_t window = 0; ///< packets, that it grants us
+    uint32_t window = 0; ///< units, that it grants us
+    uint32_t longest = packet_bytes; ///< bytes of a packet for it
+    uint32_t whole = 0; ///< units of a message that waits for no credits once it has begun
     uint32_t reserved = 0; ///< by open streams
     uint32_t open = 0; ///< streams
     uint16_t sent = 0; ///< packets
-    uint16_t acked = 0; ///< of them, that it has freed
+    uint16_t spent = 0; ///< units of them
+    uint16_t acked = 0; ///< of those, that it has freed
     uint16_t streams_out = 0;
     // Receiving.
     uint16_t expected = 0; ///< number of the next packet
-    uint16_t freed = 0, told = 0;
+    uint16_t freed = 0, told = 0; ///< units
     uint16_t streams_in = 0;
-    uint32_t held = 0; ///< its packets here
+    uint32_t held = 0; ///< units of its packets here
     Slot *early = nullptr; ///< out of turn
     ReceiveStream *streams = nullptr; ///< those with more than one packet
 
-    uint32_t out() const { return static_cast<uint16_t>(sent - acked); }
+    uint32_t out() const { return static_cast<uint16_t>(spent - acked); }
     uint32_t free_credits() const { return window - out() - reserved; }
 };
 
 struct Options : job::Options {
     Options() { key = 0x464d; }
-    uint32_t memory = 4 << 20;
+    uint32_t memory = 8 << 20;
     uint32_t handlers_max = 1024;
     uint32_t stack = 256 << 10;
 };
+
+inline constexpr uint32_t wanted_least = 16, wide_wanted_least = 4; ///< slots posted
 
 /// The layer in words for its users.
 extern const job::Terms terms_of_fm;
@@ -153,9 +178,9 @@ public:
     uint32_t count() const { return count_; }
     uint32_t window() const { return window_; }
     // For tests.
-    uint32_t held() const; ///< packets of all nodes here
+    uint32_t held() const; ///< units of all nodes here
     uint32_t stacks() const { return stacks_; } ///< made so far
-    uint32_t slots() const { return slot_count_; }
+    uint32_t posted() const; ///< of the short slots
 
     int error = 0; ///< where FM_errno is the node's (see api.hpp)
 
@@ -174,7 +199,10 @@ private:
     };
 
     // node.cpp: the endpoint, slots, packets, credits
+    void add_slots(Pool &pool, uint32_t count, Slot *slots, std::byte *memory);
     void post(Slot *slot);
+    void refill(Pool &pool);
+    [[gnu::noinline]] void refill_more(Pool &pool);
     bool pump();
     bool pump_inline();
     void take(Event *event, const mx_status_t &status);
@@ -184,10 +212,10 @@ private:
     void admit(Peer &peer, Slot *slot);
     void admit_early(Peer &peer);
     void take_freed(Peer &peer, uint64_t label);
-    void hold(Peer &peer);
+    void hold(Peer &peer, uint32_t units);
     void free_slot(Slot *slot);
-    void post_used();
-    bool transmit(Peer &peer, uint64_t label, mx_segment_t *segments, uint32_t count);
+    bool transmit(Peer &peer, uint64_t label, mx_segment_t *segments, uint32_t count, uint32_t units);
+    bool say(Peer &peer, Word word, mx_segment_t *segments, uint32_t count);
     [[gnu::cold]] void lose(Peer &peer, mx_return_t code);
     void tell_credit(Peer &peer);
     bool inside_handler() const { return visits_ && visits_handler(); }
@@ -202,24 +230,30 @@ private:
     void greet(job::Member &member) override;
     bool mourn(job::Member &member) override;
     void take_hello(Peer &peer, const Slot &slot);
+    void grant(Peer &peer, uint32_t window);
     void break_stream(ReceiveStream *stream);
 
     // send.cpp
     int check_send(uint32_t dest, uint32_t handler) const;
-    int reserve(Lock &lock, Peer &peer, uint32_t packets);
-    [[gnu::noinline]] int reserve_later(Lock &lock, Peer &peer, uint32_t packets);
-    bool room_by_waiting(Peer &peer, uint32_t packets, Lock &lock, int &code);
+    int reserve(Lock &lock, Peer &peer, uint32_t units);
+    [[gnu::noinline]] int reserve_later(Lock &lock, Peer &peer, uint32_t units);
+    bool room_by_waiting(Peer &peer, uint32_t units, Lock &lock, int &code);
     SendStream *new_send(Peer &peer, uint64_t length, uint32_t handler);
     [[gnu::noinline]] SendStream *add_send();
     [[gnu::noinline]] int check_open(const Peer &peer) const;
     int begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32_t handler, SendStream *&stream);
+    [[gnu::noinline]] void widen(SendStream &stream, uint64_t at_hand, bool all);
     void add(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length);
-    [[gnu::noinline]] void add_bulk(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length);
+    Copy *take_copy();
+    bool send_part(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length, bool last,
+                   Event *event);
+    [[gnu::noinline]] uint32_t add_bulk(Lock &lock, SendStream &stream, const std::byte *data,
+                                        uint32_t length);
     [[gnu::noinline]] void gather(SendStream &stream);
     bool flush_inline(Lock &lock, SendStream &stream, bool last);
     [[gnu::noinline]] bool flush(Lock &lock, SendStream &stream, bool last);
-    bool credit(Lock &lock, SendStream &stream);
-    [[gnu::noinline]] bool credit_later(Lock &lock, SendStream &stream);
+    bool credit(Lock &lock, SendStream &stream, uint32_t units);
+    [[gnu::noinline]] bool credit_later(Lock &lock, SendStream &stream, uint32_t units);
     [[gnu::noinline]] void pause(Lock &lock, Peer *awaited);
     SendStream *sending(FM_stream *stream);
     int piece_locked(Lock &lock, SendStream &stream, const void *buffer, uint32_t length);
@@ -229,6 +263,7 @@ private:
 
     // receive.cpp
     [[gnu::cold]] uint32_t refuse_extract();
+    [[gnu::cold]] void rest();
     [[gnu::noinline]] void drain();
     bool process(Slot *slot, Visit &visit);
     [[gnu::noinline]] bool process_part(Slot *slot, Visit &visit);
@@ -260,26 +295,27 @@ private:
     mutable emx::Lock mutex_;
     std::vector<Peer> peers_;
     std::vector<Entry> handlers_;
-    uint32_t window_ = 0, half_ = 0, quarter_ = 0;
+    uint32_t window_ = 0, quarter_ = 0; ///< units
+    uint32_t longest_ = 0; ///< bytes of a packet
     uint32_t bulk_min_ = 0; ///< pieces from here on are long
-    uint32_t used_count_ = 0, used_most_ = 0;
-    SlotQueue used_; ///< slots that are not posted yet
-    uint32_t slot_count_ = 0;
+    Pool short_, wide_;
     std::unique_ptr<Slot[]> slots_;
     std::unique_ptr<std::byte[]> memory_;
     SlotQueue ready_; ///< in order of each sender
     ReceiveStream *woken_ = nullptr, *broken_ = nullptr;
-    uint32_t crowded_ = 0; ///< nodes with more than a quarter of their window here
+    uint32_t crowded_ = 0; ///< nodes with more than a quarter of their window held here
     Visit *visits_ = nullptr;
     uint32_t open_ = 0; ///< send streams
     uintptr_t sender_ = 0; ///< the thread that has them open
-    uint32_t idle_ = 0;
+    uint32_t idle_ = 0; ///< looks that found nothing
     int news_ = 0; ///< error for the next end of FM_extract
     bool closing_ = false, ready_for_use_ = false;
     uint32_t stacks_ = 0;
     Coroutine *spare_coroutines_ = nullptr;
+    Copy *spare_copies_ = nullptr;
     SendStream *spare_sends_ = nullptr, *last_spare_send_ = nullptr;
     ReceiveStream *spare_receives_ = nullptr, *last_spare_receive_ = nullptr;
+    std::vector<std::unique_ptr<Copy>> copies_;
     std::vector<std::unique_ptr<SendStream>> sends_;
     std::vector<std::unique_ptr<ReceiveStream>> receives_;
     std::vector<std::unique_ptr<Coroutine>> coroutines_;
@@ -313,11 +349,13 @@ private:
     const uint64_t label = slot->label;
     slot->at = 0;
     Peer *peer = node_of(label) < count_ ? &peers_[node_of(label)] : nullptr;
-    if (!peer || kind_of(label) > Kind::notice || number_of(label) != peer->expected || peer->early ||
+    if (--slot->pool->posted == 0) [[unlikely]]
+        refill_more(*slot->pool);
+    if (!peer || kind_of(label) == Kind::word || number_of(label) != peer->expected || peer->early ||
         closing_) [[unlikely]]
         return arrive_otherwise(slot);
     take_freed(*peer, label);
-    hold(*peer);
+    hold(*peer, slot->pool->units);
     ++peer->expected;
     ready_.push(slot);
 }
@@ -332,29 +370,38 @@ inline void Node::take_freed(Peer &peer, uint64_t label)
         peer.acked = static_cast<uint16_t>(peer.acked + more);
 }
 
-inline void Node::hold(Peer &peer)
+inline void Node::hold(Peer &peer, uint32_t units)
 {
-    if (peer.held++ == quarter_) [[unlikely]]
-        ++crowded_;
+    const bool before = peer.held > quarter_;
+    peer.held += units;
+    crowded_ += (peer.held > quarter_) - before;
 }
 
-/// The bytes of a packet are used up. Few slots wait until the program comes again: its answer goes first.
+/// The bytes of a packet are used up. Posts nothing as long as it can wait: the program's answer goes first.
 inline void Node::free_slot(Slot *slot)
 {
-    if (peers_[node_of(slot->label)].held-- == quarter_ + 1) [[unlikely]]
-        --crowded_;
-    used_.push(slot);
-    if (++used_count_ > used_most_) [[unlikely]]
-        post_used();
+    Peer &peer = peers_[node_of(slot->label)];
+    Pool &pool = *slot->pool;
+    const bool before = peer.held > quarter_;
+    peer.held -= pool.units;
+    crowded_ -= before - (peer.held > quarter_);
+    slot->next = pool.free;
+    pool.free = slot;
+    if (pool.posted == 0) [[unlikely]]
+        refill(pool);
+    peer.freed = static_cast<uint16_t>(peer.freed + pool.units);
+    if (static_cast<uint16_t>(peer.freed - peer.told) >= quarter_) [[unlikely]]
+        tell_credit(peer);
 }
 
-/// Sends a packet; one of a message has its credit.
-inline bool Node::transmit(Peer &peer, uint64_t label, mx_segment_t *segments, uint32_t count)
+/// Sends a packet of a message, which has its credit.
+inline bool Node::transmit(Peer &peer, uint64_t label, mx_segment_t *segments, uint32_t count, uint32_t units)
 {
     peer.told = peer.freed;
-    label |= uint64_t{peer.freed & freed_mask} << 16;
-    if (kind_of(label) <= Kind::notice)
-        label |= peer.sent++;
+    label |= uint64_t{peer.freed & freed_mask} << 16 | peer.sent++;
+    if (units > 1)
+        label |= wide_bit;
+    peer.spent = static_cast<uint16_t>(peer.spent + units);
     const mx_return_t code = mx_isend(endpoint_, segments, count, peer.address, label, nullptr, nullptr);
     if (code == MX_SUCCESS) [[likely]]
         return true;

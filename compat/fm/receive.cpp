@@ -38,8 +38,10 @@ uint32_t Node::extract(uint32_t limit)
     const Lock lock(mutex_);
     if (!ready_for_use_ || inside_handler()) [[unlikely]]
         return refuse_extract();
-    if (used_count_ > 0)
-        post_used();
+    if (short_.posted <= short_.wanted / 2 && short_.free) [[unlikely]]
+        refill(short_);
+    if (wide_.posted <= wide_.wanted / 2 && wide_.free) [[unlikely]]
+        refill(wide_);
     Visit visit{emx::Lock::this_thread(), false, visits_};
     visits_ = &visit;
     uint64_t spent = 0, taken = 0; // an empty packet counts as a byte of the limit
@@ -58,7 +60,7 @@ uint32_t Node::extract(uint32_t limit)
         } else {
             constexpr uint32_t looks_between = 16384;
             if (++idle_ % looks_between == 0 || in_trouble()) [[unlikely]]
-                look_after(nullptr);
+                rest();
             break;
         }
     }
@@ -71,6 +73,14 @@ uint32_t Node::extract(uint32_t limit)
     if (news_) [[unlikely]]
         fail(std::exchange(news_, 0));
     return static_cast<uint32_t>(std::min<uint64_t>(taken, FM_ALL));
+}
+
+/// Nothing has come for a while: few receives will do again.
+void Node::rest()
+{
+    short_.wanted = std::max(short_.wanted / 2, wanted_least);
+    wide_.wanted = std::max(wide_.wanted / 2, wide_wanted_least);
+    look_after(nullptr);
 }
 
 uint32_t Node::refuse_extract()

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace fm {
 
@@ -13,7 +14,8 @@ constexpr uint32_t open_most = 16; ///< streams of a node to one other: each may
 /// The peer tells streams apart by 16 bits of their number: none may be so far behind.
 constexpr uint32_t behind_most = 60000;
 
-uint32_t packets_of(uint64_t length)
+/// Credits of a message that is cut into short packets. Wide ones take no more, but for the last.
+uint32_t units_of_message(uint64_t length)
 {
     if (length <= packet_bytes)
         return 1;
@@ -37,7 +39,6 @@ inline int Node::check_send(uint32_t dest, uint32_t handler) const
 /// Takes in packets while a thread waits outside of handlers; runs none.
 void Node::pause(Lock &lock, Peer *awaited)
 {
-    post_used();
     if (pump())
         return;
     constexpr uint32_t looks_between = 1024;
@@ -48,12 +49,12 @@ void Node::pause(Lock &lock, Peer *awaited)
 }
 
 /// Waits for credits. False with a code: for no such wait is there a promise that it ends.
-bool Node::room_by_waiting(Peer &peer, uint32_t packets, Lock &lock, int &code)
+bool Node::room_by_waiting(Peer &peer, uint32_t units, Lock &lock, int &code)
 {
     for (;;) {
         if (peer.dead || peer.left)
             code = FM_E_PEER;
-        else if (peer.free_credits() >= packets)
+        else if (peer.free_credits() >= units)
             return true;
         // Credits that our own open streams have reserved come free by our own doing alone.
         else if (crowded_ || peer.reserved || &peer == &peers_[options_.node])
@@ -68,27 +69,26 @@ bool Node::room_by_waiting(Peer &peer, uint32_t packets, Lock &lock, int &code)
     }
 }
 
-/// Credits for so many packets; 0 or an error.
-inline int Node::reserve(Lock &lock, Peer &peer, uint32_t packets)
+/// Credits for so many units; 0 or an error.
+inline int Node::reserve(Lock &lock, Peer &peer, uint32_t units)
 {
     if (peer.dead || peer.left) [[unlikely]]
         return FM_E_PEER;
-    if (peer.free_credits() >= packets) [[likely]]
+    if (peer.free_credits() >= units) [[likely]]
         return 0;
-    return reserve_later(lock, peer, packets);
+    return reserve_later(lock, peer, units);
 }
 
-int Node::reserve_later(Lock &lock, Peer &peer, uint32_t packets)
+int Node::reserve_later(Lock &lock, Peer &peer, uint32_t units)
 {
     int code = FM_E_FULL;
-    post_used(); // a node that waits owes nobody anything
     if (inside_handler()) {
         while (pump())
-            if (peer.free_credits() >= packets)
+            if (peer.free_credits() >= units)
                 return 0;
         return peer.dead ? FM_E_PEER : FM_E_FULL;
     }
-    return room_by_waiting(peer, packets, lock, code) ? 0 : code;
+    return room_by_waiting(peer, units, lock, code) ? 0 : code;
 }
 
 SendStream *Node::add_send()
@@ -134,21 +134,21 @@ inline int Node::begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32
     Peer &peer = peers_[dest];
     if (const int code = open_ ? check_open(peer) : 0) [[unlikely]]
         return code;
-    uint32_t packets = packets_of(length);
-    const bool waits = packets > peer.window / 2;
+    uint32_t units = units_of_message(length);
+    const bool waits = units > peer.whole;
     if (waits) [[unlikely]] {
         if (inside_handler())
             return FM_E_TOO_LONG;
-        packets = 1;
+        units = 1;
     }
-    if (const int code = reserve(lock, peer, packets)) [[unlikely]]
+    if (const int code = reserve(lock, peer, units)) [[unlikely]]
         return code;
     if (open_ && sender_ != emx::Lock::this_thread()) [[unlikely]] // begun while we waited
         return FM_E_BUSY;
     stream = new_send(peer, length, handler);
     stream->waits = waits;
-    stream->credits = packets;
-    peer.reserved += packets;
+    stream->credits = units;
+    peer.reserved += units;
     ++peer.open;
     ++open_;
     sender_ = emx::Lock::this_thread();
@@ -175,21 +175,21 @@ inline SendStream *Node::sending(FM_stream *stream)
     return nullptr;
 }
 
-/// One credit of the stream, for which one that waits may have to wait.
-inline bool Node::credit(Lock &lock, SendStream &stream)
+/// Takes credits of the stream; one that waits may have to wait for them.
+inline bool Node::credit(Lock &lock, SendStream &stream, uint32_t units)
 {
     Peer &peer = *stream.to;
-    if (!stream.credits && !credit_later(lock, stream)) [[unlikely]]
+    if (stream.credits < units && !credit_later(lock, stream, units)) [[unlikely]]
         return false;
-    --stream.credits;
-    --peer.reserved;
+    stream.credits -= units;
+    peer.reserved -= units;
     return !peer.dead && !peer.left;
 }
 
-bool Node::credit_later(Lock &lock, SendStream &stream)
+bool Node::credit_later(Lock &lock, SendStream &stream, uint32_t units)
 {
     Peer &peer = *stream.to;
-    while (!stream.credits) {
+    while (stream.credits < units) {
         if (peer.dead || peer.left)
             return false;
         if (peer.free_credits()) {
@@ -211,13 +211,15 @@ inline bool Node::flush_inline(Lock &lock, SendStream &stream, bool last)
     Kind kind = Kind::body;
     uint32_t name = stream.number;
     uint64_t announced = stream.announced;
-    if (!credit(lock, stream))
+    const bool announces = !stream.started && !last;
+    const uint32_t units = units_of(stream.bytes + (announces ? announce_bytes : 0));
+    if (!credit(lock, stream, units))
         return !(stream.failed = true);
     if (!stream.started) {
         kind = Kind::first;
         name = stream.handler;
         stream.started = true;
-        if (!last) {
+        if (announces) {
             stream.segments[0] = {&announced, announce_bytes};
             --segments;
             ++count;
@@ -227,7 +229,7 @@ inline bool Node::flush_inline(Lock &lock, SendStream &stream, bool last)
     stream.room = packet_bytes;
     stream.count = stream.bytes = stream.gathered_bytes = 0;
     stream.finished = last;
-    if (!transmit(peer, label(kind, last, options_.node, name), segments, count))
+    if (!transmit(peer, label(kind, last, options_.node, name), segments, count, units))
         stream.failed = true;
     return !stream.failed;
 }
@@ -238,7 +240,7 @@ bool Node::flush(Lock &lock, SendStream &stream, bool last) { return flush_inlin
 void Node::gather(SendStream &stream)
 {
     if (!stream.gathered)
-        stream.gathered.reset(new std::byte[packet_bytes]);
+        stream.gathered.reset(new std::byte[wide_bytes]);
     uint32_t at = stream.gathered_bytes; // the first segment lies there already, if any does
     for (uint32_t i = at ? 2 : 1; i <= stream.count; i++) {
         const mx_segment_t &piece = stream.segments[i];
@@ -250,12 +252,34 @@ void Node::gather(SendStream &stream)
     stream.segments[1] = {stream.gathered.get(), at};
 }
 
+/// Makes room in the packet for bytes at hand that a short one cannot take: all that is left of the message,
+/// or as many as a wide packet holds. Fewer leave in short packets, so that nothing at hand waits for more.
+void Node::widen(SendStream &stream, uint64_t at_hand, bool all)
+{
+    Peer &peer = *stream.to;
+    if (all && at_hand <= peer.longest && peer.longest > packet_bytes) {
+        const uint32_t more = stream.waits || stream.credits >= wide_units ? 0 : wide_units - stream.credits;
+        if (more && peer.free_credits() < more)
+            return;
+        stream.credits += more;
+        peer.reserved += more;
+        stream.room = peer.longest;
+    } else if (const uint32_t room = peer.longest - (stream.started ? 0 : announce_bytes); at_hand >= room) {
+        stream.room = room;
+    }
+}
+
 /// Adds bytes; a full packet leaves when more bytes follow it, so that the last one is known as such.
 inline void Node::add(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length)
 {
+    const uint64_t later = stream.announced - stream.given - length;
     while (length) {
-        if (stream.bytes == stream.room && !flush(lock, stream, false)) [[unlikely]]
-            return;
+        if (stream.bytes + length > stream.room) [[unlikely]] {
+            if (stream.room <= packet_bytes)
+                widen(stream, stream.bytes + length, later == 0);
+            if (stream.bytes == stream.room && !flush(lock, stream, false))
+                return;
+        }
         if (stream.count == stream.segments.size() - 1) [[unlikely]]
             gather(stream);
         const auto part = static_cast<uint32_t>(std::min<uint64_t>(length, stream.room - stream.bytes));
@@ -266,35 +290,64 @@ inline void Node::add(Lock &lock, SendStream &stream, const std::byte *data, uin
     }
 }
 
-/// Long pieces leave as MX messages of their own, from where they lie.
-void Node::add_bulk(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length)
+/// Memory for a long piece, or null.
+Copy *Node::take_copy()
+{
+    while (!spare_copies_ && pump()) { // it is free once MX has said so
+    }
+    if (Copy *copy = spare_copies_) {
+        spare_copies_ = copy->next;
+        return copy;
+    }
+    if (copies_.size() == copies_most)
+        return nullptr;
+    try {
+        copies_.push_back(std::make_unique<Copy>());
+    } catch (const std::bad_alloc &) {
+        return nullptr;
+    }
+    return copies_.back().get();
+}
+
+/// Sends a part of a long piece as an MX message of its own, behind its notice.
+bool Node::send_part(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length, bool last,
+                     Event *event)
 {
     Peer &peer = *stream.to;
-    if ((stream.bytes || !stream.started) && !flush(lock, stream, false))
-        return;
-    uint64_t left = stream.announced - stream.given;
-    while (length) {
-        uint64_t part = std::min<uint64_t>(length, bulk_bytes);
-        left -= part;
-        if (!credit(lock, stream)) {
-            stream.failed = true;
-            return;
-        }
-        const uint64_t notice = label(Kind::notice, left == 0, options_.node, stream.number) | peer.sent;
-        mx_segment_t size{&part, sizeof part};
-        mx_segment_t piece{const_cast<std::byte *>(data), static_cast<uint32_t>(part)};
-        mx_request_t request; // found again by its context
-        stream.finished = left == 0;
-        if (!transmit(peer, label(Kind::notice, left == 0, options_.node, stream.number), &size, 1) ||
-            mx_isend(endpoint_, &piece, 1, peer.address, bulk_label(notice), static_cast<Event *>(&stream),
-                     &request) != MX_SUCCESS) {
-            stream.failed = true;
-            return;
-        }
-        ++stream.bulk_out;
-        data += part;
-        length -= part;
+    if (!credit(lock, stream, 1))
+        return false;
+    const uint64_t notice = label(Kind::notice, last, options_.node, stream.number) | peer.sent;
+    mx_segment_t size{&length, sizeof length};
+    mx_segment_t piece{const_cast<std::byte *>(data), static_cast<uint32_t>(length)};
+    mx_request_t request; // found again by its context
+    stream.finished = last;
+    return transmit(peer, label(Kind::notice, last, options_.node, stream.number), &size, 1, 1) &&
+           mx_isend(endpoint_, &piece, 1, peer.address, bulk_label(notice), event, &request) == MX_SUCCESS;
+}
+
+/// Sends what it can of a long piece without packets, and returns how much that is: of a message that waits
+/// for credits, from where it lies; of another, whose end must not wait, a copy, if there is memory for it.
+uint32_t Node::add_bulk(Lock &lock, SendStream &stream, const std::byte *data, uint32_t length)
+{
+    const uint64_t left = stream.announced - stream.given;
+    Copy *copy = stream.waits ? nullptr : take_copy();
+    if (!copy && !stream.waits)
+        return 0;
+    if ((stream.bytes || !stream.started) && !flush(lock, stream, false)) {
+        stream.failed = true;
+    } else if (copy) {
+        std::memcpy(copy->data.get(), data, length);
+        stream.failed = !send_part(lock, stream, copy->data.get(), length, length == left, copy);
     }
+    uint32_t sent = copy ? length : 0;
+    while (length - sent >= bulk_min_ && !stream.failed) {
+        const uint32_t part = std::min(length - sent, bulk_bytes);
+        stream.failed =
+            !send_part(lock, stream, data + sent, part, sent + part == left, static_cast<Event *>(&stream));
+        stream.bulk_out += !stream.failed;
+        sent += part;
+    }
+    return sent;
 }
 
 inline int Node::piece_locked(Lock &lock, SendStream &stream, const void *buffer, uint32_t length)
@@ -303,17 +356,36 @@ inline int Node::piece_locked(Lock &lock, SendStream &stream, const void *buffer
         return FM_E_LENGTH;
     if (!stream.failed) [[likely]] {
         const auto *data = static_cast<const std::byte *>(buffer);
-        if (stream.waits && length >= bulk_min_) [[unlikely]]
-            add_bulk(lock, stream, data, length);
-        else
+        if (length >= bulk_min_) [[unlikely]] {
+            const uint32_t sent = add_bulk(lock, stream, data, length);
+            stream.given += sent;
+            data += sent;
+            length -= sent;
+        }
+        if (!stream.failed) [[likely]]
             add(lock, stream, data, length);
         stream.given += length;
     }
     return stream.failed ? FM_E_PEER : 0;
 }
 
+/// Adds a piece that the packet has room for: nothing but the stream, which is the caller's, learns of it.
+inline bool SendStream::fits(const void *buffer, uint32_t length)
+{
+    if (length > announced - given || uint64_t{length} + bytes > room || count == segments.size() - 1)
+        [[unlikely]]
+        return false;
+    segments[++count] = {const_cast<void *>(buffer), length};
+    bytes += length;
+    given += length;
+    return true;
+}
+
 void Node::piece(FM_stream *handle, const void *buffer, uint32_t length)
 {
+    if (handle && handle->what == What::send && handle->open &&
+        static_cast<SendStream *>(handle)->fits(buffer, length)) [[likely]]
+        return;
     Lock lock(mutex_);
     if (SendStream *stream = sending(handle))
         if (const int code = piece_locked(lock, *stream, buffer, length)) [[unlikely]]
@@ -351,7 +423,10 @@ int Node::send_long(Lock &lock, uint32_t dest, uint32_t handler, const void *buf
     SendStream *stream = nullptr;
     if (const int code = begin_locked(lock, dest, size, handler, stream))
         return code;
-    piece_locked(lock, *stream, buffer, size);
+    if (stream->waits)
+        piece_locked(lock, *stream, buffer, size);
+    else // no copies that the next message could overtake: whole messages end in order
+        add(lock, *stream, static_cast<const std::byte *>(buffer), size);
     return end_locked(lock, *stream);
 }
 
@@ -360,14 +435,18 @@ int Node::send(uint32_t dest, uint32_t handler, const void *buffer, uint32_t siz
 {
     Lock lock(mutex_);
     int code = check_send(dest, handler);
-    if (size > packet_bytes) [[unlikely]] {
-        code = code ? code : send_long(lock, dest, handler, buffer, size);
-    } else if (!code) [[likely]] {
+    if (!code) [[likely]] {
         Peer &peer = peers_[dest];
-        mx_segment_t segment{const_cast<void *>(buffer), size};
-        code = reserve(lock, peer, 1);
-        if (!code && !transmit(peer, label(Kind::first, true, options_.node, handler), &segment, 1))
-            code = FM_E_PEER;
+        if (size > peer.longest) [[unlikely]] {
+            code = send_long(lock, dest, handler, buffer, size);
+        } else {
+            const uint32_t units = units_of(size);
+            mx_segment_t segment{const_cast<void *>(buffer), size};
+            code = reserve(lock, peer, units);
+            if (!code &&
+                !transmit(peer, label(Kind::first, true, options_.node, handler), &segment, 1, units))
+                code = FM_E_PEER;
+        }
     }
     if (code) [[unlikely]]
         fail(code);

@@ -36,8 +36,9 @@ void registers(Me &)
 }
 
 const uint32_t lengths[] = {0,      1,      8,      100,    4079,          4080,          4081,
-                            4087,   4088,   4089,   8177,   20000,         32768,         65536,
-                            100000, 131000, 140000, 300000, (1 << 20) - 8, (1 << 20) + 1, 3000000};
+                            4087,   4088,   4089,   4097,   8177,          20000,         32752,
+                            32760,  32768,  32769,  36860,  65536,         100000,        131000,
+                            135152, 135153, 140000, 300000, (1 << 20) - 8, (1 << 20) + 1, 3000000};
 
 /// Node 0 sends each length to the last, which answers nothing.
 void one_way(const Plan &plan, uint32_t piece_max)
@@ -149,6 +150,20 @@ TEST_CASE("all to all ends, though the smallest memory is full all the time")
     all_to_all(plan, 10, 8000);
     plan.loss = plan.duplicate = plan.reorder = 50;
     all_to_all(plan, 20, 4000);
+}
+
+TEST_CASE("all to all ends with long messages in windows that wide packets fill at once")
+{
+    Plan plan;
+    plan.nodes = 4;
+    plan.hosts = 2;
+    plan.memory = 2 * 4096 * plan.nodes * (32 + 6);
+    for (const uint64_t seed : {0, 1, 2}) {
+        CAPTURE(seed);
+        plan.seed = seed;
+        all_to_all(plan, 12, 60000); // longer ones wait for their receiver
+        plan.loss = plan.duplicate = plan.reorder = 20;
+    }
 }
 
 TEST_CASE("a ring of nodes that only send until they are told to extract ends")

@@ -81,6 +81,82 @@ TEST_CASE("a receiver that does not extract stops its sender; memory is bounded,
     }
 }
 
+TEST_CASE("long messages stop at a receiver that does not extract, within its memory; nothing is lost")
+{
+    // Below the eager limit of MX, in packets; above it, as copies first, then in packets.
+    for (const uint32_t length : {5000u, 32768u, 50000u, 130000u}) {
+        CAPTURE(length);
+        constexpr uint64_t messages = 100;
+        uint64_t sent = 0, sent_while_stopped = 0, held = 0;
+        Job job(
+            Plan{},
+            [&](Me &m) {
+                if (m.id == 0) {
+                    for (; sent < messages; sent++) {
+                        if (sent % 2) {
+                            CHECK(FM_send(1, other_id, some.data(), length) == 0);
+                            continue;
+                        }
+                        FM_stream *stream = begin(1, length, other_id);
+                        FM_send_piece(stream, some.data(), length);
+                        FM_end_message(stream);
+                    }
+                    return;
+                }
+                m.sleep(3 * sim::sec);
+                FM_extract(0);
+                sent_while_stopped = sent;
+                held = m.node->held();
+                m.until([&] { return m.count == messages; });
+            },
+            flow_handlers);
+        job.run();
+        CHECK(sent_while_stopped > 0);
+        CHECK(sent_while_stopped < messages);
+        CHECK(held <= job.members[0]->node->window());
+        CHECK(job.members[1]->count == messages);
+    }
+}
+
+TEST_CASE("few receives are posted while little comes, many in a burst, few again when it is over")
+{
+    uint32_t first = 0, burst = 0, later = 0;
+    Job job(
+        Plan{},
+        [&](Me &m) {
+            for (int i = 0; m.id == 0 && i < 300; i++) {
+                CHECK(FM_send(1, other_id, some.data(), 10) == 0);
+                m.sleep(i < 100 ? sim::ms : 0);
+            }
+            if (m.id == 1) {
+                m.until([&] { return m.count == 100; });
+                first = m.node->posted();
+                m.sleep(sim::sec);
+                m.until([&] { return m.count == 300; });
+                burst = m.node->posted();
+                for (int looks = 0; looks < 200000; looks++)
+                    FM_extract(FM_ALL);
+                for (int i = 0; i < 300; i++)
+                    CHECK(FM_send(0, other_id, some.data(), 10) == 0);
+            } else {
+                m.until([&] { return m.count == 300; });
+                for (int i = 0; i < 300; i++) {
+                    CHECK(FM_send(1, other_id, some.data(), 10) == 0);
+                    m.sleep(sim::ms);
+                }
+            }
+            if (m.id == 1) {
+                m.until([&] { return m.count == 600; });
+                later = m.node->posted();
+            }
+        },
+        flow_handlers);
+    job.run();
+    CHECK(first <= 16);
+    CHECK(burst > 32);
+    CHECK(later <= 16);
+}
+
 TEST_CASE("a slow receiver gets all of it, short and long")
 {
     const uint32_t total = 400;
