@@ -127,13 +127,12 @@ static int check_x_address(const struct fw_pkt *pkt)
 	return 0;
 }
 
-/* Bytes that so many messages may take. */
+/* Bytes that so many messages take at least. */
 static int check_x_pack(const struct emx_msg *m)
 {
-	const __u32 count = m->u.pack.count, least = count * FW_PACKED_HEADER;
+	const __u32 count = m->u.pack.count;
 
-	if (count == 0 || count > EMX_X_PACK_MAX || m->data_len < least ||
-	    m->data_len > least + count * EMX_SMALL_MAX)
+	if (count == 0 || count > EMX_X_PACK_MAX || m->data_len < count * FW_PACKED_HEADER)
 		return EMX_CNT_DROP_LENGTH;
 	return 0;
 }

@@ -15,7 +15,7 @@ extern "C" {
 
 #define FW_PACKED_HEADER 10u /* bytes in front of the data of each message */
 
-/* Counts the messages that fill exactly `length` bytes; 0: none do, or one is longer than SMALL. */
+/* Counts the messages that fill exactly `length` bytes; 0: none do. */
 static inline __u32 fw_pack_count(const void *messages, __u32 length)
 {
 	const __u8 *from = (const __u8 *)messages;
@@ -26,10 +26,7 @@ static inline __u32 fw_pack_count(const void *messages, __u32 length)
 		if (length - at < FW_PACKED_HEADER)
 			return 0;
 		__builtin_memcpy(&packed, from + at, FW_PACKED_HEADER);
-		bytes = emx_get16(packed.length);
-		if (bytes > EMX_SMALL_MAX)
-			return 0;
-		bytes += FW_PACKED_HEADER;
+		bytes = FW_PACKED_HEADER + emx_get16(packed.length);
 	}
 	return at == length ? count : 0;
 }
@@ -57,7 +54,7 @@ static inline void fw_unpack_begin(struct fw_unpack *u, const struct emx_msg *pa
 	u->at = (const __u8 *)(unsigned long)pack->data;
 	u->left = pack->u.pack.count;
 	u->msg = *pack;
-	u->msg.u.pack.count = 0;
+	__builtin_memset(&u->msg.u, 0, sizeof(u->msg.u)); /* a MEDIUM is its first fragment, and all of it */
 	/* One before the first: low bits count, the session bits on top stay. */
 	u->msg.seq = (__u16)((pack->seq & 0xc000) | ((pack->seq - 1) & 0x3fff));
 }
@@ -76,7 +73,9 @@ static inline int fw_unpack_next(struct fw_unpack *u)
 	msg->match = emx_get64(packed.match);
 	msg->msg_len = emx_get16(packed.length);
 	msg->data_len = msg->msg_len;
-	msg->type = msg->msg_len <= EMX_TINY_MAX ? EMX_TINY : EMX_SMALL;
+	msg->type = msg->msg_len <= EMX_TINY_MAX    ? EMX_TINY
+		    : msg->msg_len <= EMX_SMALL_MAX ? EMX_SMALL
+						    : EMX_MEDIUM;
 	msg->data = (__u64)(unsigned long)(u->at + FW_PACKED_HEADER);
 	u->at += FW_PACKED_HEADER + msg->msg_len;
 	return 1;

@@ -53,7 +53,7 @@ enum emx_type {
 	EMX_X_DATA = 115,
 	EMX_X_ADDRESS = 117,
 	EMX_X_GROUP = 118, /* to a group address: driver/core/fw_group.h */
-	EMX_X_PACK = 119, /* several TINY and SMALL: driver/core/fw_pack.h */
+	EMX_X_PACK = 119, /* several messages of one packet each: driver/core/fw_pack.h */
 };
 
 /* Reasons of NACK LIB (1 to 3) and NACK MCP (1 to 4): section 4.13. Nothing else may be sent. */
@@ -81,6 +81,7 @@ enum emx_nack {
 #define EMX_X_DATAGRAMS 16 /* takes X ADDRESS, sends X DATA in UDP datagrams on request */
 #define EMX_X_PACKS 32 /* takes X PACK */
 #define EMX_X_TCP 64 /* takes X ADDRESS of TCP, sends X DATA by TCP on request */
+#define EMX_X_LONG_PACKS 128 /* takes X PACK with messages longer than SMALL */
 #define EMX_X_FRAME_MIN 256 /* least that an offer may name as longest frame */
 #define EMX_X_EAGER_MAX 262144 /* bytes of an X MEDIUM message */
 #define EMX_X_FRAG_MAX 32768 /* bytes of data in an X MEDIUM */

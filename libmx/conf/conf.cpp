@@ -68,6 +68,7 @@ const Tunable tunables[] = {
     {"EMX_YIELD_AFTER", nullptr, nullptr, Style::strict, &Conf::yield_after, nullptr, 0, INT_MAX, "polls", "empty polls before the core is offered to others; 0 = never"},
     {"EMX_EXTENSION", nullptr, nullptr, Style::strict, &Conf::extension, nullptr, 0, 1, "bool", "0: partners are not offered the EtherMX extension of the protocol"},
     {"EMX_PACK_AFTER", nullptr, nullptr, Style::strict, &Conf::pack_after, nullptr, 0, 250, "frames", "unacknowledged ones to a partner beyond which short messages share frames, between hosts, and wait for each other up to 200 us; 0 = never"},
+    {"EMX_PACK_LONGEST", nullptr, nullptr, Style::strict, &Conf::pack_longest, nullptr, 128, 16384, "bytes", "longest message that shares a frame with others, between hosts; 128 = and take no longer ones in such frames"},
     {"EMX_CHECKSUM", nullptr, nullptr, Style::strict, &Conf::checksum, nullptr, 0, 1, "bool", "1: messages from and to partners that agreed to the EtherMX extension carry checksums; not within the host"},
     {"EMX_LINGER_MS", nullptr, nullptr, Style::strict, &Conf::linger_ms, nullptr, 0, 60000, "ms", "wait of mx_close_endpoint for acks of completed sends"},
     {"EMX_ENDPOINTS", nullptr, nullptr, Style::strict, &Conf::endpoints_max, nullptr, 1, 256, "endpoints", "endpoints per board, when this process starts the agent"},

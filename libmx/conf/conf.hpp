@@ -43,6 +43,7 @@ struct Conf {
     int yield_after = 500; ///< empty polls before the core is offered to others; 0 = never
     int extension = 1; ///< offer the EtherMX extension, and agree to it
     int pack_after = 4; ///< unacknowledged frames beyond which short messages may share one; 0 = never
+    int pack_longest = 2048; ///< bytes of a message that may
     int checksum = 0; ///< wish for checksums of payloads, and send them
     int linger_ms = 1000; ///< close waits that long for acks of sends reported complete
     int endpoints_max = 32;

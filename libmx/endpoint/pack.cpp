@@ -16,8 +16,6 @@ namespace {
 // A frame for a longer stream is full before its bytes are: the receiver works on it while the next is made.
 constexpr uint32_t messages_in_full = 64;
 
-uint32_t bytes_of(const TxMessage *tx) { return FW_PACKED_HEADER + tx->header.msg_len; }
-
 } // namespace
 
 /// A session has just agreed: short messages to it may share frames, if it takes them.
@@ -31,6 +29,10 @@ void Endpoint::choose_packs(Partner *partner)
     if (bytes < 2 * (FW_PACKED_HEADER + EMX_SMALL_MAX))
         return;
     partner->way.pack_bytes = bytes;
+    partner->way.packed_max = EMX_SMALL_MAX;
+    if (emx_offer_features(partner->way.offer) & EMX_X_LONG_PACKS)
+        partner->way.packed_max = std::min(static_cast<uint32_t>(instance_.conf().pack_longest),
+                                           bytes / 2 - FW_PACKED_HEADER); // two fit
     if (pack_.size() < send_headroom + bytes)
         pack_.resize(send_headroom + bytes);
     if (instance_.has_watcher())
@@ -43,9 +45,8 @@ bool Endpoint::hold(Partner *partner, const TxMessage *tx)
 {
     Sender &sender = partner->sender;
     ++sender.held;
-    sender.held_bytes += bytes_of(tx);
-    if (sender.held >= messages_in_full ||
-        sender.held_bytes + FW_PACKED_HEADER + EMX_SMALL_MAX > partner->way.pack_bytes) {
+    sender.held_bytes += bytes_in_pack(tx);
+    if (sender.held >= messages_in_full || sender.held_bytes + bytes_in_pack(tx) > partner->way.pack_bytes) {
         clock_.charge_sends();
         return false;
     }
@@ -72,14 +73,14 @@ void Endpoint::send_pack(Partner *partner)
     TxMessage *const first = sender.waiting.head;
     TxMessage *last = nullptr;
     while (TxMessage *tx = sender.waiting.head) {
-        if (!tx->is_short() || msg.u.pack.count >= most ||
-            msg.data_len + bytes_of(tx) > partner->way.pack_bytes)
+        if (!partner->may_share(tx) || msg.u.pack.count >= most ||
+            msg.data_len + bytes_in_pack(tx) > partner->way.pack_bytes)
             break;
         last = sender.waiting.pop_front();
         fw_pack_put(payload + msg.data_len, &tx->header);
         std::memcpy(payload + msg.data_len + FW_PACKED_HEADER, tx->buffer + send_headroom,
                     tx->header.msg_len);
-        msg.data_len += bytes_of(tx);
+        msg.data_len += bytes_in_pack(tx);
         ++msg.u.pack.count;
         tx->shares_frame = true;
         sender.number(tx);

@@ -58,9 +58,12 @@ void Endpoint::enqueue(TxMessage *tx)
 void Endpoint::line_up(TxMessage *tx)
 {
     Partner *partner = tx->partner;
+    const bool shares = partner->may_share(tx);
+    if (shares && partner->sender.held_bytes + bytes_in_pack(tx) > partner->way.pack_bytes)
+        pump(partner); // those before it fill a frame
     partner->sender.waiting.push_back(tx);
     partners_.activate(partner);
-    if (partner->way.pack_bytes == 0 || !tx->is_short() || !hold(partner, tx))
+    if (!shares || !hold(partner, tx))
         pump(partner);
 }
 
@@ -76,8 +79,8 @@ void Endpoint::pump(Partner *partner)
         const bool withdrawn = tx->is_withdrawn();
         if (!withdrawn && (!partner->may_send(tx) || !give_window(tx)))
             return sender.flight.narrowed() ? ask_for_room(partner) : void();
-        const bool shares = tx->is_short() && tx->next && tx->next->is_short();
-        if (partner->way.pack_bytes && shares && sender.numbers_left() > 1) {
+        const bool shares = partner->may_share(tx) && tx->next && partner->may_share(tx->next);
+        if (shares && sender.numbers_left() > 1) {
             send_pack(partner);
             continue;
         }

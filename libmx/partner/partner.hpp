@@ -81,6 +81,8 @@ struct alignas(64) Partner {
             return false;
         return sender.leaves_at_once(tx->frames);
     }
+    /// It may share a frame with others, of which two always fit.
+    bool may_share(const TxMessage *tx) const { return way.pack_bytes && tx->is_short(way.packed_max); }
 };
 static_assert(sizeof(Partner) < 512, "a partner costs less than 1 KiB, its place in the tables included");
 

@@ -35,6 +35,7 @@ struct Way {
     uint32_t x_medium_bytes = 0; ///< in an X MEDIUM to it, at most; 0: none is sent
     uint32_t x_datagram_bytes = 0; ///< in an X MEDIUM that may leave in a datagram; 0: none may
     uint32_t pack_bytes = 0; ///< behind the header of an X PACK to it, at most; 0: none is sent
+    uint32_t packed_max = 0; ///< bytes of a message in it
     /// The peer's offer of the extension, by which this session agreed to ours; 0: no agreement. With the
     /// wish for checksums if it is either's.
     uint64_t offer = 0;

@@ -29,7 +29,7 @@ uint64_t make_offer(const Conf &conf, const BoardInfo &board, const Port &port)
             features |= EMX_X_SUMS;
     }
     if (port.pack_bytes() && port.pack_bytes() >= fw_x_pack_max(longest))
-        features |= EMX_X_PACKS;
+        features |= conf.pack_longest > EMX_SMALL_MAX ? EMX_X_PACKS | EMX_X_LONG_PACKS : EMX_X_PACKS;
     return emx_offer(EMX_X_VERSION, EMX_X_VERSION, features, static_cast<uint16_t>(longest),
                      static_cast<uint16_t>(conf.window_frames));
 }

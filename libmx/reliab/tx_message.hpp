@@ -2,6 +2,8 @@
 // A sequenced message that we send: kept until acknowledged (RNDV: until the NOTIFY).
 #pragma once
 
+#include "driver/core/fw_pack.h"
+
 #include <emx/abi.h>
 #include <emx/wire.h>
 
@@ -51,15 +53,18 @@ struct TxMessage {
     uint64_t first_ns = 0;
 
     uint64_t resend_due(uint64_t resend_ms) const { return sent_ns + resend_interval_ns(resend_ms, resends); }
-    /// It may share a frame with others.
-    bool is_short() const
+    /// An eager message of one packet, and of at most so many bytes.
+    bool is_short(uint32_t bytes) const
     {
-        return frames == 1 && header.msg_len <= EMX_SMALL_MAX &&
-               (header.type <= EMX_SMALL || header.type == EMX_X_MEDIUM);
+        return frames == 1 && header.msg_len <= bytes &&
+               (header.type <= EMX_MEDIUM || header.type == EMX_X_MEDIUM);
     }
     /// It is announced to nobody, and nobody waits for it any more.
     bool is_withdrawn() const { return header.type == EMX_RNDV && !request && notified; }
 };
+
+/// What a message takes of an X PACK.
+inline uint32_t bytes_in_pack(const TxMessage *tx) { return FW_PACKED_HEADER + tx->header.msg_len; }
 
 /// Messages in order, linked by TxMessage::next. Not thread-safe; owns nothing.
 struct TxQueue {

@@ -414,7 +414,9 @@ private:
         uint32_t count = 0;
         for (; fw_unpack_next(&one); count++) {
             must(one.msg.data == end + FW_PACKED_HEADER && one.msg.data_len == one.msg.msg_len);
-            must(one.msg.msg_len <= (one.msg.type == EMX_TINY ? EMX_TINY_MAX : EMX_SMALL_MAX));
+            must(one.msg.type == (one.msg.msg_len <= EMX_TINY_MAX    ? EMX_TINY
+                                  : one.msg.msg_len <= EMX_SMALL_MAX ? EMX_SMALL
+                                                                     : EMX_MEDIUM));
             must(((one.msg.seq - m.seq - count) & 0x3fff) == 0 && (one.msg.seq ^ m.seq) < 0x4000);
             end = one.msg.data + one.msg.data_len;
         }

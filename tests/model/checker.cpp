@@ -82,7 +82,7 @@ unsigned features_of(const Packet &p)
     case x_medium: return 4;
     case x_pull: return 8 | (p.flags & pull_by_datagrams ? 16 : 0) | (p.flags & by_tcp ? 64 : 0);
     case x_address: return p.flags & by_tcp ? 64 : 16;
-    case x_pack: return 32;
+    case x_pack: return p.is_long ? 32 | 128 : 32;
     default: return 2;
     }
 }

@@ -81,6 +81,7 @@ struct Packet {
     uint8_t frame_number = 0;
     uint16_t index = no_index; ///< advert
     bool is_reply = false;
+    bool is_long = false; ///< X PACK: of its messages one has more than 128 bytes
     uint8_t connect_number = 0, status = 0;
     uint32_t own_session = 0; ///< of a connect's sender
     uint32_t key = 0;

@@ -273,7 +273,7 @@ void Reader::read_offer()
     ends(32, 16);
     must(u8(32) == 1 && u8(33) == 1, "extension, offer: version");
     p_.features = u16(34);
-    must(p_.features <= 127, "extension, offer: features that nobody knows");
+    must(p_.features <= 255, "extension, offer: features that nobody knows");
     must(u16(36) >= 256 && u16(38) >= 1, "extension, offer: sizes");
     p_.frame_max = u16(36);
     uint64_t sum = 0xcbf29ce484222325;
@@ -440,7 +440,8 @@ void Reader::read_x_pack()
     const bool is_whole = 40 + n <= kept_;
     size_t at = 24;
     for (unsigned i = 0; i < count && (is_whole || 16 + at + 10 <= kept_); i++) {
-        must(at + 10 <= 24 + n && u16(at + 8) <= 128, "extension, X PACK: a message that is short");
+        must(at + 10 <= 24 + n && at + 10 + u16(at + 8) <= 24 + n, "extension, X PACK: its messages fill it");
+        p_.is_long = p_.is_long || u16(at + 8) > 128;
         at += 10 + u16(at + 8);
     }
     must(!is_whole || at == 24 + n, "extension, X PACK: its messages fill it");

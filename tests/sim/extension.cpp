@@ -92,9 +92,11 @@ TEST_CASE("two programs agree, each on the other's offer")
         const auto to_two = b.connect(one, b.mac(1), 2), to_one = b.connect(two, b.mac(0), 1);
         const uint16_t frame = dialect == 'W' ? 4144 : 9000;
         CHECK(one.partner(to_two)->way.offer ==
-              emx_offer(1, 1, EMX_X_REPORTS | EMX_X_PULLS | EMX_X_FRAGMENTS | EMX_X_PACKS, frame, 32));
+              emx_offer(1, 1, EMX_X_REPORTS | EMX_X_PULLS | EMX_X_FRAGMENTS | EMX_X_PACKS | EMX_X_LONG_PACKS,
+                        frame, 32));
         CHECK(two.partner(to_one)->way.offer ==
-              emx_offer(1, 1, EMX_X_REPORTS | EMX_X_PULLS | EMX_X_FRAGMENTS | EMX_X_PACKS, frame, 32));
+              emx_offer(1, 1, EMX_X_REPORTS | EMX_X_PULLS | EMX_X_FRAGMENTS | EMX_X_PACKS | EMX_X_LONG_PACKS,
+                        frame, 32));
     }
 }
 
@@ -202,8 +204,8 @@ TEST_CASE("the next owner of an endpoint is asked anew")
 
 TEST_CASE("only an answer that offers makes an agreement, and only for its session")
 {
-    const uint64_t offer =
-        emx_offer(1, 1, EMX_X_REPORTS | EMX_X_PULLS | EMX_X_FRAGMENTS | EMX_X_PACKS, 4144, 32);
+    const uint64_t offer = emx_offer(
+        1, 1, EMX_X_REPORTS | EMX_X_PULLS | EMX_X_FRAGMENTS | EMX_X_PACKS | EMX_X_LONG_PACKS, 4144, 32);
     Bench b;
     Player &one = b.start(0, 1, "1");
     Foreign foreign(b, 1);

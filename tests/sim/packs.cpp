@@ -92,10 +92,11 @@ struct Packs {
     }
     static uint32_t length_of(uint32_t i)
     {
-        static constexpr uint32_t lengths[] = {8, 0, 32, 33, 128, 1, 8, 8, 100, 64, 8};
+        static constexpr uint32_t lengths[] = {8, 0,   32, 33,   128, 1,   8,    8,    100, 64,
+                                               8, 129, 8,  1000, 4,   300, 2048, 2049, 8,   700};
         if (i % 61 == 60)
-            return i % 2 ? 20000 : 129;
-        return i % 499 == 498 ? 40000 : lengths[i % 11];
+            return 20000;
+        return i % 499 == 498 ? 40000 : lengths[i % std::size(lengths)];
     }
 
     uint64_t count(Player &player, emx_counter counter) const
@@ -302,6 +303,40 @@ TEST_CASE("a peer that takes no packs is sent none, nor is any where the program
         CHECK(p.count(p.one, EMX_CNT_TX_X_PACK) == 0);
         CHECK(p.bench.network.violation() == "");
     }
+}
+
+TEST_CASE("long messages share frames with partners that take them so, and short ones with all")
+{
+    const struct {
+        const char *name;
+        Environment of_one, of_two;
+        bool packs_long;
+    } rows[] = {
+        {"both take them", {}, {}, true},
+        {"the receiver does not", {}, {{"EMX_PACK_LONGEST", "128"}}, false},
+        {"the sender does not", {{"EMX_PACK_LONGEST", "128"}}, {}, false},
+        {"with checksums", {{"EMX_CHECKSUM", "1"}}, {}, true},
+    };
+    for (const auto &row : rows)
+        for (const uint32_t length : {129u, 1000u, 2048u}) {
+            CAPTURE(row.name, length);
+            Packs p(1, host_of(false), row.of_one, row.of_two);
+            constexpr uint32_t messages = 300;
+            uint32_t received = 0;
+            p.two.task = [&] {
+                for (; received < 2 * messages; received++)
+                    CHECK(p.receive(received, received < messages ? length : 8));
+            };
+            p.one.task = [&] {
+                for (uint32_t i = 0; i < 2 * messages; i++)
+                    p.send(i, i < messages ? length : 8);
+            };
+            p.bench.until([&] { return received == 2 * messages; });
+            const uint64_t packed = p.count(p.one, EMX_CNT_PACKED);
+            CHECK(packed <= (row.packs_long ? 2 : 1) * messages);
+            CHECK(packed > (row.packs_long ? messages : 0) + messages / 2);
+            CHECK(p.bench.network.violation() == "");
+        }
 }
 
 TEST_CASE("packs end with the partner: what waits fails, and nothing is sent to the next life")

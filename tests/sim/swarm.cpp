@@ -96,6 +96,7 @@ Swarm::Swarm(uint64_t seed, Mode mode)
     for (HostOptions &o : hosts)
         o.x_packs = !rng.chance(200);
     environment["EMX_PACK_AFTER"] = rng.pick({"4", "4", "1", "0"});
+    environment["EMX_PACK_LONGEST"] = rng.pick({"2048", "2048", "16384", "128"});
 }
 
 std::string Swarm::describe() const

@@ -148,7 +148,7 @@ std::string WireChecker::judge(const fw_sizes &s, const Bytes &f)
 {
     if (f.size() < EMX_FRAME_MIN)
         return "frame below 60 bytes"; // section 2.3: crashes others
-    if (f.size() > s.payload_min + 14u && f[16] != EMX_X_DATA && f[16] != EMX_X_MEDIUM)
+    if (f.size() > s.payload_min + 14u && f[16] != EMX_X_DATA && f[16] != EMX_X_MEDIUM && f[16] != EMX_X_PACK)
         return "frame above the dialect's size";
     if (f[12] != 0x86 || f[13] != 0xdf)
         return "EtherType";

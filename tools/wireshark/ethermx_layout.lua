@@ -210,7 +210,6 @@ local function read_pack(p, tvb, visit)
         if at + 10 > last then return "messages do not fit" end
         if at + 10 > tvb:captured_len() then return nil end
         local size = tvb(at + 8, 2):uint()
-        if size > 128 then return string.format("message of %d bytes, may be 128", size) end
         if visit then
             visit("match", tvb(at, 8))
             visit("length", tvb(at + 8, 2))

@@ -302,13 +302,14 @@ def extension(s):
 
 
 def x_packs(s):
-    for what, change in (('long message', {'lengths': (8, 129)}), ('fewer messages', {'count': 1}),
+    for what, change in (('fewer messages', {'count': 1}),
                          ('more messages', {'count': 3}), ('none', {'count': 0, 'lengths': ()}),
                          ('cut message', {'size': 67}), ('behind the frame', {'size': 69}),
                          ('too many', {'lengths': 256 * (1,)})):
         s.after_connect('malformed.length', f'x pack: {what}', lambda n, c=change: n.x_pack('a', 'b', **c))
     pack, one = lambda n: n.x_pack('a', 'b'), lambda n, **o: n.small('a', 'b', length=8, **o)
     s.after_connect(None, 'x pack, then the next number', pack, lambda n: one(n, seq=3))
+    s.after_connect(None, 'x pack of long messages', lambda n: n.x_pack('a', 'b', lengths=(129, 8, 700)))
     s.after_connect('repeated', 'x pack again', pack, pack)
     s.after_connect('repeated', 'a message of an x pack by itself', pack, one)
     s.after_connect('repeated', 'a message by itself, then in an x pack', one, pack)
