@@ -238,7 +238,7 @@ private:
     int reserve(Lock &lock, Peer &peer, uint32_t units);
     [[gnu::noinline]] int reserve_later(Lock &lock, Peer &peer, uint32_t units);
     bool room_by_waiting(Peer &peer, uint32_t units, Lock &lock, int &code);
-    SendStream *new_send(Peer &peer, uint64_t length, uint32_t handler);
+    SendStream *new_send(Peer &peer, uint64_t length, uint32_t handler, uint32_t credits);
     [[gnu::noinline]] SendStream *add_send();
     [[gnu::noinline]] int check_open(const Peer &peer) const;
     int begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32_t handler, SendStream *&stream);
@@ -250,14 +250,18 @@ private:
     [[gnu::noinline]] uint32_t add_bulk(Lock &lock, SendStream &stream, const std::byte *data,
                                         uint32_t length);
     [[gnu::noinline]] void gather(SendStream &stream);
-    bool flush_inline(Lock &lock, SendStream &stream, bool last);
     [[gnu::noinline]] bool flush(Lock &lock, SendStream &stream, bool last);
     bool credit(Lock &lock, SendStream &stream, uint32_t units);
     [[gnu::noinline]] bool credit_later(Lock &lock, SendStream &stream, uint32_t units);
     [[gnu::noinline]] void pause(Lock &lock, Peer *awaited);
     SendStream *sending(FM_stream *stream);
     int piece_locked(Lock &lock, SendStream &stream, const void *buffer, uint32_t length);
+    SendStream *begin_short(uint32_t dest, uint64_t length, uint32_t handler);
+    [[gnu::noinline]] SendStream *begin_otherwise(uint32_t dest, uint64_t length, uint32_t handler);
     int end_locked(Lock &lock, SendStream &stream);
+    int close_send(SendStream &stream);
+    bool end_short(SendStream &stream);
+    [[gnu::noinline]] void end_otherwise(FM_stream *handle);
     [[gnu::noinline]] int send_long(Lock &lock, uint32_t dest, uint32_t handler, const void *buffer,
                                     uint32_t size);
 

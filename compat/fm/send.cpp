@@ -97,7 +97,7 @@ SendStream *Node::add_send()
     return sends_.back().get();
 }
 
-inline SendStream *Node::new_send(Peer &peer, uint64_t length, uint32_t handler)
+inline SendStream *Node::new_send(Peer &peer, uint64_t length, uint32_t handler, uint32_t credits)
 {
     SendStream *stream = spare_sends_;
     if (!stream) [[unlikely]]
@@ -112,7 +112,13 @@ inline SendStream *Node::new_send(Peer &peer, uint64_t length, uint32_t handler)
     stream->bulk_out = 0;
     stream->count = stream->bytes = stream->gathered_bytes = 0;
     stream->room = length <= packet_bytes ? packet_bytes : packet_bytes - announce_bytes;
+    stream->waits = false;
     stream->open = true;
+    stream->credits = credits;
+    peer.reserved += credits;
+    ++peer.open;
+    ++open_;
+    sender_ = emx::Lock::this_thread();
     return stream;
 }
 
@@ -145,17 +151,33 @@ inline int Node::begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32
         return code;
     if (open_ && sender_ != emx::Lock::this_thread()) [[unlikely]] // begun while we waited
         return FM_E_BUSY;
-    stream = new_send(peer, length, handler);
+    stream = new_send(peer, length, handler, units);
     stream->waits = waits;
-    stream->credits = units;
-    peer.reserved += units;
-    ++peer.open;
-    ++open_;
-    sender_ = emx::Lock::this_thread();
     return 0;
 }
 
+/// A short message with credit while no other is open; or nullptr.
+inline SendStream *Node::begin_short(uint32_t dest, uint64_t length, uint32_t handler)
+{
+    if (length > packet_bytes || open_ || check_send(dest, handler)) [[unlikely]]
+        return nullptr;
+    Peer &peer = peers_[dest];
+    if (peer.dead || peer.left || !peer.free_credits()) [[unlikely]]
+        return nullptr;
+    return new_send(peer, length, handler, 1);
+}
+
 SendStream *Node::begin(uint32_t dest, uint64_t length, uint32_t handler)
+{
+    {
+        const std::lock_guard<emx::Lock> lock(mutex_);
+        if (SendStream *stream = begin_short(dest, length, handler)) [[likely]]
+            return stream;
+    }
+    return begin_otherwise(dest, length, handler);
+}
+
+SendStream *Node::begin_otherwise(uint32_t dest, uint64_t length, uint32_t handler)
 {
     Lock lock(mutex_);
     SendStream *stream = nullptr;
@@ -203,7 +225,7 @@ bool Node::credit_later(Lock &lock, SendStream &stream, uint32_t units)
 }
 
 /// Sends the packet that is gathered.
-inline bool Node::flush_inline(Lock &lock, SendStream &stream, bool last)
+bool Node::flush(Lock &lock, SendStream &stream, bool last)
 {
     Peer &peer = *stream.to;
     mx_segment_t *segments = &stream.segments[1];
@@ -233,8 +255,6 @@ inline bool Node::flush_inline(Lock &lock, SendStream &stream, bool last)
         stream.failed = true;
     return !stream.failed;
 }
-
-bool Node::flush(Lock &lock, SendStream &stream, bool last) { return flush_inline(lock, stream, last); }
 
 /// Many small pieces: copied together, since MX takes so many segments only.
 void Node::gather(SendStream &stream)
@@ -396,10 +416,16 @@ inline int Node::end_locked(Lock &lock, SendStream &stream)
 {
     Peer &peer = *stream.to;
     if (!stream.failed && !stream.finished) [[likely]]
-        flush_inline(lock, stream, true);
+        flush(lock, stream, true);
     while (stream.bulk_out)
         [[unlikely]] // its memory is still read
         pause(lock, &peer);
+    return close_send(stream);
+}
+
+inline int Node::close_send(SendStream &stream)
+{
+    Peer &peer = *stream.to;
     peer.reserved -= std::exchange(stream.credits, 0);
     --peer.open;
     --open_;
@@ -410,7 +436,31 @@ inline int Node::end_locked(Lock &lock, SendStream &stream)
     return stream.failed ? FM_E_PEER : 0;
 }
 
+/// Ends a message of which nothing has left, and that fits a short packet. False: it is none.
+inline bool Node::end_short(SendStream &stream)
+{
+    Peer &peer = *stream.to;
+    if (stream.started || stream.bytes > packet_bytes || stream.failed || peer.dead || peer.left) [[unlikely]]
+        return false;
+    stream.failed = !transmit(peer, label(Kind::first, true, options_.node, stream.handler),
+                              &stream.segments[1], stream.count, 1);
+    if (const int code = close_send(stream)) [[unlikely]]
+        fail(code);
+    return true;
+}
+
 void Node::end(FM_stream *handle)
+{
+    {
+        const std::lock_guard<emx::Lock> lock(mutex_);
+        if (handle && handle->what == What::send && handle->open &&
+            end_short(static_cast<SendStream &>(*handle))) [[likely]]
+            return;
+    }
+    end_otherwise(handle);
+}
+
+void Node::end_otherwise(FM_stream *handle)
 {
     Lock lock(mutex_);
     if (SendStream *stream = sending(handle))
