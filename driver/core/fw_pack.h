@@ -54,7 +54,8 @@ static inline void fw_unpack_begin(struct fw_unpack *u, const struct emx_msg *pa
 	u->at = (const __u8 *)(unsigned long)pack->data;
 	u->left = pack->u.pack.count;
 	u->msg = *pack;
-	__builtin_memset(&u->msg.u, 0, sizeof(u->msg.u)); /* a MEDIUM is its first fragment, and all of it */
+	/* A MEDIUM is its first fragment, and all of it. */
+	__builtin_memset(&u->msg.u, 0, sizeof(u->msg.u));
 	/* One before the first: low bits count, the session bits on top stay. */
 	u->msg.seq = (__u16)((pack->seq & 0xc000) | ((pack->seq - 1) & 0x3fff));
 }

@@ -62,6 +62,12 @@ bool DriverFile::fits(DeviceError &error) const
     return false;
 }
 
+bool DriverFile::has(uint32_t feature) const
+{
+    emx_dev_version version{};
+    return ask(EMX_IOC_VERSION, &version) && (version.features & feature) == feature;
+}
+
 std::vector<emx_dev_board> DriverFile::boards() const
 {
     std::vector<emx_dev_board> all;

@@ -26,6 +26,8 @@ public:
 
     /// True if library and module understand each other; else a sentence that names the remedy.
     bool fits(DeviceError &error) const;
+    /// True if the module has a feature of emx_dev_version.
+    bool has(uint32_t feature) const;
     /// Any ioctl; false with errno.
     bool ask(unsigned long request, void *argument) const;
     /// One that tells a number; -1 with errno, also when a signal ends it.

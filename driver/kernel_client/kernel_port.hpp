@@ -73,6 +73,7 @@ public:
     bool peer_is_local(uint32_t peer) const override;
     uint16_t peer_speaks(uint32_t peer) const override;
     uint32_t x_fragment() const override { return x_fragment_; }
+    uint32_t pack_bytes() const override { return packs_ ? x_fragment_ : 0; }
     emx_counters &counters() override { return *reinterpret_cast<emx_counters *>(counters_.data()); }
     uint64_t deadline_ns() const override { return ready() ? 0 : ~uint64_t{0}; }
     bool wait(uint64_t deadline_ns) override;
@@ -87,7 +88,7 @@ public:
 private:
     KernelPort(DriverFile file, CommandWay way, const emx_dev_claim &claim)
         : file_(std::move(file)), commands_(file_, way), board_(claim.board), number_(claim.number),
-          x_fragment_(claim.x_fragment), slot_bytes_(claim.slot_bytes)
+          x_fragment_(claim.x_fragment), slot_bytes_(claim.slot_bytes), packs_(file_.has(EMX_DEV_PACKS))
     {
     }
     bool map(const emx_dev_claim &claim, DeviceError &error);
@@ -111,6 +112,7 @@ private:
     const uint32_t number_;
     const uint32_t x_fragment_;
     const uint32_t slot_bytes_;
+    const bool packs_; ///< the module knows them
     mutable std::optional<uint32_t> group_bytes_; ///< none: not asked yet
     SteadyQueue<emx_msg> queue_; ///< ends of pulls that could not begin
     std::vector<emx_dev_segment> segments_; ///< of the command in the making

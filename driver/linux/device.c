@@ -178,6 +178,7 @@ static long emx_device_ioctl_version(void __user *arg)
 		.version = EMX_DEV_VERSION,
 		.oldest = EMX_DEV_OLDEST,
 		.abi = EMX_ABI_VERSION,
+		.features = EMX_DEV_PACKS,
 	};
 
 	return copy_to_user(arg, &version, sizeof(version)) ? -EFAULT : 0;

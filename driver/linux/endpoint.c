@@ -244,6 +244,7 @@ static void emx_endpoint_init_firmware(struct emx_endpoint *ep, u8 number, u32 s
 	fw->x_frame = emx_board_x_frame(ep->board);
 	fw->x_window = X_WINDOW;
 	fw->x_frag = ep->x_fragment;
+	fw->x_pack = ep->x_fragment;
 }
 
 /* A number to take: the one wanted, or the first that is free. Caller: board->lock. */

@@ -104,7 +104,7 @@ struct emx_endpoint {
 	struct emx_counters *page;
 	u32 ring_mask;
 	u32 slot_bytes;
-	u32 x_fragment; /* bytes of data in an X MEDIUM that it sends and receives, at most */
+	u32 x_fragment; /* longest X MEDIUM and X PACK that it sends and receives, bytes of data */
 	u32 head; /* lock; ours: the mapped one is for the program */
 	u32 reserved; /* lock; entries kept free for events of running pulls */
 	wait_queue_head_t wait;

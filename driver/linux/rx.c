@@ -62,6 +62,15 @@ static bool emx_rx_is_pulled(const struct fw_pkt *pkt)
 	return pkt->msg.type == EMX_PULL_REPLY || pkt->msg.type == EMX_X_DATA;
 }
 
+/* The core looks at the messages of an X PACK, for which the frame has to be in one piece. */
+static int emx_rx_straighten(struct sk_buff *skb, struct fw_pkt *pkt)
+{
+	if (skb_linearize(skb))
+		return EMX_CNT_DROP_EVENT_FULL;
+	pkt->msg.data = (u64)(uintptr_t)skb->data + FW_X_PACK_HEADER;
+	return 0;
+}
+
 /*
  * Judges pulls and the extension: 0, or the counter of the reason to drop the frame before the core
  * sees it. Apart from the path of short messages. Caller: endpoint->lock.
@@ -71,6 +80,8 @@ static noinline int emx_rx_judge(const struct emx_endpoint *ep, struct sk_buff *
 {
 	if (emx_rx_is_pulled(pkt) && emx_loose_full(ep))
 		return EMX_CNT_DROP_EVENT_FULL;
+	if (pkt->msg.type == EMX_X_PACK)
+		return emx_rx_straighten(skb, pkt);
 	/* The core drops it for that. */
 	if (pkt->msg.type == EMX_X_MEDIUM && !ep->fw->x_frag)
 		return 0;

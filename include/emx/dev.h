@@ -25,6 +25,7 @@
 #define EMX_DEV_VERSION 1 /* of this file */
 #define EMX_DEV_OLDEST 1 /* libraries of that version and newer find all they need */
 #define EMX_DEV_ANY 0xffffffffu /* any endpoint number */
+#define EMX_DEV_PACKS 1 /* endpoints take and send X PACK as long as their X MEDIUM */
 #define EMX_DEV_SEGMENTS_MAX 4096 /* pieces of one message */
 #define EMX_DEV_IFNAME 16 /* interface name with its NUL */
 
@@ -33,7 +34,7 @@ struct emx_dev_version {
 	__u32 version; /* EMX_DEV_VERSION of the driver */
 	__u32 oldest; /* EMX_DEV_OLDEST of the driver */
 	__u32 abi; /* its EMX_ABI_VERSION */
-	__u32 reserved;
+	__u32 features; /* EMX_DEV_PACKS; 0 of older drivers */
 };
 
 /* In: number. Out: the board of the caller's namespace with the lowest number >= it; or ENODEV. */
@@ -74,7 +75,7 @@ struct emx_dev_claim {
 /*
  * Offsets for mmap (MAP_SHARED, readable and writable, whole parts only). The event in entry i of
  * the ring has its payload in slot i, or behind all slots when it is longer than one, as an X
- * MEDIUM may be; msg.data is the offset of the payload in what is mapped. The place is free again
+ * MEDIUM or X PACK may be; msg.data is the offset of the payload in what is mapped. The place is free again
  * when the library has moved the ring's tail beyond the entry. The library counts in the counters;
  * of what the driver counts they show how many requests and replies of pulls came and replies went.
  */

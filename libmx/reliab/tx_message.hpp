@@ -63,7 +63,7 @@ struct TxMessage {
     bool is_withdrawn() const { return header.type == EMX_RNDV && !request && notified; }
 };
 
-/// What a message takes of an X PACK.
+/// Bytes that a message takes of an X PACK.
 inline uint32_t bytes_in_pack(const TxMessage *tx) { return FW_PACKED_HEADER + tx->header.msg_len; }
 
 /// Messages in order, linked by TxMessage::next. Not thread-safe; owns nothing.

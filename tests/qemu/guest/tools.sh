@@ -233,6 +233,13 @@ members_killed() {
 	[ $joined = 0 ] && until_ok no_host_is_in_a_group
 }
 
+# Short messages and longer ones, many at once. The frames that carry several go to and come from the module.
+share_frames() { # FIRST LAST
+	sent=$(counted a 'x packs sent') received=$(counted b 'x packs received')
+	perf -U --stretch -S "$1" -E "$(($2 + 1))" -M 4 -T 0 -N 2000 -W 1 &&
+		[ "$(counted a 'x packs sent')" -gt "$sent" ] && [ "$(counted b 'x packs received')" -gt "$received" ]
+}
+
 hostname emxguest
 export EMX_OMXD=/emx/tools/omxd/omxd
 check "veth loads" load veth
@@ -252,6 +259,8 @@ check "without the extension" without_extension
 check "nothing pinned" nothing_pinned
 check "synchronous messages" perf -Y -T 0 -N 5 -M 16 -E 100000 -W 1
 check "streams both ways" perf -x -T 0 -N 5 -M 16 -E 100000 -W 1
+check "streams of short messages share frames" share_frames 1 128
+check "streams of longer ones, too" share_frames 129 2048
 check "a program that spins" spinning perf -T 0 -N 5 -M 64 -W 1
 check "commands by io_uring" commands_by uring 100 1000000 20
 check "where io_uring is forbidden" uring_forbidden
