@@ -102,15 +102,18 @@ class RatioPanel(Panel):
 
 
 def labels(panel, curves):
-    """Names at the right ends of the curves, pushed apart where they would overlap."""
+    """Names at the right ends of the curves, pushed apart where they would overlap, none below the panel."""
     wanted = sorted((panel.y(points[-1][1]), name, number)
                     for number, (name, points) in enumerate(curves) if points)
-    out, last = [], -math.inf
-    for y, name, number in wanted:
-        last = max(y, last + 15)
-        out.append(f'<text x="{panel.left + PANEL_WIDTH + 7}" y="{last + 4:.1f}" class="name" '
-                   f'style="fill:{COLOURS[number % len(COLOURS)]}">{escape(name)}</text>')
-    return out
+    places, lowest = [], PANEL_TOP + PANEL_HEIGHT
+    for y, _, _ in wanted:
+        places.append(max([y] + [place + 15 for place in places[-1:]]))
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], lowest)
+        lowest = places[i] - 15
+    return [f'<text x="{panel.left + PANEL_WIDTH + 7}" y="{place + 4:.1f}" class="name" '
+            f'style="fill:{COLOURS[number % len(COLOURS)]}">{escape(name)}</text>'
+            for place, (_, name, number) in zip(places, wanted)]
 
 
 def begin(title, subtitle, width=WIDTH):

@@ -78,6 +78,16 @@ class Pictures(unittest.TestCase):
                         top = pictures.plot.PANEL_TOP
                         self.assertTrue(top - 0.1 <= y <= top + pictures.plot.PANEL_HEIGHT + 0.1, point)
 
+    def test_names_stay_apart_and_beside_their_diagram(self):
+        for last in ((1.0, 1.0, 1.0), (1.0, 100.0, 1.1), (100.0, 99.0, 98.0)):
+            curves = [(str(number), [(1, 100.0), (64, value)]) for number, value in enumerate(last)]
+            panel = pictures.plot.Panel(64, "", "us", [1, 64], [1.0, 100.0])
+            places = sorted(float(re.search(r' y="([0-9.]+)"', name)[1]) for name in pictures.plot.labels(panel, curves))
+            self.assertEqual(len(places), len(last))
+            self.assertLessEqual(places[-1], pictures.plot.PANEL_TOP + pictures.plot.PANEL_HEIGHT + 4)
+            for above, below in zip(places, places[1:]):
+                self.assertGreaterEqual(below - above, 15)
+
     def test_without_curves_there_is_none(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "x.svg")
