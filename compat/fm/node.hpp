@@ -76,22 +76,22 @@ namespace fm {
 struct SendStream : FM_stream {
     explicit SendStream(Node &n) : FM_stream(What::send, n) {}
     bool fits(const void *buffer, uint32_t length);
-    Peer *to = nullptr;
-    uint32_t handler = 0;
-    uint32_t number = 0; ///< of the stream, once its first packet has left
-    uint64_t announced = 0, given = 0; ///< bytes
-    uint32_t credits = 0; ///< reserved and not used yet
     bool started = false; ///< the first packet has left
     bool waits = false; ///< longer than Peer::whole: its pieces wait for credits
     bool finished = false; ///< the last packet has left
     bool failed = false;
+    uint32_t handler = 0;
+    Peer *to = nullptr;
+    uint32_t credits = 0; ///< reserved and not used yet
+    uint32_t room = 0; ///< bytes, in the packet that is being gathered
+    uint64_t announced = 0, given = 0; ///< bytes
+    uint32_t count = 0, bytes = 0; ///< of that packet
+    uint32_t gathered_bytes = 0; ///< of them, that lie in `gathered`
     uint32_t bulk_out = 0; ///< long pieces under way from the user's memory
-    // The packet that is being gathered. segments[0] is for what stands before it.
-    uint32_t count = 0, bytes = 0, room = 0;
-    std::array<mx_segment_t, MX_MAX_SEGMENTS> segments;
-    std::unique_ptr<std::byte[]> gathered; ///< of many small pieces
-    uint32_t gathered_bytes = 0; ///< of the packet, that lie there
+    uint32_t number = 0; ///< of the stream, once its first packet has left
     SendStream *next = nullptr;
+    std::unique_ptr<std::byte[]> gathered; ///< many small pieces
+    std::array<mx_segment_t, MX_MAX_SEGMENTS> segments; ///< [0] is for what stands before the packet
 };
 
 struct ReceiveStream : FM_stream {
@@ -255,6 +255,7 @@ private:
     [[gnu::noinline]] bool credit_later(Lock &lock, SendStream &stream, uint32_t units);
     [[gnu::noinline]] void pause(Lock &lock, Peer *awaited);
     SendStream *sending(FM_stream *stream);
+    [[gnu::noinline]] void piece_otherwise(FM_stream *stream, const void *buffer, uint32_t length);
     int piece_locked(Lock &lock, SendStream &stream, const void *buffer, uint32_t length);
     SendStream *begin_short(uint32_t dest, uint64_t length, uint32_t handler);
     [[gnu::noinline]] SendStream *begin_otherwise(uint32_t dest, uint64_t length, uint32_t handler);

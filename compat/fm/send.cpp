@@ -406,6 +406,11 @@ void Node::piece(FM_stream *handle, const void *buffer, uint32_t length)
     if (handle && handle->what == What::send && handle->open &&
         static_cast<SendStream *>(handle)->fits(buffer, length)) [[likely]]
         return;
+    piece_otherwise(handle, buffer, length);
+}
+
+void Node::piece_otherwise(FM_stream *handle, const void *buffer, uint32_t length)
+{
     Lock lock(mutex_);
     if (SendStream *stream = sending(handle))
         if (const int code = piece_locked(lock, *stream, buffer, length)) [[unlikely]]
