@@ -154,6 +154,29 @@ TEST_CASE("trace_merge__fragments_and_numbers_used_again_are_told_apart")
     CHECK(missing == 1);
 }
 
+TEST_CASE("trace_merge__a_copy_that_nobody_read_is_not_the_one_that_came")
+{
+    // The receiver is late: it reads a message after its repeat has left, then what was sent between them,
+    // and closes.
+    for (const bool in_between : {true, false}) {
+        CAPTURE(in_between);
+        Scene s;
+        for (uint16_t i = 1; i <= 5; i++) {
+            s.pass(0, uint64_t{i} * 1000, 400, i);
+            s.pass(1, uint64_t{i} * 1000 + 500, 400, i);
+        }
+        s.put(0, Kind::sent, 10000, 6);
+        s.put(0, Kind::sent, in_between ? 20000 : 70000, 7);
+        s.put(0, Kind::sent, 60000, 6, flag_resent);
+        s.put(1, Kind::received, 90000, 6);
+        s.put(1, Kind::received, 90010, 7);
+        const Merged m = s.merged();
+        const Event &first = find(m, 0, Kind::sent, 6), &again = find(m, 0, Kind::sent, 6, 1);
+        CHECK(first.fate == (in_between ? Fate::arrived : Fate::missing));
+        CHECK(again.fate == (in_between ? Fate::missing : Fate::arrived));
+    }
+}
+
 TEST_CASE("trace_merge__endpoints_without_a_trace_miss_nothing")
 {
     Scene s;

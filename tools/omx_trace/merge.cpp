@@ -18,6 +18,11 @@ constexpr int64_t never = std::numeric_limits<int64_t>::max();
 /// Packets that are alike to the last of these are repeats of each other.
 using Identity = std::tuple<uint64_t, uint32_t, uint64_t, uint32_t, uint8_t, uint16_t, uint32_t>;
 
+/// A packet that came: when, and when the earliest of it and those that came later was sent.
+struct Passage {
+    int64_t received, sent;
+};
+
 struct Copies {
     std::vector<std::size_t> sent, received; ///< indexes of events, by time
 };
@@ -32,8 +37,9 @@ public:
         set_clocks();
         for (Event &event : merged_.events)
             event.time_ns -= merged_.clocks[host_of_[event.trace]].ahead_ns;
+        note_order();
         for (auto &[identity, copies] : packets_)
-            pair_up(copies);
+            pair_up(identity, copies);
         for (Event &event : merged_.events)
             judge(event);
         count_flows();
@@ -134,8 +140,44 @@ private:
         }
     }
 
-    /// Each that came is the last one sent before it that no later one is.
-    void pair_up(Copies &copies)
+    /// Sender and receiver of a packet.
+    using Ends = std::tuple<uint64_t, uint32_t, uint64_t, uint32_t>;
+    static Ends ends_of(const Identity &identity)
+    {
+        return {std::get<0>(identity), std::get<1>(identity), std::get<2>(identity), std::get<3>(identity)};
+    }
+
+    /// Collects the packets between two ends that cannot be taken for others.
+    void note_order()
+    {
+        for (const auto &[identity, copies] : packets_)
+            if (copies.sent.size() == 1 && copies.received.size() == 1)
+                order_[ends_of(identity)].push_back(
+                    {merged_.events[copies.received[0]].time_ns, merged_.events[copies.sent[0]].time_ns});
+        for (auto &[ends, passages] : order_) {
+            std::sort(passages.begin(), passages.end(),
+                      [](const Passage &a, const Passage &b) { return a.received < b.received; });
+            int64_t least = never;
+            for (auto at = passages.rbegin(); at != passages.rend(); ++at)
+                at->sent = least = std::min(least, at->sent);
+        }
+    }
+
+    /// True if a packet that came later was sent earlier: networks seldom change the order.
+    bool overtook(const Identity &identity, int64_t sent, int64_t received) const
+    {
+        const auto found = order_.find(ends_of(identity));
+        if (found == order_.end())
+            return false;
+        const auto later =
+            std::upper_bound(found->second.begin(), found->second.end(), received,
+                             [](int64_t time, const Passage &passage) { return time < passage.received; });
+        return later != found->second.end() && later->sent < sent;
+    }
+
+    /// Each that came is the last one sent before it that no later one is, and that would not have overtaken
+    /// another packet if there is an earlier one.
+    void pair_up(const Identity &identity, Copies &copies)
     {
         const auto by_time = [this](std::size_t a, std::size_t b) {
             return merged_.events[a].time_ns < merged_.events[b].time_ns;
@@ -153,6 +195,8 @@ private:
                     continue;
                 s = std::min(left, r + 1);
             }
+            while (s > r + 1 && overtook(identity, merged_.events[copies.sent[s - 1]].time_ns, in.time_ns))
+                s--;
             Event &out = merged_.events[copies.sent[s - 1]];
             out.fate = Fate::arrived;
             out.under_way_ns = in.under_way_ns = in.time_ns - out.time_ns;
@@ -213,6 +257,7 @@ private:
     std::vector<std::size_t> host_of_; ///< a trace's, index in clocks
     std::vector<int64_t> base_; ///< a trace's: to be added to its times
     std::map<Identity, Copies> packets_;
+    std::map<Ends, std::vector<Passage>> order_; ///< by the time when they came
     Merged merged_;
 };
 
