@@ -37,10 +37,10 @@ messages = {"TINY", "SMALL", "MEDIUM", "RNDV"}
 # last message, which do not differ, only one may have been read: it counts from the first of them on.
 heard, first = collections.defaultdict(int), {}
 for e in events:
-    to = (e["peer"], e["peer_endpoint"]) if "fate" in e else None
+    to = (e["peer"], e["peer_endpoint"]) if e["event"] in ("sent", "resent") else None
     copy = (to, e.get("seq"), e["value"]) if to and e["type"] in messages else None
     begun = first.setdefault(copy, e["time_ns"]) if copy else e["time_ns"]
-    if e.get("fate") == "arrived":
+    if to and e.get("fate") == "arrived":
         heard[to] = max(heard[to], begun)
 
 def told(e):
