@@ -57,6 +57,15 @@ uint32_t Node::posted() const
     return short_.posted;
 }
 
+uint32_t Node::copies_out() const
+{
+    const Lock lock(mutex_);
+    auto count = static_cast<uint32_t>(copies_.size());
+    for (const Copy *copy = spare_copies_; copy; copy = copy->next)
+        --count;
+    return count;
+}
+
 void Node::fail(int code) { set_error(this, code); }
 
 // ---- slots
@@ -115,12 +124,7 @@ void Node::take_other(Event *event, const mx_status_t &status)
             stream->failed = true;
         return;
     }
-    case What::copy: {
-        auto *copy = static_cast<Copy *>(event);
-        copy->next = spare_copies_;
-        spare_copies_ = copy;
-        return;
-    }
+    case What::copy: return give_back(static_cast<Copy *>(event));
     case What::receive: {
         auto *stream = static_cast<ReceiveStream *>(event);
         if (!good) {

@@ -181,6 +181,7 @@ public:
     uint32_t held() const; ///< units of all nodes here
     uint32_t stacks() const { return stacks_; } ///< made so far
     uint32_t posted() const; ///< of the short slots
+    uint32_t copies_out() const; ///< long pieces that leave from memory of ours
 
     int error = 0; ///< where FM_errno is the node's (see api.hpp)
 
@@ -244,6 +245,7 @@ private:
     int begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32_t handler, SendStream *&stream);
     [[gnu::noinline]] void widen(SendStream &stream, uint64_t at_hand, bool all);
     void add(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length);
+    void give_back(Copy *copy);
     Copy *take_copy();
     bool send_part(Lock &lock, SendStream &stream, const std::byte *data, uint64_t length, bool last,
                    Event *event);

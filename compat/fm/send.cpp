@@ -310,6 +310,12 @@ inline void Node::add(Lock &lock, SendStream &stream, const std::byte *data, uin
     }
 }
 
+void Node::give_back(Copy *copy)
+{
+    copy->next = spare_copies_;
+    spare_copies_ = copy;
+}
+
 /// Memory for a long piece, or null.
 Copy *Node::take_copy()
 {
@@ -359,6 +365,8 @@ uint32_t Node::add_bulk(Lock &lock, SendStream &stream, const std::byte *data, u
         std::memcpy(copy->data.get(), data, length);
         stream.failed = !send_part(lock, stream, copy->data.get(), length, length == left, copy);
     }
+    if (copy && stream.failed)
+        give_back(copy);
     uint32_t sent = copy ? length : 0;
     while (length - sent >= bulk_min_ && !stream.failed) {
         const uint32_t part = std::min(length - sent, bulk_bytes);
@@ -392,8 +400,8 @@ inline int Node::piece_locked(Lock &lock, SendStream &stream, const void *buffer
 /// Adds a piece that the packet has room for: nothing but the stream, which is the caller's, learns of it.
 inline bool SendStream::fits(const void *buffer, uint32_t length)
 {
-    if (length > announced - given || uint64_t{length} + bytes > room || count == segments.size() - 1)
-        [[unlikely]]
+    if (length == 0 || length > announced - given || uint64_t{length} + bytes > room ||
+        count == segments.size() - 1 || failed) [[unlikely]]
         return false;
     segments[++count] = {const_cast<void *>(buffer), length};
     bytes += length;

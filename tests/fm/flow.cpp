@@ -300,6 +300,8 @@ TEST_CASE("a message may be shorter than announced")
                     for (uint32_t g : given)
                         if (g <= a) {
                             FM_stream *stream = begin(1, a, other_id);
+                            for (int nothing = 0; nothing < 300; nothing++)
+                                FM_send_piece(stream, nullptr, 0);
                             FM_send_piece(stream, some.data(), g);
                             FM_end_message(stream);
                         }
@@ -523,6 +525,30 @@ TEST_CASE("a node that is killed: its messages end with an error, and others are
             job.run();
             CHECK(told);
         }
+}
+
+TEST_CASE("copies of long pieces come back from a node that is killed")
+{
+    uint32_t most = 0;
+    Job job(
+        Plan{},
+        [&](Me &m) {
+            if (m.id == 1) {
+                m.sleep(200 * sim::ms);
+                m.process->kill();
+            }
+            FM_errno = 0;
+            while (FM_errno != FM_E_PEER)
+                if (FM_stream *stream = begin(1, 60000, other_id)) {
+                    FM_send_piece(stream, some.data(), 60000);
+                    FM_end_message(stream);
+                    most = std::max(most, m.node->copies_out());
+                }
+            m.until([&] { return m.node->copies_out() == 0; });
+        },
+        flow_handlers);
+    job.run();
+    CHECK(most == 16);
 }
 
 TEST_CASE("a sender that waits for a node that is killed is told")
