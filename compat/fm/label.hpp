@@ -54,8 +54,7 @@ inline constexpr uint32_t bulk_bytes = 1 << 20;
 inline constexpr uint32_t nodes_max = 4096;
 inline constexpr uint32_t handlers_limit = 65536;
 inline constexpr uint32_t window_most = 256, window_least = 4; ///< units; multiples of four
-inline constexpr uint32_t whole_most =
-    33; ///< units of a message that waits for no credits: 128 KiB, announced
+inline constexpr uint32_t whole_most = 33; ///< units of a message that never waits: 128 KiB, announced
 inline constexpr uint32_t copy_bytes = whole_most * packet_bytes, copies_most = 16; ///< of long pieces
 inline constexpr uint32_t wide_window_least = 4 * wide_units; ///< for wide packets
 inline constexpr uint32_t spare_slots = 6; ///< of each node: four credits, hello, bye

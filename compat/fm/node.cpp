@@ -156,7 +156,7 @@ void Node::arrive_otherwise(Slot *slot)
     take_freed(peer, label);
     const Kind kind = kind_of(label);
     if (kind != Kind::word) [[likely]] {
-        hold(peer, slot->pool->units);
+        hold(peer, static_cast<int>(slot->pool->units));
         if (number_of(label) == peer.expected) [[likely]] {
             admit(peer, slot);
             if (peer.early) [[unlikely]]

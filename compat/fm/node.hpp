@@ -213,7 +213,7 @@ private:
     void admit(Peer &peer, Slot *slot);
     void admit_early(Peer &peer);
     void take_freed(Peer &peer, uint64_t label);
-    void hold(Peer &peer, uint32_t units);
+    void hold(Peer &peer, int units);
     void free_slot(Slot *slot);
     bool transmit(Peer &peer, uint64_t label, mx_segment_t *segments, uint32_t count, uint32_t units);
     bool say(Peer &peer, Word word, mx_segment_t *segments, uint32_t count);
@@ -362,7 +362,7 @@ private:
         closing_) [[unlikely]]
         return arrive_otherwise(slot);
     take_freed(*peer, label);
-    hold(*peer, slot->pool->units);
+    hold(*peer, static_cast<int>(slot->pool->units));
     ++peer->expected;
     ready_.push(slot);
 }
@@ -377,10 +377,11 @@ inline void Node::take_freed(Peer &peer, uint64_t label)
         peer.acked = static_cast<uint16_t>(peer.acked + more);
 }
 
-inline void Node::hold(Peer &peer, uint32_t units)
+/// Counts units that a packet takes here, or gives back.
+inline void Node::hold(Peer &peer, int units)
 {
     const bool before = peer.held > quarter_;
-    peer.held += units;
+    peer.held += static_cast<uint32_t>(units);
     crowded_ += (peer.held > quarter_) - before;
 }
 
@@ -389,9 +390,7 @@ inline void Node::free_slot(Slot *slot)
 {
     Peer &peer = peers_[node_of(slot->label)];
     Pool &pool = *slot->pool;
-    const bool before = peer.held > quarter_;
-    peer.held -= pool.units;
-    crowded_ -= before - (peer.held > quarter_);
+    hold(peer, -static_cast<int>(pool.units));
     slot->next = pool.free;
     pool.free = slot;
     if (pool.posted == 0) [[unlikely]]

@@ -75,9 +75,10 @@ struct emx_dev_claim {
 /*
  * Offsets for mmap (MAP_SHARED, readable and writable, whole parts only). The event in entry i of
  * the ring has its payload in slot i, or behind all slots when it is longer than one, as an X
- * MEDIUM or X PACK may be; msg.data is the offset of the payload in what is mapped. The place is free again
- * when the library has moved the ring's tail beyond the entry. The library counts in the counters;
- * of what the driver counts they show how many requests and replies of pulls came and replies went.
+ * MEDIUM or X PACK may be; msg.data is the offset of the payload in what is mapped. The place is
+ * free again when the library has moved the ring's tail beyond the entry. The library counts in the
+ * counters; of what the driver counts they show how many requests and replies of pulls came and
+ * replies went.
  */
 #define EMX_DEV_MAP_RING 0x00000000ull
 #define EMX_DEV_MAP_SLOTS 0x10000000ull

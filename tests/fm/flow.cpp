@@ -45,6 +45,13 @@ void flow_handlers(Me &)
     FM_register_handler(other_id, count_only);
 }
 
+/// While others are in the middle of their messages.
+void die_soon(Me &m)
+{
+    m.sleep(200 * sim::ms);
+    m.process->kill();
+}
+
 using Seen = std::vector<std::string>;
 const std::vector<char> some(200000, 'x');
 
@@ -533,10 +540,8 @@ TEST_CASE("copies of long pieces come back from a node that is killed")
     Job job(
         Plan{},
         [&](Me &m) {
-            if (m.id == 1) {
-                m.sleep(200 * sim::ms);
-                m.process->kill();
-            }
+            if (m.id == 1)
+                die_soon(m);
             FM_errno = 0;
             while (FM_errno != FM_E_PEER)
                 if (FM_stream *stream = begin(1, 60000, other_id)) {
@@ -556,10 +561,8 @@ TEST_CASE("a sender that waits for a node that is killed is told")
     Job job(
         Plan{},
         [&](Me &m) {
-            if (m.id == 1) {
-                m.sleep(200 * sim::ms);
-                m.process->kill();
-            }
+            if (m.id == 1)
+                die_soon(m);
             int code = 0;
             while (!code)
                 code = FM_send(1, other_id, some.data(), 190000);
