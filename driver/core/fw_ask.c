@@ -55,9 +55,11 @@ static __u32 x_unit(const struct fw_endpoint *ep, __u64 offer, __u8 carrier, __u
 		return 0;
 	if (frame > ep->x_frame)
 		frame = ep->x_frame;
+	if (frame < FW_X_DATA_HEADER + EMX_X_UNIT_MIN)
+		return 0; /* without frames no other carrier serves: a pull may leave it for them */
 	if (carrier == FW_BY_TCP || (carrier == FW_BY_DATAGRAMS && frame > packet))
 		frame = packet; /* with headers as long as those of a frame */
-	return frame >= FW_X_DATA_HEADER + EMX_X_UNIT_MIN ? frame - FW_X_DATA_HEADER : 0;
+	return frame - FW_X_DATA_HEADER;
 }
 
 void fw_ask_begin(struct fw_endpoint *ep, struct fw_pull *p, __u8 carrier, __u16 packet)

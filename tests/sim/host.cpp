@@ -59,6 +59,16 @@ Board::~Board() = default;
 
 uint32_t Board::host_number() const { return host_.number(); }
 
+/// 10.0.host.board, each from 1 on.
+uint32_t Board::ip_address() const { return 10u << 24 | (host_.number() + 1) << 8 | (number_ + 1); }
+
+SimPort *Board::listener(uint32_t address, uint16_t port) const
+{
+    const bool ours = host_.alive() && address == ip_address() && port >= EMX_X_PORT;
+    SimPort *found = ours && port < EMX_X_PORT + EMX_ENDPOINTS_MAX ? ports_[port - EMX_X_PORT] : nullptr;
+    return found && found->has_tcp() ? found : nullptr;
+}
+
 uint16_t Board::x_frame() const
 {
     const uint16_t wanted = host_.options().x_frame;
@@ -196,6 +206,7 @@ void Board::serve(const Frame &frame)
         more = fw_next(ep, host_.world().now(), &fx);
         execute(port, &frame, fx);
     }
+    port.leave_lost_ways();
     port.arm();
 }
 
@@ -209,6 +220,7 @@ void Board::drain(SimPort &port)
         fx = fw_fx{};
     }
     execute(port, nullptr, fx);
+    port.leave_lost_ways();
     port.arm();
 }
 
@@ -225,7 +237,11 @@ void Board::execute(SimPort &port, const Frame *frame, fw_fx &fx)
     switch (fx.kind) {
     case FW_FX_EVENT: port.put_event(fx.u.msg, frame); break;
     case FW_FX_REPLIES: replies(port, fx.u.replies); break;
-    case FW_FX_FALLBACK: port.leave_datagrams(fx.u.address); break;
+    case FW_FX_FALLBACK: port.fall_back(fx.u.address); break;
+    case FW_FX_ADDRESS:
+        if (fx.u.address.tcp)
+            port.connections().heard(fx.u.address);
+        break;
     case FW_FX_COPY:
         if (!frame)
             abort(); // the core copies out of a frame that it was not given
@@ -269,6 +285,14 @@ void Board::replies(SimPort &port, fw_replies run)
             return;
         if (run.reply.msg.type == EMX_X_DATA && run.reply.x.sum && x_fragment() != 0)
             fw_put_checksum(frame.data(), fw_crc32c(0, frame.data() + header, length));
+        if (run.reply.msg.type == EMX_X_DATA && run.reply.x.carrier == FW_BY_TCP) {
+            if (!port.connections().send(run.reply.msg.peer, run.reply.msg.local_ep, std::move(frame))) {
+                port.counters().v[EMX_CNT_DROP_PULL_BUSY]++;
+                return;
+            }
+            port.counters().v[counter]++;
+            continue;
+        }
         port.counters().v[counter]++;
         if (run.reply.x.carrier == FW_BY_DATAGRAMS && frame.size() <= host_.options().datagram)
             host_.network().send_datagram(*this, frame);

@@ -45,6 +45,9 @@ struct HostOptions {
     uint16_t datagram = 0;
     uint16_t datagram_window = 124; ///< such datagrams under way, at most
     uint64_t datagram_rest = 10 * ms;
+    /// Longest X DATA by TCP between hosts that both have it, with a header as that of a frame; 0: none.
+    uint16_t tcp = 0;
+    uint16_t tcp_window = 32; ///< such packets under way, at most
 };
 
 /// One board and its firmware.
@@ -56,6 +59,8 @@ public:
     Host &host() const { return host_; }
     uint64_t station_mac() const override { return fw_.mac; }
     uint32_t host_number() const override;
+    uint32_t ip_address() const;
+    SimPort *listener(uint32_t address, uint16_t port) const override;
     fw_board &fw() { return fw_; }
     uint32_t number() const { return number_; }
     /// Longest frame of X DATA, 0: no X PULL.

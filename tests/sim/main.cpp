@@ -56,11 +56,13 @@ bool withheld_answers(const std::vector<std::unique_ptr<Host>> &hosts)
 
 void print_end(uint64_t seed, const World &world, const Network &network)
 {
-    std::printf("seed %llu: %.3f s of virtual time, %llu steps, %llu frames, %llu at a full socket\n",
-                static_cast<unsigned long long>(seed), static_cast<double>(world.now() - sec) / sec,
-                static_cast<unsigned long long>(world.steps()),
-                static_cast<unsigned long long>(network.frames),
-                static_cast<unsigned long long>(network.unqueued));
+    std::printf(
+        "seed %llu: %.3f s of virtual time, %llu steps, %llu frames, %llu at a full socket, "
+        "%llu datagrams, %llu packets by TCP\n",
+        static_cast<unsigned long long>(seed), static_cast<double>(world.now() - sec) / sec,
+        static_cast<unsigned long long>(world.steps()), static_cast<unsigned long long>(network.frames),
+        static_cast<unsigned long long>(network.unqueued), static_cast<unsigned long long>(network.datagrams),
+        static_cast<unsigned long long>(network.tcp_packets));
 }
 
 /// One seed; what went wrong, or empty.

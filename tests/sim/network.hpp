@@ -5,6 +5,7 @@
 
 #include "world.hpp"
 
+#include <driver/core/fw.h>
 #include <tests/model/checker.hpp>
 #include <tests/watch/wirecheck.hpp>
 
@@ -12,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +35,8 @@ struct Faults {
     uint8_t flip_only = 0; ///< of packets of that type; 0: of all
     uint32_t refuse = 0; ///< the interface does not take the frame
     bool no_datagrams = false; ///< a firewall drops them all
+    bool no_tcp = false; ///< a firewall drops all of it, and forgets what goes through it meanwhile
+    uint32_t tcp_end = 0; ///< a connection ends instead of carrying a packet
     uint64_t latency = 5 * us;
     uint64_t jitter = 0;
     uint64_t reorder_delay = 200 * us;
@@ -46,6 +50,8 @@ struct Links {
 };
 
 class Board;
+class SimPort;
+struct Connection;
 
 /// Whatever has a cable to the switch.
 class Station {
@@ -56,6 +62,8 @@ public:
     virtual const std::string &name() const = 0;
     /// A frame from the switch.
     virtual void arrive(Frame frame) = 0;
+    /// The endpoint that takes connections at that IPv4 address and port, null for none.
+    virtual SimPort *listener(uint32_t /*address*/, uint16_t /*port*/) const { return nullptr; }
 };
 
 class Network {
@@ -69,6 +77,12 @@ public:
     void send_foreign(Station &from, const Frame &frame);
     /// Takes an X DATA that travels in a datagram: as its frame, which no board's rules of frames judge.
     void send_datagram(Station &from, const Frame &frame);
+    /// Connects to that address, and says the secret there; connections.cpp.
+    void connect(const std::shared_ptr<Connection> &connection, const fw_address &to);
+    /// Takes an X DATA, as its frame, for the other end of a connection.
+    void write(Board &from, const std::shared_ptr<Connection> &connection, Frame packet);
+    /// Lets both ends of a connection hear that it has ended.
+    void give_up(const std::shared_ptr<Connection> &connection);
     /// A frame of ours that the wire specification forbids, or nothing.
     const std::string &violation() const;
     /// Cuts hosts a and b (numbers) off from each other until that time.
@@ -84,6 +98,7 @@ public:
     std::function<void(const Frame &)> tap; ///< sees every frame that a board sends
     uint64_t frames = 0;
     uint64_t datagrams = 0; ///< that passed the firewall
+    uint64_t tcp_packets = 0; ///< that passed the firewall
     uint64_t altered = 0;
     uint64_t flipped = 0;
 

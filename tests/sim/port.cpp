@@ -56,6 +56,7 @@ SimPort::SimPort(SimDevice &device, Board &board, uint32_t number, uint32_t sess
         o.polled ? std::min<uint32_t>(o.x_window, std::max(1u, o.rx_slots / 2)) : o.x_window);
     ep_->x_datagram = o.datagram;
     ep_->x_datagrams = o.datagram_window;
+    ep_->x_tcp = o.tcp != 0 ? o.tcp_window : uint16_t{0};
     mask_ = o.ring_entries - 1;
     ring_memory_.resize((sizeof(fw_ring) + o.ring_entries * sizeof(emx_msg)) / 8 + 1);
     ring_ = reinterpret_cast<fw_ring *>(ring_memory_.data());
@@ -83,6 +84,8 @@ void SimPort::detach()
 {
     if (!board_)
         return;
+    connections_.close();
+    packets_.clear();
     board_->fw().ep_state[ep_->number] = FW_EP_CLOSED;
     board_->fw().ep[ep_->number] = nullptr;
     board_->ports_[ep_->number] = nullptr;
@@ -120,10 +123,23 @@ bool SimPort::put_ring(const emx_msg &msg, const Frame *frame)
     return fw_ring_put(ring_, mask_, &head_, &m) == 0;
 }
 
+/// Without pulls nothing is under way.
+bool SimPort::keeps_account() const
+{
+    const fw_pace &pace = ep_->pace;
+    return std::any_of(std::begin(ep_->pull), std::end(ep_->pull),
+                       [](const fw_pull &p) { return p.state == FW_PULL_RUNNING; }) ||
+           (ep_->outstanding == 0 && pace.pulls == 0 && pace.granted == 0 &&
+            std::all_of(std::begin(pace.by), std::end(pace.by), [](uint16_t n) { return n == 0; }));
+}
+
 void SimPort::put_event(const emx_msg &msg, const Frame *frame)
 {
-    if (msg.type == EMX_EV_PULL_DONE)
+    if (msg.type == EMX_EV_PULL_DONE) {
         pulls_.erase(msg.u.pull.cookie);
+        if (!keeps_account())
+            abort(); // the core believes that frames are under way of pulls that have ended
+    }
     bool local = msg.type >= EMX_EV_PULL_DONE;
     if (!late_.empty() || !put_ring(msg, local ? nullptr : frame)) {
         if (local)
@@ -158,8 +174,14 @@ void SimPort::serve_queue()
         rx_.pop_front();
         board_->serve(f);
     }
+    while (board_ && rx_.empty() && !packets_.empty() && head_ == tail_) {
+        const auto [connection, packet] = std::move(packets_.front());
+        packets_.pop_front();
+        if (connection->open)
+            serve_packet(packet);
+    }
     // Timers come after frames: who was away finds answers before it misses them.
-    if (board_ && board_->host().options().polled && rx_.empty())
+    if (board_ && board_->host().options().polled && rx_.empty() && packets_.empty())
         board_->tick(*this);
 }
 
@@ -227,9 +249,8 @@ bool SimPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Se
         return false;
     if (!cookie || pulls_.count(cookie))
         abort();
-    const uint16_t datagram = choose_datagrams(rndv);
-    if (fw_pull_start_by(ep_.get(), &rndv, total, cookie, datagram != 0 ? FW_BY_DATAGRAMS : FW_BY_FRAMES,
-                         datagram, device_.host().world().now()) < 0)
+    const auto [carrier, packet] = choose_carrier(rndv);
+    if (fw_pull_start_by(ep_.get(), &rndv, total, cookie, carrier, packet, now()) < 0)
         return false;
     pulls_[cookie].assign(memory.begin(), memory.end());
     board_->drain(*this);
@@ -246,8 +267,10 @@ uint16_t SimPort::choose_datagrams(const emx_msg &rndv) const
     return ep_->x_datagram;
 }
 
-void SimPort::leave_datagrams(const fw_address &address)
+void SimPort::fall_back(const fw_address &address)
 {
+    if (address.tcp)
+        return connections_.fell_back(address.peer, address.remote_ep);
     rests_[{address.peer, address.remote_ep}] =
         device_.host().world().now() + board_->host().options().datagram_rest;
 }

@@ -2,6 +2,7 @@
 // The simulator as the library sees it: a device per simulated process, a port per open endpoint.
 #pragma once
 
+#include "connections.hpp"
 #include "host.hpp"
 
 #include <deque>
@@ -37,6 +38,7 @@ public:
     emx_counters &counters() override { return counters_; }
     uint32_t x_fragment() const override { return ep_->x_frag; }
     bool has_datagrams() const override { return ep_->x_datagram != 0; }
+    bool has_tcp() const override { return ep_->x_tcp != 0; }
     uint32_t pack_bytes() const override { return ep_->x_pack; }
     uint32_t group_bytes() const override;
     bool join_group(uint32_t key, DeviceError &error) override;
@@ -52,22 +54,42 @@ public:
     void put_event(const emx_msg &msg, const Frame *frame);
     void copy_in(uint64_t cookie, uint32_t position, const uint8_t *from, uint32_t length);
     bool read_window(uint16_t slot, uint64_t at, uint8_t *to, uint32_t length);
-    /// Datagrams of that endpoint have ceased to come.
-    void leave_datagrams(const fw_address &address);
+    /// Datagrams of that endpoint, or what comes by TCP, have ceased to come.
+    void fall_back(const fw_address &address);
+    Connections &connections() { return connections_; }
+    uint32_t host_number() const;
     /// Sets the firmware's own timer, where the simulated host and not the process runs the firmware.
     void arm();
     /// The process died: the number is closed and nothing moves any more.
     void detach();
 
+    // Of connections.
+    void queue_packet(std::shared_ptr<Connection> connection, Frame packet);
+    void connection_ended(const std::shared_ptr<Connection> &connection);
+    /// Pulls by connections that went begin anew.
+    void leave_lost_ways();
+    void write(const std::shared_ptr<Connection> &connection, Frame packet);
+    uint64_t now() const;
+    uint64_t random();
+    Network &network() const;
+    uint32_t ip_address() const;
+
     /// Counts what is still in use: zero of each when all requests have ended.
     size_t windows_open() const { return windows_.size(); }
     size_t pulls_open() const { return pulls_.size(); }
     const fw_groups &groups() const { return groups_; }
-    bool has_input() const { return !rx_.empty() || !late_.empty() || head_ != tail_; }
+    bool has_input() const { return !rx_.empty() || !packets_.empty() || !late_.empty() || head_ != tail_; }
 
 private:
     using Memory = std::vector<Segment>;
+    struct Carrier {
+        uint8_t kind; ///< enum fw_carrier
+        uint16_t packet; ///< longest packet by it
+    };
+    Carrier choose_carrier(const emx_msg &rndv);
     uint16_t choose_datagrams(const emx_msg &rndv) const;
+    void serve_packet(const Frame &packet);
+    bool keeps_account() const;
     bool put_ring(const emx_msg &msg, const Frame *frame);
     void signal();
     void serve_queue();
@@ -82,6 +104,8 @@ private:
     emx_counters counters_{};
     fw_groups groups_{};
     std::deque<Frame> rx_;
+    Connections connections_{*this};
+    std::deque<std::pair<std::shared_ptr<Connection>, Frame>> packets_; ///< have come by these
     std::vector<uint64_t> ring_memory_;
     fw_ring *ring_;
     uint32_t mask_;

@@ -97,26 +97,38 @@ Swarm::Swarm(uint64_t seed, Mode mode)
         o.x_packs = !rng.chance(200);
     environment["EMX_PACK_AFTER"] = rng.pick({"4", "4", "1", "0"});
     environment["EMX_PACK_LONGEST"] = rng.pick({"2048", "2048", "16384", "128"});
+    const bool datagrams = rng.coin(), tcp = rng.chance(700);
+    for (HostOptions &o : hosts) {
+        if (datagrams && !rng.chance(100))
+            o.datagram = rng.pick({uint16_t{1472}, uint16_t{8972}});
+        if (tcp && !rng.chance(100))
+            o.tcp = static_cast<uint16_t>(FW_X_DATA_HEADER + rng.pick({1000u, 4096u, 32768u}));
+    }
+    faults.tcp_end = rng.pick({0u, 5u, 100u});
+    faults.no_datagrams = rng.chance(100);
+    faults.no_tcp = rng.chance(100);
 }
 
 std::string Swarm::describe() const
 {
     auto n = [](uint64_t v) { return std::to_string(v); };
-    std::string s = std::string("dialect ") + dialect + (dialect_mtu ? "/" + n(dialect_mtu) : "") + ", " +
-                    n(hosts.size()) + " hosts, " + n(actors) + " actors, " + n(messages) +
-                    " messages up to " + n(length_max) + "; loss " + n(faults.loss) + " dup " +
-                    n(faults.duplicate) + " reorder " + n(faults.reorder) + " (" +
-                    n(faults.reorder_delay / us) + " us) refuse " + n(faults.refuse) + " alter " +
-                    n(faults.alter) + " cuts " + n(cuts) + " kills " + n(kills) +
-                    (host_crash ? " host crash" : "") + (mixed ? " mixed" : "") + "; away " +
-                    n(away_permille) + " cancel " + n(cancel_permille) + " forget " + n(forget_permille) +
-                    " disconnect " + n(disconnect_permille) + (handler ? " handler" : "") + ";";
+    std::string s =
+        std::string("dialect ") + dialect + (dialect_mtu ? "/" + n(dialect_mtu) : "") + ", " +
+        n(hosts.size()) + " hosts, " + n(actors) + " actors, " + n(messages) + " messages up to " +
+        n(length_max) + "; loss " + n(faults.loss) + " dup " + n(faults.duplicate) + " reorder " +
+        n(faults.reorder) + " (" + n(faults.reorder_delay / us) + " us) refuse " + n(faults.refuse) +
+        " alter " + n(faults.alter) + " cuts " + n(cuts) + " kills " + n(kills) +
+        (host_crash ? " host crash" : "") + (mixed ? " mixed" : "") + "; away " + n(away_permille) +
+        " cancel " + n(cancel_permille) + " forget " + n(forget_permille) + " disconnect " +
+        n(disconnect_permille) + (handler ? " handler" : "") + " tcp ends " + n(faults.tcp_end) +
+        (faults.no_tcp ? " no tcp" : "") + (faults.no_datagrams ? " no datagrams" : "") + ";";
     for (auto &[k, v] : environment)
         s += " " + k + "=" + v;
     for (auto &h : hosts)
         s += h.polled ? " polled" : " host-driven",
             s += "/ring " + n(h.ring_entries) + "/rx " + n(h.rx_slots) + "/x " + n(h.x_frame) + "," +
-                 n(h.x_window) + (h.x_fragments ? "" : ",whole") + (h.x_packs ? "" : ",single");
+                 n(h.x_window) + (h.x_fragments ? "" : ",whole") + (h.x_packs ? "" : ",single") + ",udp " +
+                 n(h.datagram) + ",tcp " + n(h.tcp);
     if (checksum != 0)
         s += checksum == 1 ? " checksums" : " checksums of every other";
     return s;

@@ -58,6 +58,18 @@ TEST_CASE("fw_xpull__by_tcp_units_are_longer_than_frames_and_requests_say_so")
     REQUIRE(pair.fallbacks.empty());
 }
 
+TEST_CASE("fw_xpull__without_frames_of_x_data_no_other_carrier_serves")
+{
+    TcpPair pair;
+    pair.puller.fw->x_frame = 0;
+    pair.mixed = true;
+    pair.start(1000000);
+    REQUIRE(pair.pace().by[FW_BY_TCP] == 0);
+    pair.require_all_ok();
+    for (const fw_pkt &request : pair.requests)
+        REQUIRE(request.msg.type == EMX_PULL);
+}
+
 TEST_CASE("fw_xpull__a_connection_that_ends_lets_pulls_begin_anew_by_frames")
 {
     for (const int after : {0, 1, 3, 9, 25}) {
