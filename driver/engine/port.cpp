@@ -33,7 +33,8 @@ EnginePort::EnginePort(EnginePortParts &parts)
       replies_(record_.sizes, counters_),
       datagrams_(record_.interface, parts.endpoint, takes_datagrams(parts.bulk_way) ? record_.x_frame : 0,
                  parts.bulk_bytes, counters_, [this](int socket) { return grow_socket(socket); }),
-      tcp_(record_.interface, parts.endpoint, takes_tcp(parts.bulk_way), counters_), bulk_way_(parts.bulk_way)
+      tcp_(record_.interface, parts.endpoint, takes_tcp(parts.bulk_way) ? record_.x_frame : 0, counters_),
+      bulk_way_(parts.bulk_way)
 {
 }
 

@@ -37,16 +37,6 @@ std::optional<IpNetwork> network_of(int socket, const std::string &interface)
     return ip_network(any.get(), interface);
 }
 
-Fd new_socket(const std::string &interface)
-{
-    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    // Segments then leave by this interface, whatever other routes there are; older kernels refuse it.
-    if (fd)
-        ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface.c_str(),
-                     static_cast<socklen_t>(interface.size()));
-    return fd;
-}
-
 bool bind_to(int socket, const sockaddr_in &own)
 {
     return ::bind(socket, reinterpret_cast<const sockaddr *>(&own), sizeof(own)) == 0;
@@ -54,16 +44,32 @@ bool bind_to(int socket, const sockaddr_in &own)
 
 } // namespace
 
-TcpWays::TcpWays(std::string interface, uint8_t endpoint, bool wanted, emx_counters &counters)
-    : interface_(std::move(interface)), endpoint_(endpoint), wanted_(wanted), counters_(counters)
+TcpWays::TcpWays(std::string interface, uint8_t endpoint, uint32_t frame, emx_counters &counters)
+    : interface_(std::move(interface)), endpoint_(endpoint), frame_(frame), counters_(counters)
 {
+}
+
+Fd TcpWays::new_socket() const
+{
+    constexpr int headers = 14 + 20 + 20; // Ethernet, IP, TCP; the system subtracts options
+    constexpr int segment_max = 32767; // that the system can be told
+    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd)
+        return fd;
+    // Segments then leave by this interface, whatever other routes there are; older kernels refuse it.
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface_.c_str(),
+                 static_cast<socklen_t>(interface_.size()));
+    // A switch that takes less than the interface drops longer ones without a word.
+    if (const int segment = static_cast<int>(frame_) - headers; segment <= segment_max)
+        set_socket_option(fd.get(), IPPROTO_TCP, TCP_MAXSEG, segment);
+    return fd;
 }
 
 // ---- data to us
 
 bool TcpWays::listen_at(const IpNetwork &network)
 {
-    Fd fd = new_socket(interface_);
+    Fd fd = new_socket();
     // A port of connections that have ended is free for the next endpoint of that number.
     if (!fd || !set_socket_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, int{1}))
         return false;
@@ -97,7 +103,7 @@ void TcpWays::close()
 
 bool TcpWays::refresh()
 {
-    const auto now = wanted_ ? network_of(listening_.get(), interface_) : std::nullopt;
+    const auto now = wanted() ? network_of(listening_.get(), interface_) : std::nullopt;
     if (listening_) {
         if (now && now->address == network_.address && now->mask == network_.mask)
             return true;
@@ -141,7 +147,7 @@ fw_address TcpWays::own_address(const TcpInward &way) const
 TcpInward *TcpWays::pull_from(uint32_t peer, uint8_t remote_ep, uint32_t session, uint64_t now,
                               std::optional<fw_address> &tell)
 {
-    if (!wanted_)
+    if (!wanted())
         return nullptr;
     const auto find = [&]() -> TcpInward * {
         const auto found = inward_.find(way_key(peer, remote_ep));
@@ -280,7 +286,7 @@ std::size_t TcpWays::look(std::array<TcpInward *, looks_max> &ways)
 void TcpWays::heard(const fw_address &other, uint64_t now)
 {
     const auto own = network_of(listening_.get(), interface_);
-    if (!wanted_ || !own || !own->has_neighbour(other.address))
+    if (!wanted() || !own || !own->has_neighbour(other.address))
         return;
     if (!fw_bucket_take(&connects_, now, connects_per_second))
         return count_drop(counters_, EMX_CNT_DROP_ANSWER);
@@ -302,7 +308,7 @@ void TcpWays::heard(const fw_address &other, uint64_t now)
 
 bool TcpWays::connect(TcpOutward &way, const IpNetwork &own, const fw_address &other)
 {
-    way.connection = new_socket(interface_);
+    way.connection = new_socket();
     const int socket = way.connection.get();
     const sockaddr_in to = ipv4_socket(other.address, other.port);
     set_socket_option(socket, IPPROTO_TCP, TCP_NODELAY, int{1});

@@ -56,10 +56,11 @@ struct TcpOutward {
 /// One of an endpoint; called under the port's lock. Nothing here blocks.
 class TcpWays {
 public:
-    /// interface: of the board. wanted: the endpoint is to use TCP at all.
-    TcpWays(std::string interface, uint8_t endpoint, bool wanted, emx_counters &counters);
+    /// interface: of the board. frame: bytes of the longest that the network takes, by what the board is
+    /// told, which no segment exceeds; 0: the endpoint is to use no TCP at all.
+    TcpWays(std::string interface, uint8_t endpoint, uint32_t frame, emx_counters &counters);
 
-    bool wanted() const { return wanted_; }
+    bool wanted() const { return frame_ != 0; }
     /// Becomes readable when a connection that pulls wait for, or that more is to be sent by, is ready; -1
     /// while there is none.
     int fd() const { return epoll_.get(); }
@@ -109,6 +110,7 @@ private:
     /// Makes the listening socket, or makes it anew after the board got another address; false: there is
     /// none.
     bool refresh();
+    Fd new_socket() const;
     bool listen_at(const IpNetwork &network);
     void close();
     TcpInward *begin(uint32_t peer, uint8_t remote_ep, uint32_t session);
@@ -126,7 +128,7 @@ private:
 
     const std::string interface_;
     const uint8_t endpoint_;
-    const bool wanted_;
+    const uint32_t frame_;
     emx_counters &counters_;
     Fd listening_;
     Fd epoll_;

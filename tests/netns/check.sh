@@ -98,6 +98,7 @@ narrow_by_dialect() {
     partner
     checks 0 'largest frames +arrive there .MTU 1500
 bandwidth +[1-9][0-9]* MB/s there, [1-9][0-9]* MB/s back
+large messages +come by TCP
 ^OK$' "a bridge with a smaller MTU, and a dialect that says so" -N 100
     check "eager messages, too" eager
     ip -n "$NETLAB_SWITCH" link set p2 mtu 9000

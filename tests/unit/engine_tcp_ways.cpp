@@ -8,6 +8,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,6 +26,7 @@ constexpr uint32_t loopback = 0x7f000001, neighbour = 0x7f000002;
 constexpr uint32_t sender_peer = 3;
 constexpr uint8_t sender_ep = 9;
 constexpr uint32_t session = 77;
+constexpr uint32_t longest_frame = 1514;
 
 /// A socket that listens at the loopback interface and an endpoint's port, as another program's would.
 /// Endpoints are tried from one on that depends on the process: others may test at the same time.
@@ -58,7 +61,7 @@ public:
         for (int n = 0; n < 256 && !puller_; n++) {
             endpoint = static_cast<uint8_t>(::getpid() + n);
             if (take_port(loopback, endpoint))
-                puller_ = std::make_unique<TcpWays>("lo", endpoint, true, counters);
+                puller_ = std::make_unique<TcpWays>("lo", endpoint, longest_frame, counters);
         }
         REQUIRE(puller_);
     }
@@ -180,7 +183,7 @@ struct Sender {
     emx_counters mutable counters{};
     fw_sizes sizes = sizes_w();
     ReplyQueue windows{sizes, counters};
-    std::unique_ptr<TcpWays> ways = std::make_unique<TcpWays>("lo", uint8_t{5}, true, counters);
+    std::unique_ptr<TcpWays> ways = std::make_unique<TcpWays>("lo", uint8_t{5}, longest_frame, counters);
     Fd listening{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     uint16_t port = 0;
     uint64_t mutable now = 0;
@@ -367,17 +370,33 @@ TEST_CASE("engine_tcp_ways__an_endpoints_next_life_has_its_port_again")
         endpoint = ways.endpoint;
         ways.bring_up();
     } // the end that listened closes first, or not
-    TcpWays next("lo", endpoint, true, counters);
+    TcpWays next("lo", endpoint, longest_frame, counters);
     std::optional<fw_address> tell;
     next.pull_from(sender_peer, sender_ep, session, 1, tell);
     CHECK(tell);
     CHECK(counters.v[EMX_CNT_TCP_PORT] == 0);
 }
 
+TEST_CASE("engine_tcp_ways__segments_are_no_longer_than_frames_of_the_board")
+{
+    const auto segment_of = [](const Fd &connection) { // to our endpoint
+        int bytes = 0;
+        socklen_t size = sizeof(bytes);
+        REQUIRE(::getsockopt(connection.get(), IPPROTO_TCP, TCP_MAXSEG, &bytes, &size) == 0);
+        return bytes;
+    };
+    constexpr int most = longest_frame - 14 - 20 - 20;
+    Ways ways;
+    ways.bring_up();
+    CHECK(segment_of(ways.partner) <= most);
+    Sender sender;
+    CHECK(segment_of(sender.hear(5)) <= most);
+}
+
 TEST_CASE("engine_tcp_ways__an_endpoint_that_wants_none_has_none")
 {
     emx_counters counters{};
-    TcpWays ways("lo", 1, false, counters);
+    TcpWays ways("lo", 1, 0, counters);
     std::optional<fw_address> tell;
     CHECK(!ways.pull_from(sender_peer, sender_ep, session, 1, tell));
     CHECK(!tell);

@@ -22,6 +22,9 @@ constexpr unsigned long_messages = 64;
 constexpr unsigned long_in_flight = 4;
 constexpr unsigned pings = 500;
 constexpr uint32_t patience_ms = 4000;
+constexpr unsigned patience_most = 15; // times that, while data moves
+// Frames in that time: of data that does not arrive a puller asks for a few again, ever more seldom.
+constexpr uint64_t frames_of_progress = 64;
 constexpr uint32_t retry_us = 20000;
 
 // Match information of requests and of their answers.
@@ -76,7 +79,8 @@ Settings settings_of(const BoardFacts &board)
     return {board.sizes.dialect == FW_DIALECT_W ? 'W' : 'N', board.sizes.mtu, board.mtu};
 }
 
-Partner::Partner(uint32_t board, uint32_t endpoint) : memory_(long_in_flight * std::size_t{long_message})
+Partner::Partner(uint32_t board, uint32_t endpoint)
+    : board_(board), memory_(long_in_flight * std::size_t{long_message})
 {
     mx_set_error_handler(remember_error);
     check(mx_init(), "cannot use MX");
@@ -149,12 +153,31 @@ mx_request_t Partner::post_send(mx_endpoint_addr_t to, void *data, uint32_t leng
     return request;
 }
 
+/// Frames of long messages that the board has sent or received; a packet by TCP counts as many.
+uint64_t Partner::data_seen() const
+{
+    const emx_counters seen = BoardView::open()->counters(board_);
+    return seen.v[EMX_CNT_RX_X_DATA] + seen.v[EMX_CNT_TX_X_DATA] + seen.v[EMX_CNT_RX_PULL_REPLY] +
+           seen.v[EMX_CNT_TX_PULL_REPLY] +
+           frames_of_progress * (seen.v[EMX_CNT_RX_TCP] + seen.v[EMX_CNT_TX_TCP]);
+}
+
 bool Partner::finish(mx_request_t &request)
 {
     mx_status_t status;
     uint32_t result = 0;
-    return mx_wait(endpoint_, &request, patience_ms, &status, &result) == MX_SUCCESS && result == 1 &&
-           status.code == MX_STATUS_SUCCESS;
+    uint64_t seen = 0;
+    for (unsigned waits = 0; waits < patience_most; waits++) {
+        if (mx_wait(endpoint_, &request, patience_ms, &status, &result) != MX_SUCCESS)
+            return false;
+        if (result == 1)
+            return status.code == MX_STATUS_SUCCESS;
+        const uint64_t now = data_seen();
+        if (now < seen + frames_of_progress)
+            return false;
+        seen = now;
+    }
+    return false;
 }
 
 std::optional<Settings> Partner::exchange_settings(const Settings &own)

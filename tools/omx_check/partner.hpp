@@ -44,7 +44,8 @@ public:
     /// Failure when the peer table is closed to that board.
     Contact connect(uint64_t nic_id, uint32_t endpoint, uint32_t patience_ms);
 
-    /// The calls below give nothing when the answer does not come within some seconds.
+    /// The calls below give nothing when the answer does not come, and for some seconds nothing of it:
+    /// however slow the hosts are, data that moves is waited for, a minute at most.
     std::optional<Settings> exchange_settings(const Settings &own);
     /// Half of the median round trip of empty messages, in ns.
     std::optional<double> latency();
@@ -59,10 +60,12 @@ public:
 private:
     mx_request_t post_receive(void *data, uint32_t length, uint64_t match, uint64_t mask);
     mx_request_t post_send(mx_endpoint_addr_t to, void *data, uint32_t length, uint64_t match);
+    uint64_t data_seen() const;
     bool finish(mx_request_t &request);
     std::optional<double> rate(bool to_server);
     void answer(const mx_status_t &request, const Settings &own);
 
+    const uint32_t board_;
     mx_endpoint_t endpoint_ = nullptr;
     mx_endpoint_addr_t server_{};
     std::vector<uint8_t> memory_;
