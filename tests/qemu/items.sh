@@ -8,6 +8,7 @@ item_of() {
 	case $1 in
 	programs) programs_item "$2" ;;
 	mpi) mpi_item ;;
+	coll) coll_item ;;
 	conform) conform_item ;;
 	bpftrace) bpftrace_item ;;
 	*) echo "$1" ;;
@@ -45,6 +46,14 @@ mpi_item() {
 	"$TOP/tests/mpi/mpich" -b "$EMX_USER_BUILD" -a -- --selection tests/mpi/mpich.guest >&2 ||
 		skip "MPICH's tests cannot be fetched or compiled"
 	echo "mpi,-g,2x1,-g,2x2,modes,wildcards,mishaps.killed_in_traffic,mishaps.outlived_in_traffic,truncation,types,spawn,threads,finalize,mishaps.abort_in_traffic"
+}
+
+# Broadcasts, sums and barriers by frames to groups, which the module takes and sends.
+coll_item() {
+	need_packages "$TOP/tests/mpi/packages.txt" || skip "Open MPI cannot be installed"
+	[ -f "${EMX_USER_BUILD:-}/compat/openmpi/mca_coll_mx.so" ] ||
+		skip "no component coll_mx in EMX_USER_BUILD=${EMX_USER_BUILD:-}: apt-get install libopenmpi-dev, and build there"
+	echo "coll,-s,2x1,broadcasts,many_short,communicators,sums,barriers"
 }
 
 bpftrace_item() {

@@ -49,7 +49,7 @@ run_pair() {
 first_items=(smoke tools admin links trespass)
 rm -f "$dir"/{boot-a,boot-b,pair}.log
 if [ "${EMX_FULL:-0}" = 1 ]; then
-	items_of faults conform programs mpi replay bpftrace
+	items_of faults conform programs mpi coll replay bpftrace
 	first_items+=(offload copies probes)
 	for column in N1500/2hosts W/2hosts N9000/1host W/1host 2boards; do
 		first_items+=("conform,--config,$column")

@@ -37,7 +37,7 @@ public:
     bool pull_from(uint32_t peer, uint8_t remote_ep, uint32_t session, std::optional<fw_address> &tell);
     /// An X ADDRESS of TCP has come: connects.
     void heard(const fw_address &other);
-    /// Of an endpoint that has heard ours: false if the secret is of none.
+    /// Takes a connection that begins with that secret; false if no way has it.
     bool admit(uint64_t secret, const std::shared_ptr<Connection> &connection);
     /// Writes an X DATA, as its frame; false without a connection to that endpoint.
     bool send(uint32_t peer, uint8_t remote_ep, std::vector<uint8_t> packet);

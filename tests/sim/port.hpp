@@ -63,7 +63,7 @@ public:
     /// The process died: the number is closed and nothing moves any more.
     void detach();
 
-    // Of connections.
+    // Called by connections.
     void queue_packet(std::shared_ptr<Connection> connection, Frame packet);
     void connection_ended(const std::shared_ptr<Connection> &connection);
     /// Pulls by connections that went begin anew.
