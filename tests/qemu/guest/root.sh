@@ -39,3 +39,18 @@ in_root() { # COMMAND...: in the top folder of the source; of variables, only ou
 	chroot $root /usr/bin/env -i -C "$TOP" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		HOME=/tmp LANG=C $(env | grep '^EMX_[A-Z_]*=[^ ]*$') EMX_DEVICE=kernel "$@"
 }
+
+begin_over_module() { # MODULE...: that the network needs
+	failed=0
+	hostname emxguest
+	load "$@" && insmod /ethermx.ko || exit 1
+	check "the files of the machine around" mount_root
+	[ "$failed" = 0 ] || exit 1
+}
+
+end_over_module() {
+	check "nothing pinned" grep -qx '0 pages pinned' /sys/kernel/debug/ethermx/memory
+	check "unload" rmmod ethermx
+	check "nobody is left in the machine's files" unmount_root
+	exit "$failed"
+}
