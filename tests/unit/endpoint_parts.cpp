@@ -80,6 +80,7 @@ TEST_CASE("matcher: a message finds the oldest receive that fits, a receive the 
 TEST_CASE("posted queue: walked or looked up, the oldest that fits is found, with whatever others wait")
 {
     constexpr uint64_t masks[] = {~uint64_t{0}, ~uint64_t{0xff}, 0xf0, 0};
+    constexpr uint64_t values = 1 << 14; // 64 of the second mask: most are behind a long walk
     test::Rng rng(31);
     PostedQueue queue;
     std::vector<std::unique_ptr<Request>> posted; // in their order
@@ -90,8 +91,8 @@ TEST_CASE("posted queue: walked or looked up, the oldest that fits is found, wit
             if (posted.size() < wanted) {
                 posted.push_back(std::make_unique<Request>());
                 Request &recv = *posted.back();
-                recv.mask = masks[rng.below(round % 4 < 2 ? 2 : 4)]; // without the open ones, walks are long
-                recv.match = rng.below(512) & recv.mask;
+                recv.mask = masks[rng.below(round % 4 < 2 ? 2 : 4)]; // the open ones are soon found
+                recv.match = rng.below(values) & recv.mask;
                 queue.push_back(&recv);
             } else {
                 const auto gone = posted.begin() + static_cast<std::ptrdiff_t>(rng.below(posted.size()));
@@ -99,7 +100,8 @@ TEST_CASE("posted queue: walked or looked up, the oldest that fits is found, wit
                 posted.erase(gone);
             }
             longest = std::max(longest, posted.size());
-            const uint64_t bits = rng.below(512);
+            const bool known = rng.coin() && !posted.empty(); // then others may fit as well
+            const uint64_t bits = known ? posted[rng.below(posted.size())]->match : rng.below(values);
             const auto oldest = std::find_if(posted.begin(), posted.end(), [bits](const auto &recv) {
                 return (bits & recv->mask) == recv->match;
             });
