@@ -18,14 +18,20 @@ constexpr uint64_t user_timeout = 5 * sec;
 
 // ---- the network
 
+/// Draws the time by which repeats delay something: none where it is not lost.
+uint64_t Network::repeats()
+{
+    uint64_t late = 0;
+    for (uint64_t wait = repeat_after; rng_.chance(faults.loss); wait *= 2)
+        late += wait;
+    return late;
+}
+
 void Network::connect(const std::shared_ptr<Connection> &connection, const fw_address &to)
 {
     if (faults.no_tcp)
         return;
-    uint64_t delay = 3 * faults.latency; // to there, back, and the greeting
-    for (uint64_t wait = repeat_after; rng_.chance(faults.loss); wait *= 2)
-        delay += wait;
-    world_.after(delay, [this, connection, to] {
+    world_.after(3 * faults.latency + repeats(), [this, connection, to] { // to there, back, and the greeting
         if (!connection->open || faults.no_tcp)
             return;
         for (Station *s : stations_) {
@@ -48,9 +54,7 @@ void Network::write(Board &from, const std::shared_ptr<Connection> &connection, 
         return give_up(connection);
     const uint32_t host = to->host_number();
     uint64_t at = (links.queue != 0 ? leave(from, packet) : world_.now() + packet.size()) + faults.latency +
-                  rng_.below(faults.jitter + 1);
-    for (uint64_t wait = repeat_after; rng_.chance(faults.loss); wait *= 2)
-        at += wait;
+                  rng_.below(faults.jitter + 1) + repeats();
     if (is_cut(from.host_number(), host)) {
         const uint64_t over = cuts_[std::minmax(from.host_number(), host)];
         if (over > world_.now() + user_timeout)
@@ -82,10 +86,8 @@ bool Connections::pull_from(uint32_t peer, uint8_t remote_ep, uint32_t session,
     const uint64_t now = port_.now();
     Inward &way = inward_[{peer, remote_ep}];
     if (way.session != session) {
-        lose({peer, remote_ep}, way);
-        way = {};
-        way.session = session;
-        way.secret = port_.random() | 1;
+        lose(way);
+        way = {peer, remote_ep, session, port_.random() | 1, 0, 0, nullptr};
     }
     if (way.connection)
         return true;
@@ -93,16 +95,9 @@ bool Connections::pull_from(uint32_t peer, uint8_t remote_ep, uint32_t session,
         return false;
     way.pause = std::clamp(2 * way.pause, way_pause_first_ns, way_pause_max_ns);
     way.tell_at = now + way.pause;
-    fw_address own{};
-    own.secret = way.secret;
-    own.peer = peer;
-    own.session = session;
-    own.address = port_.ip_address();
-    own.port = static_cast<uint16_t>(EMX_X_PORT + port_.number());
-    own.bytes = EMX_X_DATAGRAM_MAX;
-    own.remote_ep = remote_ep;
-    own.tcp = true;
-    tell = own;
+    tell =
+        address_for(way, {port_.ip_address(), ~0u}, static_cast<uint8_t>(port_.number()), EMX_X_DATAGRAM_MAX);
+    tell->tcp = true;
     return false;
 }
 
@@ -111,7 +106,7 @@ bool Connections::admit(uint64_t secret, const std::shared_ptr<Connection> &conn
     for (auto &[key, way] : inward_) {
         if (way.secret != secret)
             continue;
-        lose(key, way);
+        lose(way);
         way.connection = connection;
         connection->to = &port_;
         port_.counters().v[EMX_CNT_TCP_ROUTE]++;
@@ -122,14 +117,14 @@ bool Connections::admit(uint64_t secret, const std::shared_ptr<Connection> &conn
     return false;
 }
 
-void Connections::lose(const Key &key, Inward &way)
+void Connections::lose(Inward &way)
 {
     if (!way.connection)
         return;
     hang_up(way.connection);
     fw_address lost{};
-    lost.peer = key.first;
-    lost.remote_ep = key.second;
+    lost.peer = way.peer;
+    lost.remote_ep = way.remote_ep;
     lost_.push_back(lost);
 }
 
@@ -144,10 +139,13 @@ void Connections::hang_up(std::shared_ptr<Connection> &connection)
 void Connections::fell_back(uint32_t peer, uint8_t remote_ep)
 {
     const auto found = inward_.find({peer, remote_ep});
-    if (found == inward_.end() || !found->second.connection)
-        return;
-    Inward &way = found->second;
-    lose(found->first, way);
+    if (found != inward_.end() && found->second.connection)
+        fall_back(found->second);
+}
+
+void Connections::fall_back(Inward &way)
+{
+    lose(way);
     way.pause = std::clamp(2 * way.pause, way_pause_fallen_ns, way_pause_max_ns);
     way.tell_at = port_.now() + way.pause;
 }
@@ -156,7 +154,7 @@ void Connections::ended(const std::shared_ptr<Connection> &connection)
 {
     for (auto &[key, way] : inward_)
         if (way.connection == connection)
-            return fell_back(key.first, key.second);
+            return fall_back(way);
     connection->from = nullptr;
     std::erase_if(outward_, [&](const auto &way) { return way.second == connection; });
 }
@@ -164,7 +162,7 @@ void Connections::ended(const std::shared_ptr<Connection> &connection)
 void Connections::close()
 {
     for (auto &[key, way] : inward_)
-        lose(key, way);
+        lose(way);
     for (auto &[key, connection] : outward_)
         hang_up(connection);
     inward_.clear();

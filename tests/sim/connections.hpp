@@ -16,14 +16,12 @@ namespace emx::sim {
 
 class SimPort;
 
-/// The end of a connection at an endpoint. Both ends hold the connection; the network carries what is written
-/// into it, in order, until one of them closes it.
+/// Both ends hold it; the network carries what is written into it, in order, until one of them closes it.
 struct Connection {
     SimPort *from = nullptr; ///< writes; null once it has closed
     SimPort *to = nullptr; ///< reads; null before the greeting has come, and once it has closed
     bool open = true;
-    bool silent =
-        false; ///< a firewall has forgotten it: nothing passes it any more, and neither end hears so
+    bool silent = false; ///< a firewall has forgotten it: nothing passes, and neither end hears so
     uint64_t latest = 0; ///< arrival of the newest packet
 };
 
@@ -53,6 +51,8 @@ public:
 private:
     using Key = std::pair<uint32_t, uint8_t>; ///< peer and endpoint
     struct Inward {
+        uint32_t peer = 0;
+        uint8_t remote_ep = 0;
         uint32_t session = 0;
         uint64_t secret = 0;
         uint64_t tell_at = 0;
@@ -60,7 +60,8 @@ private:
         std::shared_ptr<Connection> connection;
     };
 
-    void lose(const Key &key, Inward &way);
+    void lose(Inward &way);
+    void fall_back(Inward &way);
     void hang_up(std::shared_ptr<Connection> &connection);
 
     SimPort &port_;

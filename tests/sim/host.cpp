@@ -273,7 +273,8 @@ void Board::execute(fw_fx &fx, emx_counters &count, fw_bucket &answers)
 
 void Board::replies(SimPort &port, fw_replies run)
 {
-    const int counter = run.reply.msg.type == EMX_X_DATA ? EMX_CNT_TX_X_DATA : EMX_CNT_TX_PULL_REPLY;
+    const bool is_x = run.reply.msg.type == EMX_X_DATA;
+    const bool by_tcp = is_x && run.reply.x.carrier == FW_BY_TCP;
     while (run.count > 0) {
         Frame frame(EMX_HEADER_MAX);
         const uint32_t header = fw_encode(&fw_.sizes, &run.reply, frame.data());
@@ -283,17 +284,15 @@ void Board::replies(SimPort &port, fw_replies run)
         if (!port.read_window(run.window, static_cast<uint64_t>(run.window_offset) + position,
                               frame.data() + header, length))
             return;
-        if (run.reply.msg.type == EMX_X_DATA && run.reply.x.sum && x_fragment() != 0)
+        if (is_x && run.reply.x.sum && x_fragment() != 0)
             fw_put_checksum(frame.data(), fw_crc32c(0, frame.data() + header, length));
-        if (run.reply.msg.type == EMX_X_DATA && run.reply.x.carrier == FW_BY_TCP) {
-            if (!port.connections().send(run.reply.msg.peer, run.reply.msg.local_ep, std::move(frame))) {
-                port.counters().v[EMX_CNT_DROP_PULL_BUSY]++;
-                return;
-            }
-            port.counters().v[counter]++;
-            continue;
+        if (by_tcp && !port.connections().send(run.reply.msg.peer, run.reply.msg.local_ep, frame)) {
+            port.counters().v[EMX_CNT_DROP_PULL_BUSY]++;
+            return;
         }
-        port.counters().v[counter]++;
+        port.counters().v[is_x ? EMX_CNT_TX_X_DATA : EMX_CNT_TX_PULL_REPLY]++;
+        if (by_tcp)
+            continue;
         if (run.reply.x.carrier == FW_BY_DATAGRAMS && frame.size() <= host_.options().datagram)
             host_.network().send_datagram(*this, frame);
         else

@@ -108,6 +108,7 @@ private:
     void queue_up(Station &to, Frame frame, uint64_t delay);
     uint64_t leave(Station &from, const Frame &frame);
     uint64_t time_on_link(const Frame &frame) const;
+    uint64_t repeats();
     void deliver(Station &to, Frame frame, uint64_t delay);
     void alter(Frame &frame);
     void flip(Frame &frame);

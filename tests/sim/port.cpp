@@ -127,8 +127,7 @@ bool SimPort::put_ring(const emx_msg &msg, const Frame *frame)
 bool SimPort::keeps_account() const
 {
     const fw_pace &pace = ep_->pace;
-    return std::any_of(std::begin(ep_->pull), std::end(ep_->pull),
-                       [](const fw_pull &p) { return p.state == FW_PULL_RUNNING; }) ||
+    return ep_->pulls_active != 0 ||
            (ep_->outstanding == 0 && pace.pulls == 0 && pace.granted == 0 &&
             std::all_of(std::begin(pace.by), std::end(pace.by), [](uint16_t n) { return n == 0; }));
 }

@@ -100,7 +100,7 @@ TEST_CASE("pulls on a connection that ends begin anew by frames, and TCP comes b
         }
         CAPTURE(fallbacks, routes, packets);
         CHECK(fallbacks > 20);
-        CHECK(routes > 40); // each at least twice
+        CHECK(routes > 40); // the first of each run, and one more
         CHECK(packets > 1000);
     }
 }
@@ -145,7 +145,6 @@ TEST_CASE("what TCP repeats is not asked for again")
 TEST_CASE("an end that dies takes its connections with it, and the next life makes new ones")
 {
     TcpTalk p(with_tcp(true), with_tcp(true));
-    p.bench.network.faults.tcp_end = 0;
     Player &third = p.bench.start(1, 3, "1");
     p.bench.pass(ms);
     const auto to_three = p.bench.connect(p.one, p.bench.mac(1), 3);

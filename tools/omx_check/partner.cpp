@@ -166,7 +166,7 @@ bool Partner::finish(mx_request_t &request)
 {
     mx_status_t status;
     uint32_t result = 0;
-    uint64_t seen = 0;
+    uint64_t seen = 0; // of what the board did before nothing is known: the first wait is rarely the last
     for (unsigned waits = 0; waits < patience_most; waits++) {
         if (mx_wait(endpoint_, &request, patience_ms, &status, &result) != MX_SUCCESS)
             return false;
