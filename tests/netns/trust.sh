@@ -197,7 +197,7 @@ name_user() {
 }
 
 service_user() {
-    local other=1234 user=4711 who pid path capabilities='0000000000003000|0000000000002000' confined=2 field
+    local other=1234 user=4711 who pid path folder capabilities='0000000000003000|0000000000002000' confined=2 field
     ldd "$EMX_OMXD" | grep -q libseccomp || confined=0
     name_user "ethermx:x:$user:$user::/:/bin/false
 "
@@ -226,8 +226,11 @@ service_user() {
     check "the successor keeps claims" says "open by pid $SERVER " as 0 "$tools/omx_endpoint_info"
     path=$(netlab_in 1 ss -Hxl | grep -o "/run/ethermx/[0-9]*") # of this network namespace
     netlab_stop "$SERVER"
+    # Root's agents of all network namespaces share the folder: one that starts now would sweep the path.
+    exec {folder}</run/ethermx/lock && flock "$folder"
     netlab_stop "${AGENTS[1]}"
     check "the path stays when the agent ends" [ -S "$path" ]
+    exec {folder}<&-
     name_user ''
     check "without that user root's agent stays root" env_agent "$NETLAB_TMP/named"
     check "it says that it stays root, and how to make the user" grep -q ' stays root: there is no user ethermx (useradd --system .* makes it)' "$NETLAB_TMP/omxd1"
