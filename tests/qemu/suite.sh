@@ -46,17 +46,17 @@ run_pair() {
 }
 
 # Tests that need the files of this machine are in the second boot, and so is that which needs an account of the kernel's heap.
-first_items=(smoke tools admin links trespass)
+first_items=(smoke tools admin trespass)
 rm -f "$dir"/{boot-a,boot-b,pair}.log
 if [ "${EMX_FULL:-0}" = 1 ]; then
-	items_of faults conform programs mpi coll replay bpftrace
+	items_of faults links conform programs mpi coll replay bpftrace
 	first_items+=(offload copies probes)
 	for column in N1500/2hosts W/2hosts N9000/1host W/1host 2boards; do
 		first_items+=("conform,--config,$column")
 	done
 	first_items+=("conform,EMX_COMMANDS=uring,--config,N1500/2hosts")
 else
-	items_of faults conform offload copies # about as long as the first boot and the pair
+	items_of faults links conform offload copies # about as long as the first boot and the pair
 	items+=("conform,CASES=/conform.1host,--config,N9000/1host")
 fi
 {

@@ -55,14 +55,14 @@ all_go_on() { goes_on small && goes_on medium && goes_on large; }
 verify=-V
 client() { # KIND
 	# shellcheck disable=SC2086 # no word when it is empty
-	/bin/ip netns exec a timeout $HUNG /emx/tools/omx_perf -d 02:00:00:00:00:0b -r "$(endpoint_of "$1")" --patience $HUNG \
+	yielding /bin/ip netns exec a timeout $HUNG /emx/tools/omx_perf -d 02:00:00:00:00:0b -r "$(endpoint_of "$1")" --patience $HUNG \
 		-U $verify -w -P 0 -W 1 -T 0 -N 1000000000 -S "$(length_of "$1")" -E $(($(length_of "$1") + 1)) >"/tmp/client_$1" 2>&1
 }
 
 # Until somebody ends it. The first message is the client's warm-up; after it both sides prepare for the others, and
 # nothing is under way.
 stream() { # KIND
-	/bin/ip netns exec b /emx/tools/omx_perf -w --patience $HUNG -e "$(endpoint_of "$1")" >"/tmp/server_$1" 2>&1 &
+	yielding /bin/ip netns exec b /emx/tools/omx_perf -w --patience $HUNG -e "$(endpoint_of "$1")" >"/tmp/server_$1" 2>&1 &
 	eval "server_$1=$!"
 	client "$1" &
 	eval "client_$1=$!"
@@ -142,6 +142,8 @@ fetched_from_killed() {
 	kill -CONT "$server"
 	until_ok server_has_ended large
 	ended=$?
+	# shellcheck disable=SC2154 # set by eval
+	[ $ended != 0 ] || wait "$server_large" # which tells more behind its endpoint
 	cat /tmp/server_large
 	[ $ended = 0 ] && grep -qE 'closed|gone' /tmp/server_large
 }

@@ -48,6 +48,9 @@ refuses() { # PATTERN COMMAND...: it fails and prints that
 	return 1
 }
 
+# For what streams in the background: it takes what processor the test leaves, else each look of the test waits for it.
+yielding() { exec sh -c 'renice -n 19 -p $$ >/dev/null && exec "$@"' sh "$@"; } # COMMAND...
+
 # A server in b and a client in a, with its options; messages are verified, the longest has 1 MiB. $as is put in front of both, or $as_client
 # in front of the client.
 as=

@@ -11,8 +11,9 @@ failed=0
 
 # The server dies in the middle of a stream of large messages; its client hears of it soon.
 killed_server() {
-	/bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &
-	/bin/ip netns exec a timeout $HUNG /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience $HUNG -S 1M -T 100000 -N 100000 >/tmp/client 2>&1 &
+	yielding /bin/ip netns exec b /emx/tools/omx_perf >/tmp/server 2>&1 &
+	yielding /bin/ip netns exec a timeout $HUNG /emx/tools/omx_perf -d 02:00:00:00:00:0b --patience $HUNG -S 1M -T 100000 \
+		-N 100000 >/tmp/client 2>&1 &
 	client=$!
 	until_ok something_is_pinned || return 1
 	kill -9 "$(pid_of_endpoint b 0)"
@@ -222,7 +223,7 @@ members_killed() {
 	for node in 0 1 2; do
 		host=b
 		[ $node != 0 ] || host=a
-		in_host $host env GAMMA_HOSTS=$job GAMMA_NODE=$node timeout $HUNG /emx/tests/gamma/gamma_node >/tmp/gamma_$node 2>&1 &
+		yielding /bin/ip netns exec $host env GAMMA_HOSTS=$job GAMMA_NODE=$node timeout $HUNG /emx/tests/gamma/gamma_node >/tmp/gamma_$node 2>&1 &
 		eval "gamma_$node=$!"
 	done
 	until_ok is_in_group a && until_ok is_in_group b
