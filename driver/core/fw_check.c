@@ -114,15 +114,21 @@ static int check_x_pull(const struct fw_pkt *pkt)
 	return ((__u64)pkt->frame + last) * pkt->x.unit < pkt->total ? 0 : EMX_CNT_DROP_PULL_SHAPE;
 }
 
-/* An address that a host may have, and the one port of its endpoint: nothing goes elsewhere. */
+/*
+ * An address that a host may have, and the one port of its endpoint: nothing goes elsewhere. Or,
+ * of connections, neither: those of boards whose frames are datagrams go where these go.
+ */
 static int check_x_address(const struct fw_pkt *pkt)
 {
 	const __u32 first = pkt->x.address >> 24;
 
-	if (first == 0 || first == 127 || first >= 224 || pkt->x.secret == 0)
-		return EMX_CNT_DROP_ADDRESS;
-	if (pkt->x.port != EMX_X_PORT + pkt->msg.remote_ep || pkt->x.bytes < EMX_X_DATAGRAM_MIN ||
+	if (pkt->x.secret == 0 || pkt->x.bytes < EMX_X_DATAGRAM_MIN ||
 	    pkt->x.bytes > EMX_X_DATAGRAM_MAX)
+		return EMX_CNT_DROP_ADDRESS;
+	if (pkt->x.tcp && pkt->x.address == 0 && pkt->x.port == 0)
+		return 0;
+	if (first == 0 || first == 127 || first >= 224 ||
+	    pkt->x.port != EMX_X_PORT + pkt->msg.remote_ep)
 		return EMX_CNT_DROP_ADDRESS;
 	return 0;
 }

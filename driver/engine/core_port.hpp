@@ -122,6 +122,7 @@ protected:
     uint32_t busy_polls_ = 0; ///< frames taken since the last round of the other duties
     uint32_t rounds_behind_ = 0; ///< for which a timer that ran out has waited
     bool queued_current_ = false; ///< `current_` is the front of queue_
+    bool tcp_active_ = false; ///< connections are to be looked at (tcp_port.hpp)
     const uint32_t local_peers_; ///< peers below it are this host's boards
 
     std::shared_ptr<BoardFile> file_;

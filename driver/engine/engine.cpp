@@ -290,7 +290,7 @@ std::unique_ptr<Port> Engine::open(uint32_t board, uint32_t number, uint32_t ses
     PortParts parts{file,    std::move(claim), board,      static_cast<uint8_t>(number),
                     session, secret,           reply.life, page};
     if (file->board(board).udp_port != 0)
-        return UdpPort::make({std::move(parts), std::move(fds[0]), reply.bulk_bytes}, error);
+        return UdpPort::make({std::move(parts), std::move(fds[0]), reply.bulk_bytes, bulk_way_}, error);
     return EnginePort::make({std::move(parts),
                              std::move(fds[0]),
                              std::move(fds[1]),

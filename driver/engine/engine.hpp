@@ -19,6 +19,8 @@ enum class BulkWay : uint8_t {
     best, ///< TCP where it serves, else UDP where that serves and is faster
 };
 
+inline bool takes_tcp(BulkWay way) { return way == BulkWay::tcp || way == BulkWay::best; }
+
 /// The way that EMX_BULK names: raw, udp, tcp, else the best.
 BulkWay bulk_way(const std::string &name);
 

@@ -22,18 +22,18 @@ namespace {
 
 constexpr uint16_t window_wanted = 64; // frames: measured best over veth, notebook of the raw paths
 bool takes_datagrams(BulkWay way) { return way == BulkWay::datagrams || way == BulkWay::best; }
-bool takes_tcp(BulkWay way) { return way == BulkWay::tcp || way == BulkWay::best; }
 
 constexpr uint16_t block_wanted = 16; // frames per PULL of dialect N: one sendmmsg batch of the peer
 
 } // namespace
 
 EnginePort::EnginePort(EnginePortParts &parts)
-    : CorePort(parts), bulk_(record_.sizes, record_.x_frame, std::move(parts.bulk)),
-      replies_(record_.sizes, counters_),
+    : TcpPort(parts, std::make_unique<InterfaceNetwork>(
+                         parts.file->board(parts.board).interface, parts.endpoint,
+                         takes_tcp(parts.bulk_way) ? parts.file->board(parts.board).x_frame : 0)),
+      bulk_(record_.sizes, record_.x_frame, std::move(parts.bulk)), replies_(record_.sizes, counters_),
       datagrams_(record_.interface, parts.endpoint, takes_datagrams(parts.bulk_way) ? record_.x_frame : 0,
                  parts.bulk_bytes, counters_, [this](int socket) { return grow_socket(socket); }),
-      tcp_(record_.interface, parts.endpoint, takes_tcp(parts.bulk_way) ? record_.x_frame : 0, counters_),
       bulk_way_(parts.bulk_way)
 {
 }
@@ -99,7 +99,7 @@ void EnginePort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t rem
 void EnginePort::close_window(uint8_t id, uint8_t tag)
 {
     fw_window_close(&endpoint_, id, tag);
-    tcp_.close_window(replies_.windows(), fw_window_slot(id, tag));
+    close_in_connections(fw_window_slot(id, tag));
     replies_.close_window(fw_window_slot(id, tag));
     publish();
 }
@@ -243,8 +243,7 @@ void EnginePort::publish()
     poll_datagram_output_.store(by_datagrams, std::memory_order_relaxed);
     const bool wanted = endpoint_.pace.by[FW_BY_DATAGRAMS] != 0 || by_datagrams || partials_ != 0;
     poll_datagrams_.store(wanted ? datagrams_.fd() : -1, std::memory_order_relaxed);
-    tcp_active_ = endpoint_.pace.by[FW_BY_TCP] != 0 || tcp_.sending();
-    poll_tcp_.store(tcp_active_ ? tcp_.fd() : -1, std::memory_order_relaxed);
+    publish_tcp();
 }
 
 } // namespace emx

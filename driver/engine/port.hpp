@@ -8,14 +8,13 @@
 
 #include "driver/board/frame_sizes.hpp"
 #include "driver/engine/bulk_receiver.hpp"
-#include "driver/engine/core_port.hpp"
 #include "driver/engine/datagram_receiver.hpp"
 #include "driver/engine/datagrams.hpp"
 #include "driver/engine/engine.hpp"
 #include "driver/engine/fragment_sender.hpp"
 #include "driver/engine/reply_sender.hpp"
 #include "driver/engine/steering.hpp"
-#include "driver/engine/tcp_ways.hpp"
+#include "driver/engine/tcp_port.hpp"
 
 extern "C" {
 #include "driver/core/fw_group.h"
@@ -34,7 +33,7 @@ struct EnginePortParts : PortParts {
     BulkWay bulk_way = BulkWay::frames;
 };
 
-class EnginePort final : public CorePort {
+class EnginePort final : public TcpPort {
 public:
     /// Null with error filled when memory or wake descriptors cannot be had.
     static std::unique_ptr<EnginePort> make(EnginePortParts parts, DeviceError &error);
@@ -52,7 +51,6 @@ public:
     void cancel_pull(uint64_t cookie) override;
     std::optional<uint32_t> find_peer(uint64_t nic_id, int patience_ms, DeviceError &error) override;
     bool has_datagrams() const override { return datagrams_.wanted(); }
-    bool has_tcp() const override { return tcp_.wanted(); }
     uint32_t datagram_fragment(uint32_t frame) const override;
     void begin_fragments(uint32_t peer, uint8_t remote_ep) override;
     void repeat_fragments(uint32_t peer, uint8_t remote_ep) override;
@@ -111,7 +109,14 @@ private:
     [[gnu::noinline]] void check_time();
     bool is_behind() const;
 
-    // Datagrams (port_datagrams.cpp)
+    // Carriers of large messages: datagrams (port_datagrams.cpp), and TCP (tcp_port.hpp)
+    struct Carrier {
+        uint8_t carrier; ///< enum fw_carrier
+        uint16_t packet; ///< bytes of the longest
+    };
+    Carrier choose_carrier(const emx_msg &rndv, uint32_t total);
+    void take_effect(const fw_fx &fx, const std::byte *payload) override { execute(fx, {nullptr, payload}); }
+    const ReplyQueue &windows() const override { return replies_.windows(); }
     uint16_t choose_datagrams(const emx_msg &rndv, uint32_t total);
     uint32_t grow_socket(int socket);
     void take_probes();
@@ -126,23 +131,6 @@ private:
     bool prefers_frames() const;
     [[gnu::cold, gnu::noinline]] void poll_fragments();
     [[gnu::noinline]] void send_fragments();
-
-    // TCP (port_tcp.cpp)
-    struct Carrier {
-        uint8_t carrier; ///< enum fw_carrier
-        uint16_t packet; ///< bytes of the longest
-    };
-    void allow_tcp();
-    Carrier choose_carrier(const emx_msg &rndv, uint32_t total);
-    bool leave_lost_ways();
-    [[gnu::noinline]] void poll_tcp();
-    const PieceList *place_of(TcpReceiver &packets);
-    const PieceList *running_memory(int slot, uint32_t handle) const;
-    void take_packets(TcpInward &way);
-    [[gnu::cold]] void end_way(TcpInward &way, bool unwritable);
-    bool check_packet(TcpInward &way);
-    void place_packet(TcpInward &way);
-    void take_packet(TcpInward &way);
 
     // Groups (port_groups.cpp)
     bool open_groups(DeviceError &error);
@@ -159,7 +147,7 @@ private:
     bool transmit(int socket, const void *frame, std::size_t bytes, int counter);
     [[gnu::cold, gnu::noinline]] bool transmit_again(int socket, const void *frame, std::size_t bytes);
     [[gnu::cold, gnu::noinline]] void transmit_kept(const void *frame, std::size_t bytes, int counter);
-    void transmit_effect(const fw_fx &fx);
+    void transmit_effect(const fw_fx &fx) override;
     [[gnu::noinline]] void send_replies();
     void refuse_replies();
     void send_failed(int why);
@@ -168,7 +156,7 @@ private:
     void choose_steering();
     void ask_link();
 
-    void publish();
+    void publish() override;
 
     // The members that a poll touches when it finds nothing come first, from the beginning of a cache line
     // on.
@@ -177,7 +165,6 @@ private:
     PacketRing lo_;
     uint32_t partials_ = 0; ///< messages whose fragments are looked for among datagrams
     int last_pull_ = 0;
-    bool tcp_active_ = false; ///< connections are to be looked at
     BulkReceiver bulk_;
     Steering steering_; ///< of ring and bulk socket
     ReplySender replies_;
@@ -186,14 +173,12 @@ private:
     uint32_t datagram_polls_ = 0; ///< since frames were looked for
     uint32_t fragments_queued_ = 0; ///< events whose data lies in the receiver's memory
     FragmentSender fragments_;
-    TcpWays tcp_;
     const BulkWay bulk_way_;
 
     std::atomic<bool> poll_bulk_{false}; ///< for wait(), which runs without the lock
     std::atomic<bool> poll_output_{false}; ///< of frames
     std::atomic<int> poll_datagrams_{-1}; ///< descriptor; -1: none is of interest
     std::atomic<bool> poll_datagram_output_{false};
-    std::atomic<int> poll_tcp_{-1}; ///< descriptor; -1: none is of interest
     std::atomic<bool> socket_error_{false};
     bool groups_open_ = false; ///< group_ring_ is mapped
     std::atomic<int> poll_groups_{-1}; ///< descriptor of group_ring_, for wait()

@@ -70,23 +70,27 @@ void EnginePort::hear_address(const fw_address &address)
 {
     if (peer_is_local(address.peer))
         return;
-    if (address.tcp) {
-        tcp_.heard(address, now_);
-        return publish();
-    }
+    if (address.tcp)
+        return hear_connection(address);
     if (const auto answer = datagrams_.heard(address, now_))
         tell_address(*answer, true);
 }
 
 void EnginePort::fall_back(const fw_address &address)
 {
-    if (address.tcp) {
-        tcp_.fell_back(address.peer, address.remote_ep, now_);
-        leave_lost_ways();
-    } else {
-        datagrams_.fell_back(address.peer, address.remote_ep, now_);
-    }
+    if (address.tcp)
+        return fall_back_from_tcp(address);
+    datagrams_.fell_back(address.peer, address.remote_ep, now_);
     publish();
+}
+
+/// By which carrier a message is pulled, and the longest packet by it.
+EnginePort::Carrier EnginePort::choose_carrier(const emx_msg &rndv, uint32_t total)
+{
+    if (comes_by_tcp(rndv))
+        return {FW_BY_TCP, tcp_packet};
+    const uint16_t datagram = choose_datagrams(rndv, total);
+    return {static_cast<uint8_t>(datagram != 0 ? FW_BY_DATAGRAMS : FW_BY_FRAMES), datagram};
 }
 
 /// Queues the answer to a request; false when too many wait.
@@ -94,7 +98,7 @@ bool EnginePort::add_replies(const fw_replies &run)
 {
     const int socket = socket_for(run.reply.msg.peer);
     if (run.reply.msg.type == EMX_X_DATA && run.reply.x.carrier == FW_BY_TCP)
-        return tcp_.add(replies_.windows(), run);
+        return add_to_connection(run);
     if (run.reply.msg.type == EMX_X_DATA && run.reply.x.carrier == FW_BY_DATAGRAMS && socket == ring_.fd()) {
         if (const DatagramTarget *to = datagrams_.target(run.reply.msg.peer, run.reply.msg.local_ep))
             return replies_.add(run, socket, *to);

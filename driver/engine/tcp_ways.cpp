@@ -23,59 +23,36 @@ constexpr unsigned user_timeout_ms = 5000;
 // Options of newer kernels than the headers may know; older ones refuse them, and repeat later.
 constexpr int tcp_rto_min_us = 45, tcp_delack_max_us = 46, ip_local_port_range = 51;
 constexpr unsigned repeat_us = 10000, delayed_ack_us = 1000;
-// Ports of ours to connect from: none that an endpoint of this host listens at.
-constexpr uint32_t ports_behind_ours = 60999u << 16 | (EMX_X_PORT + 256);
+// Ports of ours to connect from: none at which an endpoint of this host listens, of a UDP board's first port
+// either, which follow.
+constexpr uint32_t ports_behind_ours = 60999u << 16 | (EMX_X_PORT + 256 + 257);
 // One of so many looks asks the system also where a guess would do, and so finds connections that ended.
 constexpr uint32_t looks_guessed = 64;
 constexpr uint64_t outward_tag = 1; // in an event's pointer
 
-std::optional<IpNetwork> network_of(int socket, const std::string &interface)
+bool bind_to(int socket, const UdpAddress &own)
 {
-    if (socket >= 0)
-        return ip_network(socket, interface);
-    const Fd any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    return ip_network(any.get(), interface);
-}
-
-bool bind_to(int socket, const sockaddr_in &own)
-{
-    return ::bind(socket, reinterpret_cast<const sockaddr *>(&own), sizeof(own)) == 0;
+    SocketAddress address{};
+    const socklen_t length = to_socket(own, address);
+    return ::bind(socket, &address.any, length) == 0;
 }
 
 } // namespace
 
-TcpWays::TcpWays(std::string interface, uint8_t endpoint, uint32_t frame, emx_counters &counters)
-    : interface_(std::move(interface)), endpoint_(endpoint), frame_(frame), counters_(counters)
+TcpWays::TcpWays(std::unique_ptr<TcpNetwork> network, emx_counters &counters)
+    : network_(std::move(network)), counters_(counters)
 {
-}
-
-Fd TcpWays::new_socket() const
-{
-    constexpr int headers = 14 + 20 + 20; // Ethernet, IP, TCP; the system subtracts options
-    constexpr int segment_max = 32767; // that the system can be told
-    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd)
-        return fd;
-    // Segments then leave by this interface, whatever other routes there are; older kernels refuse it.
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface_.c_str(),
-                 static_cast<socklen_t>(interface_.size()));
-    // A switch that takes less than the interface drops longer ones without a word.
-    if (const int segment = static_cast<int>(frame_) - headers; segment <= segment_max)
-        set_socket_option(fd.get(), IPPROTO_TCP, TCP_MAXSEG, segment);
-    return fd;
 }
 
 // ---- data to us
 
-bool TcpWays::listen_at(const IpNetwork &network)
+bool TcpWays::listen_at(const UdpAddress &here)
 {
-    Fd fd = new_socket();
+    Fd fd = network_->new_socket();
     // A port of connections that have ended is free for the next endpoint of that number.
     if (!fd || !set_socket_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, int{1}))
         return false;
-    const auto port = static_cast<uint16_t>(EMX_X_PORT + endpoint_);
-    if (!bind_to(fd.get(), ipv4_socket(network.address, port)) ||
-        ::listen(fd.get(), static_cast<int>(strangers_max)) != 0) {
+    if (!bind_to(fd.get(), here) || ::listen(fd.get(), static_cast<int>(strangers_max)) != 0) {
         if (errno == EADDRINUSE && !taken_)
             emx_count(&counters_, EMX_CNT_TCP_PORT, 1);
         taken_ = errno == EADDRINUSE;
@@ -87,7 +64,7 @@ bool TcpWays::listen_at(const IpNetwork &network)
     if (!epoll_)
         return false;
     listening_ = std::move(fd);
-    network_ = network;
+    here_ = here;
     return true;
 }
 
@@ -103,9 +80,9 @@ void TcpWays::close()
 
 bool TcpWays::refresh()
 {
-    const auto now = wanted() ? network_of(listening_.get(), interface_) : std::nullopt;
+    const auto now = network_->here(listening_.get());
     if (listening_) {
-        if (now && now->address == network_.address && now->mask == network_.mask)
+        if (now == here_)
             return true;
         close();
     }
@@ -139,7 +116,8 @@ TcpInward *TcpWays::begin(uint32_t peer, uint8_t remote_ep, uint32_t session)
 
 fw_address TcpWays::own_address(const TcpInward &way) const
 {
-    fw_address own = address_for(way, network_, endpoint_, EMX_X_DATAGRAM_MAX);
+    fw_address own = told_of(way, EMX_X_DATAGRAM_MAX);
+    network_->tell(own);
     own.tcp = true;
     return own;
 }
@@ -175,10 +153,10 @@ void TcpWays::accept_strangers()
         Fd connection(sys::accept4(listening_.get(), SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!connection)
             break;
-        sockaddr_in from{};
+        SocketAddress from{};
         socklen_t length = sizeof(from);
-        ::getpeername(connection.get(), reinterpret_cast<sockaddr *>(&from), &length);
-        if (!network_.has_neighbour(ntohl(from.sin_addr.s_addr))) {
+        ::getpeername(connection.get(), &from.any, &length);
+        if (!network_->is_near(from_socket(from))) {
             count_drop(counters_, EMX_CNT_DROP_CONNECTION);
             continue;
         }
@@ -285,8 +263,9 @@ std::size_t TcpWays::look(std::array<TcpInward *, looks_max> &ways)
 
 void TcpWays::heard(const fw_address &other, uint64_t now)
 {
-    const auto own = network_of(listening_.get(), interface_);
-    if (!wanted() || !own || !own->has_neighbour(other.address))
+    const auto here = network_->here(listening_.get());
+    const auto there = here ? network_->there(other) : std::nullopt;
+    if (!there)
         return;
     if (!fw_bucket_take(&connects_, now, connects_per_second))
         return count_drop(counters_, EMX_CNT_DROP_ANSWER);
@@ -302,15 +281,16 @@ void TcpWays::heard(const fw_address &other, uint64_t now)
     way->peer = other.peer;
     way->remote_ep = other.remote_ep;
     way->secret = other.secret;
-    if (!connect(*way, *own, other))
+    if (!connect(*way, *here, *there))
         way->connection.reset();
 }
 
-bool TcpWays::connect(TcpOutward &way, const IpNetwork &own, const fw_address &other)
+bool TcpWays::connect(TcpOutward &way, const UdpAddress &here, const UdpAddress &there)
 {
-    way.connection = new_socket();
+    way.connection = network_->new_socket();
     const int socket = way.connection.get();
-    const sockaddr_in to = ipv4_socket(other.address, other.port);
+    SocketAddress to{};
+    const socklen_t length = to_socket(there, to);
     set_socket_option(socket, IPPROTO_TCP, TCP_NODELAY, int{1});
     set_socket_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, user_timeout_ms);
     // Others pace: what waits for its turn in a network of microseconds is late (bbr: three times as slow).
@@ -318,10 +298,9 @@ bool TcpWays::connect(TcpOutward &way, const IpNetwork &own, const fw_address &o
     set_socket_option(socket, IPPROTO_TCP, tcp_rto_min_us, repeat_us);
     set_socket_option(socket, IPPROTO_IP, ip_local_port_range, ports_behind_ours);
     set_socket_option(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, int{1});
-    if (socket < 0 || !bind_to(socket, ipv4_socket(own.address, 0)))
+    if (socket < 0 || !bind_to(socket, here.with_port(0)))
         return false;
-    if (sys::connect(socket, reinterpret_cast<const sockaddr *>(&to), sizeof(to)) != 0 &&
-        errno != EINPROGRESS)
+    if (sys::connect(socket, &to.any, length) != 0 && errno != EINPROGRESS)
         return false;
     epoll_event event{};
     event.data.u64 = reinterpret_cast<uintptr_t>(&way) | outward_tag;

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "driver/base/fd.hpp"
-#include "driver/base/interface.hpp"
+#include "driver/engine/tcp_network.hpp"
 #include "driver/engine/tcp_receiver.hpp"
 #include "driver/engine/tcp_repeats.hpp"
 #include "driver/engine/tcp_sender.hpp"
@@ -56,11 +56,9 @@ struct TcpOutward {
 /// One of an endpoint; called under the port's lock. Nothing here blocks.
 class TcpWays {
 public:
-    /// interface: of the board. frame: bytes of the longest that the network takes, by what the board is
-    /// told, which no segment exceeds; 0: the endpoint is to use no TCP at all.
-    TcpWays(std::string interface, uint8_t endpoint, uint32_t frame, emx_counters &counters);
+    TcpWays(std::unique_ptr<TcpNetwork> network, emx_counters &counters);
 
-    bool wanted() const { return frame_ != 0; }
+    bool wanted() const { return network_->wanted(); }
     /// Becomes readable when a connection that pulls wait for, or that more is to be sent by, is ready; -1
     /// while there is none.
     int fd() const { return epoll_.get(); }
@@ -102,7 +100,6 @@ private:
     /// A connection that has not said its secret yet.
     struct Stranger {
         Fd connection;
-        uint32_t address = 0;
         std::array<std::byte, sizeof(emx_w_connection)> greeting{};
         uint32_t have = 0;
     };
@@ -110,8 +107,7 @@ private:
     /// Makes the listening socket, or makes it anew after the board got another address; false: there is
     /// none.
     bool refresh();
-    Fd new_socket() const;
-    bool listen_at(const IpNetwork &network);
+    bool listen_at(const UdpAddress &here);
     void close();
     TcpInward *begin(uint32_t peer, uint8_t remote_ep, uint32_t session);
     fw_address own_address(const TcpInward &way) const;
@@ -119,20 +115,18 @@ private:
     bool hear_greeting(Stranger &stranger);
     bool admit(Stranger &stranger);
     void lose(TcpInward &way);
-    bool connect(TcpOutward &way, const IpNetwork &own, const fw_address &other);
+    bool connect(TcpOutward &way, const UdpAddress &here, const UdpAddress &there);
     void disconnect(TcpOutward &way);
     void watch(TcpOutward &way, bool waits);
     static bool is_lossy(TcpOutward &way);
     bool send_greeting(TcpOutward &way);
     bool send_by(TcpOutward &way, const ReplyQueue &windows, const Refuse &refuse);
 
-    const std::string interface_;
-    const uint8_t endpoint_;
-    const uint32_t frame_;
+    const std::unique_ptr<TcpNetwork> network_;
     emx_counters &counters_;
     Fd listening_;
     Fd epoll_;
-    IpNetwork network_; ///< of the listening socket
+    UdpAddress here_; ///< of the listening socket
     bool taken_ = false; ///< another program's port, as counted
     fw_bucket connects_{};
     std::vector<Stranger> strangers_;

@@ -6,6 +6,7 @@
 #include "driver/base/system_calls.hpp"
 #include "driver/base/udp_socket.hpp"
 #include "driver/config/udp_spec.hpp"
+#include "driver/engine/udp_network.hpp"
 #include "driver/mx_codes.hpp"
 #include "driver/system_error.hpp"
 
@@ -27,7 +28,12 @@ constexpr int search_look_ms = 2;
 
 } // namespace
 
-UdpPort::UdpPort(UdpPortParts &parts) : CorePort(parts), sender_(file_, parts.board, counters_, record_.sizes)
+UdpPort::UdpPort(UdpPortParts &parts)
+    : TcpPort(parts, std::make_unique<UdpNetwork>(
+                         bound_address(parts.socket.get()),
+                         takes_tcp(parts.bulk_way) ? parts.file->board(parts.board).x_frame : 0,
+                         [this](uint32_t peer) { return sender_.address(peer); })),
+      sender_(file_, parts.board, counters_, record_.sizes)
 {
 }
 
@@ -52,6 +58,7 @@ bool UdpPort::attach(UdpPortParts &parts, DeviceError &error)
     endpoint_.x_window = window;
     endpoint_.x_frag = static_cast<uint16_t>(fw_x_frag_max(record_.x_frame));
     endpoint_.x_pack = endpoint_.x_frag;
+    allow_tcp();
     read_first_link();
     return true;
 }
@@ -74,6 +81,7 @@ void UdpPort::open_window(uint8_t id, uint8_t tag, uint32_t peer, uint8_t remote
 void UdpPort::close_window(uint8_t id, uint8_t tag)
 {
     fw_window_close(&endpoint_, id, tag);
+    close_in_connections(fw_window_slot(id, tag));
     sender_.close_window(fw_window_slot(id, tag));
     publish();
 }
@@ -83,7 +91,9 @@ bool UdpPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Se
 {
     assert(total > 0 && cookie != 0);
     now_ = monotonic_ns();
-    const int slot = fw_pull_start(&endpoint_, &rndv, total, cookie, now_);
+    const bool by_tcp = comes_by_tcp(rndv);
+    const int slot = fw_pull_start_by(&endpoint_, &rndv, total, cookie, by_tcp ? FW_BY_TCP : FW_BY_FRAMES,
+                                      by_tcp ? tcp_packet : 0, now_);
     if (slot < 0)
         return false;
     keep_pull(slot, total, memory, cookie);
@@ -92,7 +102,11 @@ bool UdpPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Se
     return true;
 }
 
-void UdpPort::cancel_pull(uint64_t cookie) { fw_pull_cancel(&endpoint_, cookie); }
+void UdpPort::cancel_pull(uint64_t cookie)
+{
+    fw_pull_cancel(&endpoint_, cookie);
+    publish();
+}
 
 bool UdpPort::ask_agent(AgentOp op, uint64_t mac, const std::string &where, AgentReply &reply,
                         int patience_ms, DeviceError &error)
@@ -141,9 +155,10 @@ uint64_t UdpPort::deadline_ns() const
 bool UdpPort::wait(uint64_t deadline)
 {
     const Wake::Seat seat(wake_);
-    pollfd fds[3] = {{sender_.fd(), POLLIN, 0},
+    pollfd fds[4] = {{sender_.fd(), POLLIN, 0},
                      {seat.fd(), POLLIN, 0},
-                     {watched_.load(std::memory_order_relaxed), POLLIN, 0}};
+                     {watched_.load(std::memory_order_relaxed), POLLIN, 0},
+                     {poll_tcp_.load(std::memory_order_relaxed), POLLIN, 0}};
     if (poll_output_.load(std::memory_order_relaxed))
         fds[0].events |= POLLOUT;
     if (sleep(fds, std::size(fds), deadline) <= 0)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 // An endpoint of a UDP board: the firmware core between one UDP socket and the library (docs/decisions/0029).
 // It needs no rights. Each datagram is a frame; its source must be the address that the agent knows of the
-// peer.
+// peer. Large messages come by TCP where the network lets it through.
 #pragma once
 
-#include "driver/engine/core_port.hpp"
+#include "driver/engine/engine.hpp"
+#include "driver/engine/tcp_port.hpp"
 #include "driver/engine/udp_receiver.hpp"
 #include "driver/engine/udp_sender.hpp"
 
@@ -17,9 +18,10 @@ namespace emx {
 struct UdpPortParts : PortParts {
     Fd socket; ///< bound
     uint32_t buffer_bytes = 0; ///< of receive buffer that it was granted
+    BulkWay bulk_way = BulkWay::frames;
 };
 
-class UdpPort final : public CorePort {
+class UdpPort final : public TcpPort {
 public:
     /// Null with error filled when memory or wake descriptors cannot be had.
     static std::unique_ptr<UdpPort> make(UdpPortParts parts, DeviceError &error);
@@ -53,14 +55,21 @@ private:
     void execute(const fw_fx &fx, const std::byte *frame);
     void drain(const std::byte *frame);
     void copy(const fw_fx &fx, const std::byte *frame);
+    void take_effect(const fw_fx &fx, const std::byte *payload) override;
+    void take_replies(const fw_replies &run);
     const emx_msg *idle();
     void check_time();
 
     // Frames out (udp_port_send.cpp)
-    void transmit_effect(const fw_fx &fx);
+    void transmit_effect(const fw_fx &fx) override;
+    const ReplyQueue &windows() const override { return sender_.windows(); }
     void send_replies();
 
-    void publish() { poll_output_.store(sender_.pending(), std::memory_order_relaxed); }
+    void publish() override
+    {
+        poll_output_.store(sender_.pending(), std::memory_order_relaxed);
+        publish_tcp();
+    }
     bool ask_agent(AgentOp op, uint64_t mac, const std::string &where, AgentReply &reply, int patience_ms,
                    DeviceError &error);
 

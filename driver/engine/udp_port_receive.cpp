@@ -38,7 +38,7 @@ const emx_msg *UdpPort::peek()
 
 bool UdpPort::spin(unsigned looks)
 {
-    if (receiver_.ready() || sender_.pending() || !queue_.empty())
+    if (receiver_.ready() || sender_.pending() || !queue_.empty() || tcp_active_)
         return true;
     for (unsigned n = 0; n <= looks / looks_per_call; n++) {
         if (receiver_.fetch(sender_.fd()))
@@ -158,15 +158,36 @@ void UdpPort::execute(const fw_fx &fx, const std::byte *frame)
         if (may_answer())
             transmit_effect(fx);
         break;
-    case FW_FX_REPLIES:
-        if (!sender_.add_replies(fx.u.replies))
-            count_drop(counters_, EMX_CNT_DROP_PULL_BUSY);
-        publish();
-        break;
+    case FW_FX_REPLIES: take_replies(fx.u.replies); break;
     case FW_FX_COPY: copy(fx, frame); break;
+    case FW_FX_ADDRESS:
+        if (fx.u.address.tcp)
+            hear_connection(fx.u.address);
+        break;
+    case FW_FX_FALLBACK:
+        if (fx.u.address.tcp)
+            fall_back_from_tcp(fx.u.address);
+        break;
     default: // of boards of raw frames, or the agent's
         break;
     }
+}
+
+void UdpPort::take_replies(const fw_replies &run)
+{
+    const bool by_tcp = run.reply.msg.type == EMX_X_DATA && run.reply.x.carrier == FW_BY_TCP;
+    if (!(by_tcp ? add_to_connection(run) : sender_.add_replies(run)))
+        count_drop(counters_, EMX_CNT_DROP_PULL_BUSY);
+    publish();
+}
+
+void UdpPort::take_effect(const fw_fx &fx, const std::byte *payload)
+{
+    if (fx.kind != FW_FX_COPY)
+        return execute(fx, nullptr);
+    emx_count(&counters_, payload ? EMX_CNT_PULL_MISPLACED : EMX_CNT_PULL_PLACED, 1);
+    if (payload)
+        pulls_[fx.u.copy.pull].memory.copy_in(fx.u.copy.position, payload, fx.u.copy.length);
 }
 
 void UdpPort::copy(const fw_fx &fx, const std::byte *frame)
@@ -183,6 +204,8 @@ const emx_msg *UdpPort::idle()
     busy_polls_ = 0;
     if (sender_.pending())
         send_replies();
+    if (tcp_active_)
+        poll_tcp();
     if (++empty_polls_ >= udp_polls_per_clock) {
         empty_polls_ = 0;
         check_time();

@@ -40,6 +40,7 @@ public:
     /// As of the queue.
     void open_window(uint16_t slot, std::span<const Segment> memory) { replies_.open_window(slot, memory); }
     void close_window(uint16_t slot) { replies_.close_window(slot); }
+    const ReplyQueue &windows() const { return replies_; }
     /// Queues the answer to a request; false when too many wait.
     bool add_replies(const fw_replies &run) { return replies_.add(run) != nullptr; }
     bool pending() const { return replies_.size() != 0; }

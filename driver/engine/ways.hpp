@@ -30,18 +30,26 @@ uint64_t new_secret(const Map &taken)
     return secret;
 }
 
-/// The address that a way's other end is told: that of our endpoint in that network.
+/// Returns what a way's other end is told of it; the caller fills in the place.
 template <class Way>
-fw_address address_for(const Way &way, const IpNetwork &network, uint8_t endpoint, uint16_t bytes)
+fw_address told_of(const Way &way, uint16_t bytes)
 {
     fw_address own{};
     own.secret = way.secret;
     own.peer = way.peer;
     own.session = way.session;
-    own.address = network.address;
-    own.port = static_cast<uint16_t>(EMX_X_PORT + endpoint);
     own.bytes = bytes;
     own.remote_ep = way.remote_ep;
+    return own;
+}
+
+/// The same with the address of our endpoint in that network.
+template <class Way>
+fw_address address_for(const Way &way, const IpNetwork &network, uint8_t endpoint, uint16_t bytes)
+{
+    fw_address own = told_of(way, bytes);
+    own.address = network.address;
+    own.port = static_cast<uint16_t>(EMX_X_PORT + endpoint);
     return own;
 }
 

@@ -54,7 +54,7 @@ constexpr Config configs[] = {
     {"N1500/datagrams", "eth0:N=1500", 1500, 1452, 2, 1, true, -1, "udp"},
     {"N1500/tcp", "eth0:N=1500", 1500, 1452, 2, 1, true, -1, "tcp"},
     {"UDP/2hosts", "udp:eth0:N=1232", 1500, 1184, 2, 1, true, -1, "auto"},
-    {"UDP/1host/frames", "udp:eth0:N=1232", 1500, 1184, 1, 1, false, -1, "auto"},
+    {"UDP/1host/frames", "udp:eth0:N=1232", 1500, 1184, 1, 1, false, -1, "raw"},
     {"2boards", "eth1:N=9000,eth0:N=9000", 9000, 8192, 2, 2}, // the order is the configuration's
     {"model+W", "eth0:W", 9000, 4096, 2, 1, true, 0},
     {"W+model", "eth0:W", 9000, 4096, 2, 1, true, 1},

@@ -78,8 +78,8 @@ void judge(const fw_sizes &s, const fw_pkt &p, uint32_t len)
     case EMX_X_PULL: return judge_x_pull(p);
     case EMX_X_DATA: return must(m.data_len > 0 && m.data_len == p.length);
     case EMX_X_ADDRESS:
-        return must(p.x.secret != 0 && p.x.port == EMX_X_PORT + m.remote_ep &&
-                    p.x.bytes >= EMX_X_DATAGRAM_MIN);
+        return must(p.x.secret != 0 && p.x.bytes >= EMX_X_DATAGRAM_MIN &&
+                    (p.x.port == EMX_X_PORT + m.remote_ep || (p.x.tcp && p.x.port == 0 && p.x.address == 0)));
     case EMX_X_PACK:
         return must(m.u.pack.count >= 1 && m.u.pack.count <= EMX_X_PACK_MAX &&
                     m.data_len >= m.u.pack.count * sizeof(emx_w_x_packed));

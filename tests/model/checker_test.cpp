@@ -239,6 +239,21 @@ TEST_CASE("of a pack that was not kept whole the messages that were are judged")
     CHECK_THROWS_AS(read_strictly(dialect_w(), f, 64), Violation);
 }
 
+TEST_CASE("a connection goes to an address and a port, or to where datagrams go")
+{
+    const auto with = [](const char *name, const std::vector<size_t> &zeros) {
+        Bytes f = emx::test::golden(EMX_WIRE_FOLDER, name);
+        for (const size_t at : zeros)
+            f[at] = 0;
+        return f;
+    };
+    const std::vector<size_t> address{28, 29, 30, 31}, port{40, 41}, both{28, 29, 30, 31, 40, 41};
+    CHECK_NOTHROW(read_strictly(dialect_w(), with("x_address_tcp", both)));
+    CHECK_THROWS_AS(read_strictly(dialect_w(), with("x_address_tcp", address)), Violation);
+    CHECK_THROWS_AS(read_strictly(dialect_w(), with("x_address_tcp", port)), Violation);
+    CHECK_THROWS_AS(read_strictly(dialect_w(), with("x_address", both)), Violation);
+}
+
 TEST_CASE("packets of the extension are taken as laid down, and no other")
 {
     const struct {

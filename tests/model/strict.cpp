@@ -401,10 +401,11 @@ void Reader::read_x_address()
     session_at(4);
     p_.flags = u8(3);
     must(p_.flags <= 2 || p_.flags == 4, "extension, X ADDRESS: flags");
-    const unsigned first = u8(12);
+    const bool where_datagrams_go = p_.flags == 4 && u32(12) == 0 && u16(24) == 0;
+    const unsigned first = where_datagrams_go ? 1 : u8(12);
     must(first > 0 && first != 127 && first < 224, "extension, X ADDRESS: no address of a host");
     must(u32(16) != 0 || u32(20) != 0, "extension, X ADDRESS: no secret");
-    must(u16(24) == 34527 + u8(2), "extension, X ADDRESS: port of another endpoint");
+    must(where_datagrams_go || u16(24) == 34527 + u8(2), "extension, X ADDRESS: port of another endpoint");
     must(u16(26) >= 104 && u16(26) <= 65507, "extension, X ADDRESS: sizes");
     ends(28, 0);
 }

@@ -34,7 +34,12 @@ all_lengths=(-S 1 -E 3000000 -M 7 -N 10 -W 1)
 both_ways() { talk 1 2 host2 "${all_lengths[@]}" && talk 2 1 host1 "${all_lengths[@]}"; }
 no_frames() { [ "$(ip netns exec "${NETLAB_NS[1]}" awk 'NR > 1' /proc/net/packet)" = '' ]; } # no packet socket is open
 
-by_addresses() { both_listed && udp_agents && both_ways && no_frames; }
+# Large messages come by TCP, unless a pull goes on in datagrams since a host does not get its turn in time.
+came='tcp packets received'
+by_tcp() { both_ways && some 1 "$came" && some 2 "$came"; }
+
+by_addresses() { both_listed && udp_agents && by_tcp && no_frames; }
+by_datagrams() { both_listed && udp_agents && EMX_BULK=raw both_ways && none 1 "$came" && none 2 "$came"; }
 odd_lengths() { for n in 1399 1400 1401 1432 32768 32769 65536; do talk 1 2 host2 -S $n -E $((n + 1)) -N 20 -W 2 || return; done; }
 with_checksums() { EMX_CHECKSUM=1 both_ways; }
 by_names() { list_of "name1 host1" "name2:34783 host2" && udp_agents && both_ways; }
@@ -71,7 +76,7 @@ v6() { # v6 HOST ADDRESS
 }
 by_ipv6() {
     v6 1 fd00::1 && v6 2 fd00::2 && list_of "fd00::1 host1" "[fd00::2]:34783 host2" &&
-        udp_agents '[fd00::1]' '[fd00::2]' && both_ways
+        udp_agents '[fd00::1]' '[fd00::2]' && by_tcp
 }
 ipv6_beacons() {
     local status=0 host
@@ -217,6 +222,71 @@ closed_for_a_while() { # the side that waits for something repeats it
 repeats() { echo $(($(counter "$1" 'pull requests repeated') + $(counter "$1" 'messages repeated'))); }
 is_repeating() { [ $(($(repeats 1) + $(repeats 2))) -gt $((before + 6)) ] || lab_ended "$CLIENT"; }
 
+
+# told HOW: omx_check of the path to host 2 says that large messages come so
+told() {
+    local status=0 partner
+    both_listed && udp_agents && netlab_bg 2 "$NETLAB_TMP/partner" "$tools/omx_check" -s || return
+    partner=$NETLAB_PID
+    tells "$NETLAB_TMP/partner" serving "$partner" &&
+        says "large messages +come $1" tool 1 omx_check -N 50 "$(address_of 1 host2)" || status=1
+    netlab_stop "$partner"
+    return $status
+}
+told_why_not() {
+    local status=0
+    firewall 1 "$tcp_ports drop" && told "in datagrams: no connection came: does a firewall drop the TCP ports of the board's UDP numbers" ||
+        status=1
+    no_firewall 1
+    return $status
+}
+
+# Where UDP passes and TCP does not: from the beginning, in the middle, and where another program has the port.
+tcp_ports='tcp dport 34783-35039'
+only_udp() {
+    local status=0
+    both_listed && udp_agents && firewall 1 "$tcp_ports drop" || return
+    both_ways && none 1 "$came" && some 2 "$came" || status=1
+    no_firewall 1
+    return $status
+}
+left_tcp() { [ "$(counter 1 'pulls that left tcp')" -gt 0 ] || lab_ended "$CLIENT"; }
+tcp_closed() {
+    some 1 "$came" && firewall 1 "$tcp_ports drop" && until_ok $hung left_tcp && some 1 'pulls that left tcp' && no_firewall 1
+}
+tcp_port_taken() {
+    local status=0 taker
+    netlab_bg 1 "$NETLAB_TMP/taker" python3 -c "import socket, signal
+held = [socket.create_server((\"\", port)) for port in range(34784, 34788)]
+print('taken', flush=True)
+signal.pause()"
+    taker=$NETLAB_PID
+    tells "$NETLAB_TMP/taker" taken "$taker" && both_listed && udp_agents && both_ways && some 1 'tcp ports taken' &&
+        none 1 "$came" && some 2 "$came" || status=1
+    netlab_stop "$taker"
+    return $status
+}
+# While what connects by right cannot reach host 1, and pulls look for it: others are closed and counted.
+only_others() {
+    netlab_in 2 nft -f - <<END
+table inet emx {
+    chain out { type filter hook output priority 0; meta skuid 0 $tcp_ports drop; }
+}
+END
+}
+heard_of_nobody() { [ "$(counter 1 'drop: connection of nobody')" -gt 0 ] || lab_ended "$CLIENT"; }
+comes_by_tcp() { [ "$(counter 1 "$came")" -gt 0 ] || lab_ended "$CLIENT"; }
+nobody_connects() {
+    netlab_in 2 python3 tests/netns/tcp_forger.py wrong 3 10.77.0.2:{34784..34787} && until_ok $hung heard_of_nobody &&
+        none 1 "$came" && no_firewall 2 && until_ok $hung comes_by_tcp
+}
+tcp_forged() {
+    local status=0
+    both_listed && udp_agents && only_others && during "$(address_of 1 host2)" nobody_connects || status=1
+    no_firewall 2 2>/dev/null
+    return $status
+}
+
 move() { ip -n "${NETLAB_NS[$1]}" addr del "$2/16" dev eth0 && ip -n "${NETLAB_NS[$1]}" addr add "$3/16" dev eth0; }
 at() { grep -q "is at $2:34783" "$NETLAB_TMP/omxd$1" || lab_ended "$CLIENT"; }
 moved_meanwhile() { under_way moves 2 10.77.0.3 10.77.0.78; }
@@ -260,7 +330,7 @@ behind_router() {
     list_of "$(netlab_ip 1) host1" "$(netlab_ip 2) host2" "10.88.0.2 far"
     agents "udp:eth0 --peers $peers" "udp:eth0 --peers $peers" - "udp:eth0 --peers $peers" && met &&
         until_ok $hung knows 1 far && until_ok $hung knows 4 host2 &&
-        talk 1 4 far "${all_lengths[@]}" && talk 4 2 host2 "${all_lengths[@]}" || status=1
+        talk 1 4 far "${all_lengths[@]}" && talk 4 2 host2 "${all_lengths[@]}" && some 1 "$came" && some 4 "$came" || status=1
     stop_agents
     return $status
 }
@@ -269,6 +339,7 @@ NETLAB_NAMES='' netlab_make 3 1500 || exit 1
 netlab_names && sed -i "s/^$(netlab_ip 1) /&name1 /; s/^$(netlab_ip 2) /&name2 /" "$NETLAB_HOSTS"
 export XDG_STATE_HOME=$NETLAB_TMP # ids of boards are kept here, and not among the host's own
 check "messages of all lengths, both ways, without a packet socket" by_addresses
+check "the same by datagrams alone" by_datagrams
 check "lengths around those of frames" odd_lengths
 check "messages with checksums" with_checksums
 check "hosts listed by their names" by_names
@@ -290,6 +361,12 @@ check "forged datagrams from the other host" forged 1 2
 check "forged datagrams from a process of the same host" forged 1 1
 check "1 % of the datagrams are lost" lossy
 check "a firewall closes the ports for a while" under_way closed_for_a_while
+check "omx_check says that large messages come by TCP" told 'by TCP$'
+check "omx_check says why they do not" told_why_not
+check "a firewall lets UDP alone pass" only_udp
+check "a firewall closes the ports of TCP in the middle" under_way tcp_closed
+check "ports of TCP that another program has" tcp_port_taken
+check "connections of others" tcp_forged
 check "the address of a host changes in the middle" moved_meanwhile
 check "and back" moved_back
 check "a killed program's endpoint can be opened again" killed_program

@@ -366,6 +366,26 @@ TEST_CASE("fw_check__addresses_for_datagrams")
                    });
 }
 
+TEST_CASE("fw_check__addresses_for_connections")
+{
+    const int bad = EMX_CNT_DROP_ADDRESS;
+    const Patch nowhere{28, {0, 0, 0, 0}}, no_port{40, {0, 0}};
+    run(sizes_w(),
+        {
+            {"address as it is", "x_address_tcp", {}, ok},
+            {"of network 0", "x_address_tcp", {{28, {0}}}, bad},
+            {"where datagrams go", "x_address_tcp", {nowhere, no_port}, ok},
+            {"of no host at a port", "x_address_tcp", {nowhere}, bad},
+            {"of a host at no port", "x_address_tcp", {no_port}, bad},
+            {"where datagrams go, of datagrams", "x_address", {nowhere, no_port}, bad},
+            {"where datagrams go, without a secret",
+             "x_address_tcp",
+             {nowhere, no_port, {32, {0, 0, 0, 0, 0, 0, 0, 0}}},
+             bad},
+            {"where datagrams go, short ones", "x_address_tcp", {nowhere, no_port, {42, {0, 103}}}, bad},
+        });
+}
+
 namespace {
 
 /// The offer that fw_check sees in a frame, which must be a sound CONNECT.

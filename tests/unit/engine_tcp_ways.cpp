@@ -4,7 +4,9 @@
 #include "core_board.hpp"
 
 #include <driver/base/ipv4_socket.hpp>
+#include <driver/base/udp_socket.hpp>
 #include <driver/engine/tcp_ways.hpp>
+#include <driver/engine/udp_network.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -27,6 +29,11 @@ constexpr uint32_t sender_peer = 3;
 constexpr uint8_t sender_ep = 9;
 constexpr uint32_t session = 77;
 constexpr uint32_t longest_frame = 1514;
+
+std::unique_ptr<TcpNetwork> on_lo(uint8_t endpoint, uint32_t frame = longest_frame)
+{
+    return std::make_unique<InterfaceNetwork>("lo", endpoint, frame);
+}
 
 /// A socket that listens at the loopback interface and an endpoint's port, as another program's would.
 /// Endpoints are tried from one on that depends on the process: others may test at the same time.
@@ -61,7 +68,7 @@ public:
         for (int n = 0; n < 256 && !puller_; n++) {
             endpoint = static_cast<uint8_t>(::getpid() + n);
             if (take_port(loopback, endpoint))
-                puller_ = std::make_unique<TcpWays>("lo", endpoint, longest_frame, counters);
+                puller_ = std::make_unique<TcpWays>(on_lo(endpoint), counters);
         }
         REQUIRE(puller_);
     }
@@ -183,7 +190,7 @@ struct Sender {
     emx_counters mutable counters{};
     fw_sizes sizes = sizes_w();
     ReplyQueue windows{sizes, counters};
-    std::unique_ptr<TcpWays> ways = std::make_unique<TcpWays>("lo", uint8_t{5}, longest_frame, counters);
+    std::unique_ptr<TcpWays> ways = std::make_unique<TcpWays>(on_lo(5), counters);
     Fd listening{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     uint16_t port = 0;
     uint64_t mutable now = 0;
@@ -370,7 +377,7 @@ TEST_CASE("engine_tcp_ways__an_endpoints_next_life_has_its_port_again")
         endpoint = ways.endpoint;
         ways.bring_up();
     } // the end that listened closes first, or not
-    TcpWays next("lo", endpoint, longest_frame, counters);
+    TcpWays next(on_lo(endpoint), counters);
     std::optional<fw_address> tell;
     next.pull_from(sender_peer, sender_ep, session, 1, tell);
     CHECK(tell);
@@ -396,7 +403,7 @@ TEST_CASE("engine_tcp_ways__segments_are_no_longer_than_frames_of_the_board")
 TEST_CASE("engine_tcp_ways__an_endpoint_that_wants_none_has_none")
 {
     emx_counters counters{};
-    TcpWays ways("lo", 1, 0, counters);
+    TcpWays ways(on_lo(1, 0), counters);
     std::optional<fw_address> tell;
     CHECK(!ways.pull_from(sender_peer, sender_ep, session, 1, tell));
     CHECK(!tell);
@@ -517,4 +524,98 @@ TEST_CASE("engine_tcp_ways__few_repeats_among_many_segments_are_no_fault")
     TcpRepeats repeats;
     for (uint32_t look = 1; look <= 100; look++) // one of 1,536 segments
         CHECK(!repeats.look(look * per_look, {look, 0, 1448}));
+}
+
+namespace {
+
+/// Two endpoints of UDP boards at the loopback address, both with number 0.
+struct UdpPair {
+    explicit UdpPair(bool v4)
+        : puller_datagrams(make_udp_socket(loopback_address(v4, 0))),
+          replier_datagrams(make_udp_socket(loopback_address(v4, 0)))
+    {
+        REQUIRE(puller_datagrams);
+        REQUIRE(replier_datagrams);
+        const UdpAddress own = bound_address(puller_datagrams.get());
+        agent = own.with_port(own.port - 1u); // endpoint 0 has the port behind it
+        puller = ways(own);
+        replier = ways(bound_address(replier_datagrams.get()));
+    }
+    std::unique_ptr<TcpWays> ways(const UdpAddress &own)
+    {
+        const auto agent_of = [this](uint32_t peer) { return peer == sender_peer ? &agent : nullptr; };
+        return std::make_unique<TcpWays>(std::make_unique<UdpNetwork>(own, longest_frame, agent_of),
+                                         counters);
+    }
+    /// Returns what the puller tells, as the replier hears it: from endpoint 0 of that peer.
+    fw_address told()
+    {
+        std::optional<fw_address> tell;
+        CHECK(!puller->pull_from(sender_peer, sender_ep, session, now += 1000 * ms, tell));
+        REQUIRE(tell);
+        tell->remote_ep = 0;
+        return *tell;
+    }
+    TcpInward *await()
+    {
+        TcpInward *way = nullptr;
+        std::optional<fw_address> ignored;
+        std::array<TcpInward *, TcpWays::looks_max> none;
+        for (int looks = 0; looks < Ways::looks_max && !way; looks++) {
+            CHECK(replier->look(none) == 0);
+            replier->send(windows, [](const fw_replies &) { FAIL("nothing was to be sent"); });
+            way = puller->pull_from(sender_peer, sender_ep, session, now, ignored);
+        }
+        return way;
+    }
+
+    emx_counters counters{};
+    fw_sizes sizes = sizes_w();
+    ReplyQueue windows{sizes, counters};
+    Fd puller_datagrams, replier_datagrams;
+    UdpAddress agent; ///< of the puller, as the replier knows it
+    std::unique_ptr<TcpWays> puller, replier;
+    uint64_t now = 0;
+};
+
+} // namespace
+
+TEST_CASE("engine_tcp_ways__udp_boards_connect_to_where_their_datagrams_go")
+{
+    for (const bool v4 : {true, false}) {
+        CAPTURE(v4);
+        UdpPair pair(v4);
+        const fw_address told = pair.told();
+        CHECK(told.address == 0);
+        CHECK(told.port == 0);
+        CHECK(told.tcp);
+        pair.replier->heard(told, pair.now);
+        const TcpInward *way = pair.await();
+        REQUIRE(way);
+        int segment = 0;
+        socklen_t size = sizeof(segment);
+        REQUIRE(::getsockopt(way->connection.get(), IPPROTO_TCP, TCP_MAXSEG, &segment, &size) == 0);
+        CHECK(segment <= static_cast<int>(longest_frame) - 12); // a datagram has 12 bytes less of headers
+        CHECK(pair.counters.v[EMX_CNT_TCP_ROUTE] == 1);
+        CHECK(pair.counters.v[EMX_CNT_DROP_CONNECTION] == 0);
+    }
+}
+
+TEST_CASE("engine_tcp_ways__udp_boards_connect_to_nowhere_else")
+{
+    UdpPair pair(true);
+    const fw_address told = pair.told();
+    fw_address elsewhere = told;
+    elsewhere.address = loopback;
+    elsewhere.port = pair.agent.port;
+    fw_address unknown = told;
+    unknown.peer = sender_peer + 1;
+    for (const fw_address &other : {elsewhere, unknown}) {
+        pair.replier->heard(other, pair.now);
+        CHECK(!pair.replier->sending());
+    }
+    // And one of raw frames connects to no address that is none.
+    TcpWays raw(on_lo(5), pair.counters);
+    raw.heard(told, pair.now);
+    CHECK(!raw.sending());
 }

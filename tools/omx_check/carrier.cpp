@@ -40,14 +40,17 @@ std::string obstacle_here(const BoardFacts &board, const BoardView &view)
     return ip_network(any.get(), board.device) ? "" : board.interface + " has no IPv4 address here";
 }
 
-std::string why_not_tcp(const Came &came)
+std::string why_not_tcp(const Came &came, bool udp_board)
 {
+    const std::string ports =
+        udp_board ? "the TCP ports of the board's UDP numbers" : "TCP ports 34527 and up";
+    const std::string no_network = udp_board ? "" : "no IPv4 address on this network, ";
     if (came[EMX_CNT_TCP_PORT] != 0)
         return "another program here has the TCP port of the endpoint: ss -ltnp shows it";
     if (came[EMX_CNT_TCP_ROUTE] != 0 || came[EMX_CNT_TCP_FALLBACK] != 0)
-        return "a connection came, and ended: does a firewall reset TCP ports 34527 and up, here or there?";
-    return "no connection came: does a firewall drop TCP ports 34527 and up, here or there, or has that host "
-           "no IPv4 address on this network, EMX_BULK=udp or EMX_BULK=raw?";
+        return "a connection came, and ended: does a firewall reset " + ports + ", here or there?";
+    return "no connection came: does a firewall drop " + ports + ", here or there, or has that host " +
+           no_network + "EMX_BULK=udp or EMX_BULK=raw?";
 }
 
 std::string why_no_datagrams(const BoardFacts &board, const Came &came)
@@ -75,14 +78,17 @@ Carrier carrier_of(const BoardFacts &board, const BoardView &view, const emx_cou
                    const emx_counters &after)
 {
     const Came came{before, after};
-    if (view.has_hosts())
-        return {"datagrams", "as all of a UDP board"};
-    constexpr uint64_t tcp_packet = 32768; // bytes, as in driver/engine/port_tcp.cpp
+    const bool udp_board = view.has_hosts();
+    constexpr uint64_t tcp_packet = 32768; // bytes, as in driver/engine/tcp_port.hpp
     const uint64_t data = came[EMX_CNT_RX_X_DATA], tcp = came[EMX_CNT_RX_TCP];
     const uint64_t others = data > tcp ? data - tcp : 0;
     if (tcp * tcp_packet > others * board.mtu)
         return {"tcp", {}};
-    const std::string no_tcp = wish() == "udp" ? "" : why_not_tcp(came);
+    if (udp_board && (wish() == "udp" || wish() == "raw"))
+        return {"datagrams", "EMX_BULK=" + wish() + ", here"};
+    const std::string no_tcp = wish() == "udp" ? "" : why_not_tcp(came, udp_board);
+    if (udp_board)
+        return {"datagrams", no_tcp};
     if (2 * came[EMX_CNT_RX_DATAGRAM] > others)
         return {"datagrams", no_tcp};
     if (const std::string why = obstacle_here(board, view); !why.empty())

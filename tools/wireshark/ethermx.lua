@@ -199,7 +199,7 @@ local function summary(p)
     if p.reply_size then word("Frame=%d Pos=%d (%d bytes)", p.reply_frame, p.position, p.reply_size) end
     if p.x_unit then word("Request=%d Frame=%d (%d of %d bytes)", p.x_request, p.x_frame, p.x_count or 0, p.x_unit) end
     if p.x_size then word("Request=%d Frame=%d (%d bytes)", p.x_request, p.x_frame, p.x_size) end
-    if p.x_port then word("%s port %d", purpose(p.x_address_flags), p.x_port) end
+    if p.x_port then word(p.x_port == 0 and "%s beside datagrams" or "%s port %d", purpose(p.x_address_flags), p.x_port) end
     if p.x_group_key then word("%d > group %08x Number=%d (%d bytes)", p.src_ep, p.x_group_key, p.x_group_number, p.x_group_size) end
     if p.x_counter then word("Next=%d Report=%d Echo=%d", p.x_next % 16384, p.x_counter, p.x_echo) end
     word("%d messages", p.x_pack_count)
@@ -269,6 +269,7 @@ for port = PORT_FIRST, PORT_LAST do DissectorTable.get("udp.port"):add(port, dat
 
 -- ---- X DATA by TCP (docs/protocol.md, TCP) ----
 
+local BOARD_FIRST, BOARD_LAST = 34783, 34783 + 256 -- of UDP boards: the agent's, and those of endpoints
 local TCP_MARK, GREETING, PAD, HEADER_OF_DATA, X_DATA = 0x454d5854, 16, 8, 24, 115
 local connection = Proto("mxoet", "EtherMX connection")
 connection.fields = { ProtoField.uint64("mxoet.secret", "Secret of the receiver", base.HEX) }
@@ -286,9 +287,15 @@ end
 
 local function is_greeting(rest) return rest:len() >= GREETING and rest(8, 4):uint() == TCP_MARK end
 
--- True if X DATA for the endpoint of that port may begin so.
+-- The endpoint that takes connections at that port; nil if none is known to.
+local function endpoint_of(port)
+    if port >= PORT_FIRST and port <= PORT_LAST then return port - PORT_FIRST end
+    if port > BOARD_FIRST and port <= BOARD_LAST then return port - BOARD_FIRST - 1 end
+end
+
+-- True if X DATA for the endpoint of that port may begin so; of a port that somebody names, for any.
 local function is_data(rest, port)
-    local wanted = { [0] = 0, [PAD - 1] = 0, [PAD] = X_DATA, [PAD + 1] = port - PORT_FIRST, [PAD + 3] = 0 }
+    local wanted = { [0] = 0, [PAD - 1] = 0, [PAD] = X_DATA, [PAD + 1] = endpoint_of(port), [PAD + 3] = 0 }
     for at, value in pairs(wanted) do
         if at < rest:len() and rest(at, 1):uint() ~= value then return false end
     end
@@ -322,7 +329,7 @@ end
 
 -- Fields of TCP would not do: a first pass without tree has none.
 local function is_ours(tvb, pinfo)
-    if pinfo.dst_port < PORT_FIRST or pinfo.dst_port > PORT_LAST then return false end
+    if endpoint_of(pinfo.src_port) and not endpoint_of(pinfo.dst_port) then return false end
     local key = string.format("%s %d %s %d", pinfo.src, pinfo.src_port, pinfo.dst, pinfo.dst_port)
     if streams[key] and streams[key] <= pinfo.number then return true end
     local whole = tvb()
@@ -364,7 +371,8 @@ for port = PORT_FIRST, PORT_LAST do DissectorTable.get("tcp.port"):add(port, con
 
 -- ---- UDP boards: whole frames in UDP datagrams (docs/protocol.md, UDP boards) ----
 
-local HEADER, BOARD_FIRST, BOARD_LAST = 14, 34783, 34783 + 256
+local HEADER = 14
+for port = BOARD_FIRST + 1, BOARD_LAST do DissectorTable.get("tcp.port"):add(port, connection) end
 local board = Proto("mxoeudp", "EtherMX UDP board")
 local board_dst = ProtoField.ether("mxoeudp.dst", "Board that it is for")
 local board_src = ProtoField.ether("mxoeudp.src", "Board that it is from")

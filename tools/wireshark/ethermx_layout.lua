@@ -184,11 +184,17 @@ local function check_x_data(p)
     if p.x_size == 0 then return "malformed.reply", "no data" end
 end
 
+-- Of TCP, address 0 and port 0: where the endpoint takes its datagrams, which are its frames.
+local function is_beside_datagrams(p)
+    return math.floor(p.x_address_flags / 4) % 2 == 1 and p.x_address == 0 and p.x_port == 0
+end
+
 local function check_x_address(p)
+    local beside = is_beside_datagrams(p)
     local first = math.floor(p.x_address / 2 ^ 24)
-    if first == 0 or first == 127 or first >= 224 then return "malformed.address", "no address of a host" end
+    if not beside and (first == 0 or first == 127 or first >= 224) then return "malformed.address", "no address of a host" end
     if p.x_secret:find("^0+$") then return "malformed.address", "no secret" end
-    if p.x_port ~= X_PORT + p.src_ep then return "malformed.address", "port of another endpoint" end
+    if not beside and p.x_port ~= X_PORT + p.src_ep then return "malformed.address", "port of another endpoint" end
     if p.x_longest < X_DATAGRAM_MIN or p.x_longest > X_DATAGRAM_MAX then
         return "malformed.address", string.format("longest not in %d to %d", X_DATAGRAM_MIN, X_DATAGRAM_MAX)
     end

@@ -276,6 +276,23 @@ def check_connections(folder):
     return check
 
 
+def check_board_connections(folder):
+    """Those of UDP boards go to the numbers of their UDP ports, by default or as tshark is told."""
+    def check(tshark):
+        path = os.path.join(tshark.home, 'board_connections.pcap')
+        frame = golden(folder, 'x_data', 0)
+        stream = GREETING + PAD + frame[16:]
+        write_pcap(path, [in_tcp(frame, 0, stream, port=34783 + 6), in_tcp(frame, 0, stream, port=34783 + 7),
+                          in_tcp(frame, 0, stream, port=40006, source=50000),
+                          in_tcp(frame, 0, stream, port=50000, source=34783 + 6)])
+        for options, wanted in (([], [True, False, False, False]),
+                                (['-d', 'tcp.port==40001-40256,mxoet'], [True, False, True, False])):
+            shown = tshark.fields(path, ['mxoe.x.size', 'mxoe.unexpected.stream'], *options)
+            found = ['mxoe.x.size' in frame and 'mxoe.unexpected.stream' not in frame for frame in shown]
+            assert found == wanted, f'{options}: {shown}'
+    return check
+
+
 def check_cut_connection(folder):
     """Shows of a packet as much as the capture keeps."""
     def check(tshark):
@@ -334,6 +351,7 @@ def checks(_codec, pcap_folder, wire_folder):
     yield 'examples of the extension', check_examples(wire_folder, EXTENSION)
     yield 'datagrams', check_datagrams(wire_folder)
     yield 'connections', check_connections(wire_folder)
+    yield 'connections of UDP boards', check_board_connections(wire_folder)
     yield 'connections, cut by the capture', check_cut_connection(wire_folder)
     yield 'UDP boards', check_udp_boards(wire_folder)
     yield 'frames of UDP boards, joined', check_joined(wire_folder)

@@ -285,7 +285,9 @@ def extension(s):
     s.after_connect('malformed.reply', 'x data: none', lambda n: n.x_data('a', 'b', size=0))
     s.after_connect(None, 'x address', lambda n: n.x_address('b', 'a'), lambda n: n.x_address('a', 'b', answer=1))
     s.after_connect(None, 'x address of TCP', lambda n: n.x_address('b', 'a', answer=4, longest=65507))
-    for what, change in (('of no host', {'address': 0}), ('of a group', {'address': 0xe0000001}),
+    s.after_connect(None, 'x address of TCP beside datagrams',
+                    lambda n: n.x_address('b', 'a', answer=4, address=0, port=0, longest=65507))
+    for what, change in (('of no host', {'address': 0}), ('beside datagrams, not of TCP', {'address': 0, 'port': 0}), ('of a group', {'address': 0xe0000001}),
                          ('of this host', {'address': 0x7f000001}), ('no secret', {'secret': 0}),
                          ('port', {'port': 34527}), ('short datagrams', {'longest': 103}),
                          ('long datagrams', {'longest': 65508})):

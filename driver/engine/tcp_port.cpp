@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-// An endpoint of the engine: large messages by TCP.
+// Large messages of an endpoint by TCP.
+#include "driver/engine/tcp_port.hpp"
+
 #include "driver/base/clock.hpp"
 #include "driver/drops.hpp"
-#include "driver/engine/port.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,9 +11,6 @@
 namespace emx {
 namespace {
 
-// Bytes of a packet by TCP, header included: long enough that its header and its judgement cost nothing
-// beside the copy, short enough that a message of 64 KiB has two of them under way.
-constexpr uint16_t tcp_packet = FW_X_DATA_HEADER + 32768;
 // Packets under way to us, of all pulls: 1 MiB.
 constexpr uint16_t tcp_window = 32;
 // Packets of one connection taken between two looks for frames.
@@ -20,27 +18,55 @@ constexpr int packets_at_once = 8;
 
 } // namespace
 
-void EnginePort::allow_tcp() { endpoint_.x_tcp = tcp_.wanted() ? tcp_window : 0; }
+void TcpPort::allow_tcp() { endpoint_.x_tcp = tcp_.wanted() ? tcp_window : 0; }
 
-/// By which carrier a message is pulled, and the longest packet by it.
-EnginePort::Carrier EnginePort::choose_carrier(const emx_msg &rndv, uint32_t total)
+bool TcpPort::comes_by_tcp(const emx_msg &rndv)
 {
-    if (emx_offer_features(rndv.data) & EMX_X_TCP && tcp_.wanted()) {
-        std::optional<fw_address> tell;
-        const bool up = tcp_.pull_from(rndv.peer, rndv.remote_ep, rndv.session, now_, tell) != nullptr;
-        if (tell)
-            tell_address(*tell, false);
-        if (leave_lost_ways())
-            drain({});
-        if (up)
-            return {FW_BY_TCP, tcp_packet};
+    if (!(emx_offer_features(rndv.data) & EMX_X_TCP) || !tcp_.wanted())
+        return false;
+    std::optional<fw_address> tell;
+    const bool up = tcp_.pull_from(rndv.peer, rndv.remote_ep, rndv.session, now_, tell) != nullptr;
+    if (tell) {
+        fw_fx fx;
+        fw_address_tell(&endpoint_, &*tell, &fx);
+        transmit_effect(fx);
     }
-    const uint16_t datagram = choose_datagrams(rndv, total);
-    return {static_cast<uint8_t>(datagram != 0 ? FW_BY_DATAGRAMS : FW_BY_FRAMES), datagram};
+    if (leave_lost_ways())
+        take_effects(nullptr);
+    return up;
+}
+
+void TcpPort::hear_connection(const fw_address &address)
+{
+    tcp_.heard(address, now_);
+    publish();
+}
+
+void TcpPort::fall_back_from_tcp(const fw_address &address)
+{
+    tcp_.fell_back(address.peer, address.remote_ep, now_);
+    leave_lost_ways();
+    publish();
+}
+
+void TcpPort::publish_tcp()
+{
+    tcp_active_ = endpoint_.pace.by[FW_BY_TCP] != 0 || tcp_.sending();
+    poll_tcp_.store(tcp_active_ ? tcp_.fd() : -1, std::memory_order_relaxed);
+}
+
+/// Executes what else the last packet caused.
+void TcpPort::take_effects(const std::byte *payload)
+{
+    while (more_) {
+        fw_fx fx;
+        more_ = fw_next(&endpoint_, now_, &fx);
+        take_effect(fx, payload);
+    }
 }
 
 /// Pulls by connections that went begin anew: effects wait in the core, if true.
-bool EnginePort::leave_lost_ways()
+bool TcpPort::leave_lost_ways()
 {
     const std::vector<fw_address> lost = tcp_.take_lost();
     for (const fw_address &way : lost)
@@ -50,25 +76,25 @@ bool EnginePort::leave_lost_ways()
     return !lost.empty();
 }
 
-void EnginePort::poll_tcp()
+void TcpPort::poll_tcp()
 {
     std::array<TcpInward *, TcpWays::looks_max> ways;
     const std::size_t count = tcp_.look(ways);
     for (std::size_t i = 0; i < count; i++)
         take_packets(*ways[i]);
     if (tcp_.sending())
-        tcp_.send(replies_.windows(), [this](const fw_replies &run) {
+        tcp_.send(windows(), [this](const fw_replies &run) {
             fw_fx fx;
             refuse(run, fx);
             transmit_effect(fx);
         });
     if (leave_lost_ways())
-        drain({});
+        take_effects(nullptr);
     publish();
 }
 
 /// The memory that the rest of a payload goes to, null when that is of no pull any more.
-const PieceList *EnginePort::place_of(TcpReceiver &packets)
+const PieceList *TcpPort::place_of(TcpReceiver &packets)
 {
     if (packets.slot() < 0)
         return nullptr;
@@ -79,14 +105,14 @@ const PieceList *EnginePort::place_of(TcpReceiver &packets)
 }
 
 /// That of a pull, null when it has ended.
-const PieceList *EnginePort::running_memory(int slot, uint32_t handle) const
+const PieceList *TcpPort::running_memory(int slot, uint32_t handle) const
 {
     if (slot < 0 || endpoint_.pull[slot].state != FW_PULL_RUNNING || endpoint_.pull[slot].handle != handle)
         return nullptr;
     return &pulls_[static_cast<std::size_t>(slot)].memory;
 }
 
-void EnginePort::take_packets(TcpInward &way)
+void TcpPort::take_packets(TcpInward &way)
 {
     TcpReceiver &packets = way.packets;
     std::array<fw_place, TcpReceiver::ahead_max + 1> places;
@@ -109,7 +135,7 @@ void EnginePort::take_packets(TcpInward &way)
 }
 
 /// unwritable: the memory of the pull whose payload was coming is gone.
-void EnginePort::end_way(TcpInward &way, bool unwritable)
+void TcpPort::end_way(TcpInward &way, bool unwritable)
 {
     now_ = monotonic_ns();
     if (unwritable) { // as of frames; and a part of the packet is nowhere
@@ -119,11 +145,11 @@ void EnginePort::end_way(TcpInward &way, bool unwritable)
     tcp_.end(way, now_);
     leave_lost_ways();
     if (more_)
-        drain({});
+        take_effects(nullptr);
 }
 
 /// Makes the header that of a frame, and lets the core check it; false when it is no X DATA for us.
-bool EnginePort::check_packet(TcpInward &way)
+bool TcpPort::check_packet(TcpInward &way)
 {
     std::byte *header = way.packets.header();
     fw_datagram_unseal(header, peer_nic_id(way.peer), board_.mac, static_cast<uint16_t>(way.peer));
@@ -134,7 +160,7 @@ bool EnginePort::check_packet(TcpInward &way)
 }
 
 /// A header has come: chooses where the payload goes.
-void EnginePort::place_packet(TcpInward &way)
+void TcpPort::place_packet(TcpInward &way)
 {
     if (!check_packet(way)) {
         count_drop(counters_, EMX_CNT_DROP_CONNECTION);
@@ -149,7 +175,7 @@ void EnginePort::place_packet(TcpInward &way)
         end_way(way, false);
 }
 
-void EnginePort::take_packet(TcpInward &way)
+void TcpPort::take_packet(TcpInward &way)
 {
     now_ = monotonic_ns();
     emx_count(&counters_, EMX_CNT_RX_TCP, 1);
@@ -165,9 +191,8 @@ void EnginePort::take_packet(TcpInward &way)
     fw_fx fx;
     if (!give(pkt_, fx, more_))
         return;
-    const Arrival arrival{nullptr, way.packets.payload()};
-    execute(fx, arrival);
-    drain(arrival);
+    take_effect(fx, way.packets.payload());
+    take_effects(way.packets.payload());
 }
 
 } // namespace emx
