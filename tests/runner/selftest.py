@@ -161,6 +161,12 @@ class Tables(unittest.TestCase):
         named = {name for names in self.affected.table.values() for name in names}
         self.assertEqual({s.name for s in self.suites.values() if s.ci} - named, set())
 
+    def test_every_suite_is_documented(self):
+        with open(os.path.join(TOP, 'docs', 'testing.md'), encoding='utf-8') as file:
+            cells = [line.split('|')[1] for line in file if line.startswith('| ')]
+        documented = {name.strip() for cell in cells for name in cell.split(',')}
+        self.assertEqual(set(self.suites) - documented, set())
+
     def test_the_longest_row_decides(self):
         found = table('a one\na/b two\n', {'one': 0, 'two': 0})
         self.assertEqual(found.suites_of(['a/x']), {'one'})
