@@ -182,10 +182,10 @@ TEST_CASE("a ring of nodes that only send until they are told to extract ends")
     job.run();
 }
 
-TEST_CASE("64 nodes")
+TEST_CASE("a crowd of nodes")
 {
     Plan plan;
-    plan.nodes = 64;
+    plan.nodes = sim::crowd;
     plan.hosts = 8;
     all_to_all(plan, 2, 6000);
     plan.loss = 50;

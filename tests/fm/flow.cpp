@@ -71,11 +71,11 @@ TEST_CASE("a receiver that does not extract stops its sender; memory is bounded,
                         CHECK(FM_send(1, other_id, some.data(), 100) == 0);
                     return;
                 }
-                m.sleep(3 * sim::sec);
+                m.sleep(500 * sim::ms);
                 FM_extract(0);
                 sent_while_stopped = sent;
                 held = m.node->held();
-                m.sleep(sim::sec);
+                m.sleep(200 * sim::ms);
                 again = sent;
                 m.until([&] { return m.count == messages; });
             },

@@ -8,14 +8,8 @@
 
 namespace emx::gammatest {
 
+using sim::crowd;
 using sim::text_of;
-
-// All to all takes the square of it, and a sanitizer ten times as long.
-#ifdef __SANITIZE_ADDRESS__
-constexpr uint32_t crowd = 32;
-#else
-constexpr uint32_t crowd = 64;
-#endif
 
 struct Me : sim::Member<emx_gamma::Node> {
     using Member::Member;

@@ -18,6 +18,15 @@
 
 namespace emx::sim {
 
+/// True in a build with the address sanitizer, which takes ten times as long.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+/// Nodes of a large job: all to all takes the square of it.
+constexpr uint32_t crowd = sanitized ? 32 : 64;
+
 struct Plan {
     uint32_t nodes = 2;
     uint32_t hosts = 2;
