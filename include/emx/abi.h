@@ -289,7 +289,7 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(RX_TCP, "tcp packets received", "large messages by TCP: x data")                    \
 	X(TX_TCP, "tcp packets sent", "large messages by TCP: x data")                        \
 	X(TCP_ROUTE, "tcp routes", "connections of other endpoints to us, for their data")    \
-	X(TCP_FALLBACK, "pulls that left tcp", "their connection ended, or nothing came: does a firewall drop TCP ports 34527 and up?") \
+	X(TCP_FALLBACK, "pulls that left tcp", "their connection ended, or nothing came: does a firewall drop the TCP ports of the board?") \
 	X(TCP_PORT, "tcp ports taken", "another program has our TCP port: large messages go by datagrams or frames") \
 	X(DROP_CONNECTION, "drop: connection of nobody", "it began with a wrong secret, came from elsewhere, or sent what is no x data") \
 	X(SHM_PUSH, "large messages copied by both sides", "within the host, their data came with the announcement") \
