@@ -26,17 +26,16 @@ KERNEL_PARAMETER = '''
 int emx_fault_number;
 module_param_named(emx_fault, emx_fault_number, int, 0444);
 '''
-# In a guest EMX_FAULT is a word of the kernel's command line, which init has in its environment.
+# In a guest EMX_FAULT is a word of the kernel's command line, which init has in its environment. insmod becomes a function:
+# busybox's shell looks for no program of a name that is an applet of its own.
 INSMOD = '''
-rm -f "$root/bin/insmod" "$root/sbin/insmod"
-cat >"$root/bin/insmod" <<'END'
-#!/bin/sh
-case $1 in
-*ethermx.ko) exec /bin/busybox insmod "$@" emx_fault="${EMX_FAULT:-0}" ;;
-esac
-exec /bin/busybox insmod "$@"
-END
-chmod 755 "$root/bin/insmod"
+insmod() {
+	case $1 in
+	*ethermx.ko) set -- "$@" emx_fault="${EMX_FAULT:-0}" ;;
+	esac
+	/bin/busybox insmod "$@"
+}
+
 '''
 
 
@@ -100,7 +99,7 @@ def mutate(files, faults, tree):
     header = "add_project_arguments('-include', meson.project_source_root() / 'tests/mutations/fault.h', " \
              "language: ['c', 'cpp'])\n"
     for file, mark, more in (('meson.build', "add_project_arguments('-D_GNU_SOURCE'", header),
-                             ('tests/qemu/initrd.sh', 'rm -f "$root/bin/ip"\n', INSMOD.lstrip('\n'))):
+                             ('tests/qemu/guest/check.sh', 'check() {', INSMOD.lstrip('\n'))):
         files[file] = put_before(files[file], mark, more, file)
     files['driver/Kbuild'] += f'ccflags-y += -include {tree}/tests/mutations/fault.h\n'
     files['driver/linux/main.c'] += KERNEL_PARAMETER

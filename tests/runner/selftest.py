@@ -241,7 +241,7 @@ class Faults(unittest.TestCase):
 
     def test_every_fault_fits_the_tree(self):
         files = {}
-        for name in [f.file for f in self.faults] + ['meson.build', 'tests/qemu/initrd.sh', 'driver/Kbuild', 'driver/linux/main.c']:
+        for name in [f.file for f in self.faults] + ['meson.build', 'tests/qemu/guest/check.sh', 'driver/Kbuild', 'driver/linux/main.c']:
             with open(os.path.join(TOP, name), encoding='utf-8') as file:
                 files[name] = file.read()
         self.mutations.mutate(files, self.faults, 'somewhere')
