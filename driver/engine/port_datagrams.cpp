@@ -97,7 +97,7 @@ EnginePort::Carrier EnginePort::choose_carrier(const emx_msg &rndv, uint32_t tot
 bool EnginePort::add_replies(const fw_replies &run)
 {
     const int socket = socket_for(run.reply.msg.peer);
-    if (run.reply.msg.type == EMX_X_DATA && run.reply.x.carrier == FW_BY_TCP)
+    if (is_by_tcp(run))
         return add_to_connection(run);
     if (run.reply.msg.type == EMX_X_DATA && run.reply.x.carrier == FW_BY_DATAGRAMS && socket == ring_.fd()) {
         if (const DatagramTarget *to = datagrams_.target(run.reply.msg.peer, run.reply.msg.local_ep))

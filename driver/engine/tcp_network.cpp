@@ -6,12 +6,8 @@
 
 #include <linux/tcp.h>
 
-#include <algorithm>
-
 namespace emx {
 namespace {
-
-constexpr int segment_max = 32767; // that the system can be told
 
 std::optional<IpNetwork> network_of(int socket, const std::string &interface)
 {
@@ -30,6 +26,18 @@ uint32_t ipv4_of(const UdpAddress &address)
 
 } // namespace
 
+Fd make_tcp_socket(bool v4, uint32_t segment)
+{
+    constexpr uint32_t segment_max = 32767; // that the system can be told; it subtracts options
+    Fd fd(::socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd || (!v4 && !set_socket_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, int{1})))
+        return {};
+    // A switch that takes less than the interface drops longer ones without a word.
+    if (segment <= segment_max)
+        set_socket_option(fd.get(), IPPROTO_TCP, TCP_MAXSEG, static_cast<int>(segment));
+    return fd;
+}
+
 std::optional<UdpAddress> InterfaceNetwork::here(int socket)
 {
     const auto now = wanted() ? network_of(socket, interface_) : std::nullopt;
@@ -41,16 +49,11 @@ std::optional<UdpAddress> InterfaceNetwork::here(int socket)
 
 Fd InterfaceNetwork::new_socket() const
 {
-    constexpr int headers = 14 + 20 + 20; // Ethernet, IP, TCP; the system subtracts options
-    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd)
-        return fd;
+    constexpr uint32_t headers = 14 + 20 + 20; // Ethernet, IP, TCP
+    Fd fd = make_tcp_socket(true, frame_ - headers);
     // Segments then leave by this interface, whatever other routes there are; older kernels refuse it.
     ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface_.c_str(),
                  static_cast<socklen_t>(interface_.size()));
-    // A switch that takes less than the interface drops longer ones without a word.
-    if (const int segment = static_cast<int>(frame_) - headers; segment <= segment_max)
-        set_socket_option(fd.get(), IPPROTO_TCP, TCP_MAXSEG, segment);
     return fd;
 }
 

@@ -18,6 +18,10 @@ extern "C" {
 
 namespace emx {
 
+/// Returns a socket of a connection, or to listen by, whose segments have so many bytes at most, where the
+/// system can be told so many; empty with errno set where there is none.
+Fd make_tcp_socket(bool v4, uint32_t segment);
+
 /// One of an endpoint; called under the port's lock. Nothing here blocks.
 class TcpNetwork {
 public:
@@ -33,8 +37,8 @@ public:
     virtual bool is_near(const UdpAddress &source) const = 0;
     /// Where another endpoint takes connections, by what it has told; nothing where none is made to there.
     virtual std::optional<UdpAddress> there(const fw_address &told) = 0;
-    /// Address and port that the other end is told.
-    virtual void tell(fw_address &own) const = 0;
+    /// Fills in the address and the port that the other end is told, if any.
+    virtual void tell(fw_address &) const {}
 };
 
 /// Serves an endpoint of a board of raw frames.

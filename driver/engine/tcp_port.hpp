@@ -34,6 +34,10 @@ protected:
     /// Effects of the core: an address of TCP was told, and a pull by TCP is left.
     void hear_connection(const fw_address &address);
     void fall_back_from_tcp(const fw_address &address);
+    static bool is_by_tcp(const fw_replies &run)
+    {
+        return run.reply.msg.type == EMX_X_DATA && run.reply.x.carrier == FW_BY_TCP;
+    }
     /// Queues the answer to a request by TCP; false when it cannot leave.
     bool add_to_connection(const fw_replies &run) { return tcp_.add(windows(), run); }
     /// Before the memory of a window is given back.

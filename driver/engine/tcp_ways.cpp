@@ -4,6 +4,7 @@
 
 #include "driver/base/ipv4_socket.hpp"
 #include "driver/base/system_calls.hpp"
+#include "driver/config/udp_spec.hpp"
 #include "driver/drops.hpp"
 #include "driver/engine/ways.hpp"
 
@@ -25,7 +26,7 @@ constexpr int tcp_rto_min_us = 45, tcp_delack_max_us = 46, ip_local_port_range =
 constexpr unsigned repeat_us = 10000, delayed_ack_us = 1000;
 // Ports of ours to connect from: none at which an endpoint of this host listens, of a UDP board's first port
 // either, which follow.
-constexpr uint32_t ports_behind_ours = 60999u << 16 | (EMX_X_PORT + 256 + 257);
+constexpr uint32_t ports_behind_ours = 60999u << 16 | udp_port_of(udp_port_default, EMX_ENDPOINTS_MAX);
 // One of so many looks asks the system also where a guess would do, and so finds connections that ended.
 constexpr uint32_t looks_guessed = 64;
 constexpr uint64_t outward_tag = 1; // in an event's pointer

@@ -25,7 +25,6 @@ public:
     /// Hosts may have several addresses: the secret, which only a peer was sent, is what admits.
     bool is_near(const UdpAddress &) const override { return true; }
     std::optional<UdpAddress> there(const fw_address &told) override;
-    void tell(fw_address &own) const override;
 
 private:
     const UdpAddress own_;

@@ -54,7 +54,7 @@ private:
     void introduce();
     void execute(const fw_fx &fx, const std::byte *frame);
     void drain(const std::byte *frame);
-    void copy(const fw_fx &fx, const std::byte *frame);
+    void copy(const fw_fx &fx, const std::byte *payload);
     void take_effect(const fw_fx &fx, const std::byte *payload) override;
     void take_replies(const fw_replies &run);
     const emx_msg *idle();

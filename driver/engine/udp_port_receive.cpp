@@ -159,15 +159,13 @@ void UdpPort::execute(const fw_fx &fx, const std::byte *frame)
             transmit_effect(fx);
         break;
     case FW_FX_REPLIES: take_replies(fx.u.replies); break;
-    case FW_FX_COPY: copy(fx, frame); break;
-    case FW_FX_ADDRESS:
-        if (fx.u.address.tcp)
-            hear_connection(fx.u.address);
+    case FW_FX_COPY:
+        if (frame)
+            copy(fx, frame + fx.u.copy.source);
         break;
-    case FW_FX_FALLBACK:
-        if (fx.u.address.tcp)
-            fall_back_from_tcp(fx.u.address);
-        break;
+    // Of TCP: no other carrier is offered beside frames.
+    case FW_FX_ADDRESS: hear_connection(fx.u.address); break;
+    case FW_FX_FALLBACK: fall_back_from_tcp(fx.u.address); break;
     default: // of boards of raw frames, or the agent's
         break;
     }
@@ -175,27 +173,25 @@ void UdpPort::execute(const fw_fx &fx, const std::byte *frame)
 
 void UdpPort::take_replies(const fw_replies &run)
 {
-    const bool by_tcp = run.reply.msg.type == EMX_X_DATA && run.reply.x.carrier == FW_BY_TCP;
-    if (!(by_tcp ? add_to_connection(run) : sender_.add_replies(run)))
+    if (!(is_by_tcp(run) ? add_to_connection(run) : sender_.add_replies(run)))
         count_drop(counters_, EMX_CNT_DROP_PULL_BUSY);
     publish();
 }
 
 void UdpPort::take_effect(const fw_fx &fx, const std::byte *payload)
 {
-    if (fx.kind != FW_FX_COPY)
-        return execute(fx, nullptr);
+    if (fx.kind == FW_FX_COPY)
+        copy(fx, payload);
+    else
+        execute(fx, nullptr);
+}
+
+/// payload: null when it is in place.
+void UdpPort::copy(const fw_fx &fx, const std::byte *payload)
+{
     emx_count(&counters_, payload ? EMX_CNT_PULL_MISPLACED : EMX_CNT_PULL_PLACED, 1);
     if (payload)
         pulls_[fx.u.copy.pull].memory.copy_in(fx.u.copy.position, payload, fx.u.copy.length);
-}
-
-void UdpPort::copy(const fw_fx &fx, const std::byte *frame)
-{
-    if (!frame)
-        return;
-    emx_count(&counters_, EMX_CNT_PULL_MISPLACED, 1);
-    pulls_[fx.u.copy.pull].memory.copy_in(fx.u.copy.position, frame + fx.u.copy.source, fx.u.copy.length);
 }
 
 /// The other duties: replies to send, timers, the link.

@@ -281,7 +281,8 @@ void Path::test_latency(Prober &prober)
 
 void Path::test_frames()
 {
-    if (BoardView::open()->has_hosts()) {
+    const auto view = BoardView::open();
+    if (view->has_hosts()) {
         untested("sizes, loss and reordering of datagrams (of raw frames alone)");
         return;
     }
@@ -290,7 +291,7 @@ void Path::test_frames()
         untested("sizes, loss and reordering of frames (only root can: raw sockets)");
         return;
     }
-    for (const PeerView &peer : BoardView::open()->peers(options_.board))
+    for (const PeerView &peer : view->peers(options_.board))
         if (peer.mac == peer_)
             prober->learn_tag(peer.index);
     if (!prober->round_trip(EMX_FRAME_MIN)) {
