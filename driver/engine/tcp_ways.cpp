@@ -23,7 +23,7 @@ constexpr uint32_t connects_per_second = 100;
 constexpr unsigned user_timeout_ms = 5000;
 // Options of newer kernels than the headers may know; older ones refuse them, and repeat later.
 constexpr int tcp_rto_min_us = 45, tcp_delack_max_us = 46, ip_local_port_range = 51;
-constexpr unsigned repeat_us = 10000, delayed_ack_us = 1000;
+constexpr unsigned delayed_ack_us = 1000;
 // Ports of ours to connect from: none at which an endpoint of this host listens, of a UDP board's first port
 // either, which follow.
 constexpr uint32_t ports_behind_ours = 60999u << 16 | udp_port_of(udp_port_default, EMX_ENDPOINTS_MAX);
@@ -36,6 +36,15 @@ bool bind_to(int socket, const UdpAddress &own)
     SocketAddress address{};
     const socklen_t length = to_socket(own, address);
     return ::bind(socket, &address.any, length) == 0;
+}
+
+/// Makes the system repeat segments before its usual 200 ms; false: it does not.
+bool repeat_soon(int socket)
+{
+    // Less than two ticks of its clock is refused.
+    constexpr unsigned ticks_of_250_hz = 10000, ticks_of_100_hz = 20000;
+    return set_socket_option(socket, IPPROTO_TCP, tcp_rto_min_us, ticks_of_250_hz) ||
+           set_socket_option(socket, IPPROTO_TCP, tcp_rto_min_us, ticks_of_100_hz);
 }
 
 } // namespace
@@ -296,7 +305,8 @@ bool TcpWays::connect(TcpOutward &way, const UdpAddress &here, const UdpAddress 
     set_socket_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, user_timeout_ms);
     // Others pace: what waits for its turn in a network of microseconds is late (bbr: three times as slow).
     ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
-    set_socket_option(socket, IPPROTO_TCP, tcp_rto_min_us, repeat_us);
+    if (!repeat_soon(socket))
+        way.repeats.expect_late_repeats();
     set_socket_option(socket, IPPROTO_IP, ip_local_port_range, ports_behind_ours);
     set_socket_option(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, int{1});
     if (socket < 0 || !bind_to(socket, here.with_port(0)))
@@ -365,8 +375,7 @@ bool TcpWays::is_lossy(TcpOutward &way)
     socklen_t length = sizeof(info);
     if (::getsockopt(way.connection.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
         return false;
-    return way.repeats.look(way.packets.sent(),
-                            {info.tcpi_total_retrans, info.tcpi_dsack_dups, info.tcpi_snd_mss});
+    return way.repeats.look(way.packets.sent(), {info.tcpi_total_retrans, info.tcpi_dsack_dups});
 }
 
 /// False: the connection has ended.

@@ -459,7 +459,6 @@ TEST_CASE("engine_tcp_ways__answers_without_a_connection_are_refused")
 namespace {
 
 constexpr uint64_t per_look = TcpRepeats::packets_per_look;
-constexpr uint32_t segment = 32768; // two segments a packet, as is reckoned: 128 of them between two looks
 
 /// Looks that follow each other, of a connection that repeats so many segments more between two of them.
 class Looks {
@@ -468,12 +467,21 @@ public:
     {
         told_.repeated += repeated;
         told_.needless += needless;
-        return repeats_.look(packets_ += per_look, told_);
+        return repeats.look(packets_ += per_look, told_);
+    }
+    /// So many looks, of which one in `each` is lossy; true as soon as the connection is.
+    bool any_of(int looks, int each)
+    {
+        for (int i = 0; i < looks; i++)
+            if (look(i % each == 0 ? 1 : 0, 0))
+                return true;
+        return false;
     }
 
+    TcpRepeats repeats;
+
 private:
-    TcpRepeats repeats_;
-    TcpRepeats::Told told_{0, 0, segment};
+    TcpRepeats::Told told_;
     uint64_t packets_ = 0;
 };
 
@@ -484,46 +492,61 @@ TEST_CASE("engine_tcp_ways__a_look_at_repeats_is_due_after_some_packets")
     TcpRepeats repeats;
     CHECK(!repeats.is_due(per_look - 1));
     CHECK(repeats.is_due(per_look));
-    repeats.look(per_look, {0, 0, segment});
+    repeats.look(per_look, {});
     CHECK(!repeats.is_due(2 * per_look - 1));
     CHECK(repeats.is_due(2 * per_look));
 }
 
-TEST_CASE("engine_tcp_ways__two_lossy_looks_make_a_connection_lossy_if_few_lie_between")
+TEST_CASE("engine_tcp_ways__a_connection_is_lossy_when_many_looks_are")
 {
-    for (const int between : {0, 7, 8, 100}) {
+    CHECK(Looks().any_of(7, 1));
+    CHECK(Looks().any_of(40, 2));
+    CHECK(Looks().any_of(100, 3));
+    CHECK(!Looks().any_of(100000, 4));
+    CHECK(!Looks().any_of(100000, 10));
+}
+
+TEST_CASE("engine_tcp_ways__two_lossy_looks_are_enough_where_repeats_are_late")
+{
+    for (const int between : {0, 15, 16, 100}) {
         Looks looks;
+        looks.repeats.expect_late_repeats();
         CHECK(!looks.look(1, 0));
         for (int i = 0; i < between; i++)
             CHECK(!looks.look(0, 0));
-        CHECK(looks.look(1, 0) == (between < 8));
+        CHECK(looks.look(1, 0) == (between < 16));
     }
+}
+
+TEST_CASE("engine_tcp_ways__a_loss_of_many_segments_at_once_is_one_loss")
+{
+    Looks looks;
+    for (int i = 0; i < 6; i++)
+        CHECK(!looks.look(44, 0));
+    CHECK(looks.look(44, 0));
 }
 
 TEST_CASE("engine_tcp_ways__repeats_of_what_was_not_lost_do_not_count")
 {
     Looks told_at_once;
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 1000; i++)
         CHECK(!told_at_once.look(10, 10));
-    CHECK(!told_at_once.look(10, 9)); // one was lost
+    for (int i = 0; i < 6; i++)
+        CHECK(!told_at_once.look(10, 9)); // one was lost
     CHECK(told_at_once.look(10, 9));
 }
 
 TEST_CASE("engine_tcp_ways__a_receiver_may_tell_after_the_look_that_nothing_was_lost")
 {
     Looks looks;
-    CHECK(!looks.look(5, 0)); // taken for lost
-    CHECK(!looks.look(0, 5));
-    CHECK(!looks.look(5, 0)); // no more than were taken for lost before
-    CHECK(!looks.look(0, 5));
-    CHECK(looks.look(6, 0)); // more
-}
-
-TEST_CASE("engine_tcp_ways__few_repeats_among_many_segments_are_no_fault")
-{
-    TcpRepeats repeats;
-    for (uint32_t look = 1; look <= 100; look++) // one of 1,536 segments
-        CHECK(!repeats.look(look * per_look, {look, 0, 1448}));
+    for (int i = 0; i < 6; i++)
+        CHECK(!looks.look(5, 0)); // taken for lost
+    for (int i = 0; i < 2; i++)
+        CHECK(!looks.look(0, 15));
+    for (int i = 0; i < 6; i++)
+        CHECK(!looks.look(5, 0)); // no more than were taken for lost before
+    for (int i = 0; i < 6; i++)
+        CHECK(!looks.look(0, 5));
 }
 
 namespace {
