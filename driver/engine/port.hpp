@@ -129,6 +129,7 @@ private:
     [[gnu::noinline]] bool add_replies(const fw_replies &run);
     void tell_address(const fw_address &own, bool probe);
     bool prefers_frames() const;
+    bool prefers_datagrams(uint32_t total);
     [[gnu::cold, gnu::noinline]] void poll_fragments();
     [[gnu::noinline]] void send_fragments();
 
@@ -171,6 +172,7 @@ private:
     Datagrams datagrams_;
     DatagramReceiver datagram_receiver_;
     uint32_t datagram_polls_ = 0; ///< since frames were looked for
+    uint32_t lone_pulls_ = 0; ///< begun while there was no other
     uint32_t fragments_queued_ = 0; ///< events whose data lies in the receiver's memory
     FragmentSender fragments_;
     const BulkWay bulk_way_;

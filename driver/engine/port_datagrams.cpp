@@ -12,10 +12,11 @@
 namespace emx {
 namespace {
 
-// Shorter messages are as fast in frames, and all messages are faster in frames that are long: on an MTU of
-// 9000, 1 MiB takes 0.6 of the time (docs/performance/findings.md).
-constexpr uint32_t best_from = 8192;
-constexpr uint32_t best_below = 4096; // bytes of a datagram
+// From here on TCP is the quickest carrier, and next to it frames if they are long; below it datagrams are
+// (docs/performance/findings.md, Long messages).
+constexpr uint32_t tcp_from = 196608;
+constexpr uint32_t long_frame = 4096;
+constexpr uint32_t lone_pulls_min = 8; // one after the other, of a program that has one at a time
 // Looks for datagrams until frames are looked for, too, when nothing comes: a request may be answered by
 // these.
 constexpr uint32_t looks_for_datagrams = 8;
@@ -25,7 +26,7 @@ constexpr uint32_t probes_at_once = 64;
 
 bool EnginePort::prefers_frames() const
 {
-    return bulk_way_ == BulkWay::best && datagrams_.bytes() >= best_below;
+    return bulk_way_ == BulkWay::best && datagrams_.bytes() >= long_frame;
 }
 
 /// By the agent, which may have rights that this process lacks; returns the receive buffer, 0 if it has not.
@@ -44,7 +45,7 @@ uint16_t EnginePort::choose_datagrams(const emx_msg &rndv, uint32_t total)
 {
     if (!(emx_offer_features(rndv.data) & EMX_X_DATAGRAMS) || !datagrams_.wanted())
         return 0;
-    if (prefers_frames())
+    if (prefers_frames() && total >= tcp_from)
         return 0;
     if (datagrams_.expects_probe(now_))
         take_probes();
@@ -53,7 +54,7 @@ uint16_t EnginePort::choose_datagrams(const emx_msg &rndv, uint32_t total)
     endpoint_.x_datagrams = datagrams_.window();
     if (tell)
         tell_address(*tell, false);
-    return bulk_way_ == BulkWay::best && total < best_from ? uint16_t{0} : bytes;
+    return bytes;
 }
 
 /// Tells our address in a raw frame, and, in an answer, by a datagram of full size.
@@ -84,12 +85,27 @@ void EnginePort::fall_back(const fw_address &address)
     publish();
 }
 
+/// True if datagrams are quicker than TCP. Of several messages at once TCP sends more by one call.
+bool EnginePort::prefers_datagrams(uint32_t total)
+{
+    if (endpoint_.pulls_active != 0)
+        lone_pulls_ = 0;
+    else if (lone_pulls_ < lone_pulls_min)
+        lone_pulls_++;
+    return bulk_way_ == BulkWay::best && total < tcp_from && lone_pulls_ == lone_pulls_min;
+}
+
 /// By which carrier a message is pulled, and the longest packet by it.
 EnginePort::Carrier EnginePort::choose_carrier(const emx_msg &rndv, uint32_t total)
 {
-    if (comes_by_tcp(rndv))
+    if (bulk_way_ == BulkWay::best && total < frames_below)
+        return {FW_BY_FRAMES, 0};
+    const bool rather = prefers_datagrams(total);
+    uint16_t datagram = rather ? choose_datagrams(rndv, total) : uint16_t{0};
+    if (datagram == 0 && comes_by_tcp(rndv))
         return {FW_BY_TCP, tcp_packet};
-    const uint16_t datagram = choose_datagrams(rndv, total);
+    if (!rather)
+        datagram = choose_datagrams(rndv, total);
     return {static_cast<uint8_t>(datagram != 0 ? FW_BY_DATAGRAMS : FW_BY_FRAMES), datagram};
 }
 

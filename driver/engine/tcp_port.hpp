@@ -26,6 +26,8 @@ protected:
     /// Bytes of a packet by TCP, header included: long enough that its header and its judgement cost nothing
     /// beside the copy, short enough that a message of 64 KiB has two of them under way.
     static constexpr uint16_t tcp_packet = FW_X_DATA_HEADER + 32768;
+    /// Bytes of the shortest message for which a connection is quicker than frames.
+    static constexpr uint32_t frames_below = 8192;
 
     /// When the endpoint is set up.
     void allow_tcp();

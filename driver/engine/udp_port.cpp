@@ -91,7 +91,7 @@ bool UdpPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Se
 {
     assert(total > 0 && cookie != 0);
     now_ = monotonic_ns();
-    const bool by_tcp = comes_by_tcp(rndv);
+    const bool by_tcp = total >= frames_below && comes_by_tcp(rndv);
     const int slot = fw_pull_start_by(&endpoint_, &rndv, total, cookie, by_tcp ? FW_BY_TCP : FW_BY_FRAMES,
                                       by_tcp ? tcp_packet : 0, now_);
     if (slot < 0)
