@@ -163,7 +163,7 @@ void UdpPort::execute(const fw_fx &fx, const std::byte *frame)
         if (frame)
             copy(fx, frame + fx.u.copy.source);
         break;
-    // Of TCP: no other carrier is offered beside frames.
+    // No other carrier than TCP is offered beside frames.
     case FW_FX_ADDRESS: hear_connection(fx.u.address); break;
     case FW_FX_FALLBACK: fall_back_from_tcp(fx.u.address); break;
     default: // of boards of raw frames, or the agent's

@@ -32,6 +32,7 @@ private:
     static constexpr uint32_t batch_max = 8;
 
     std::byte *buffer(uint32_t i) const;
+    int fetch_one(int socket);
     void begin();
 
     uint32_t now_ = 0, count_ = 0; ///< message of the batch

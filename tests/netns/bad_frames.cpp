@@ -325,7 +325,7 @@ TEST_CASE("bad_frames__longer_than_a_slot", "[frames]")
     s.check({"fragment of 12000", s.stranger.frame(medium(s, 30000, 0, 12000), bytes(longer)),
              EMX_CNT_DROP_OVERSIZE});
 
-    // What a short packet states is there: any bytes may follow.
+    // The message of a short packet is there: any bytes may follow.
     std::vector<uint8_t> target(8);
     tiny = eager(s, EMX_TINY, 8);
     mx_request_t request = s.victim.receive(target.data(), 8, tiny.msg.match);
