@@ -15,7 +15,8 @@ nobody='drop: connection of nobody' targets=(10.77.0.2:{34527..34530}) # of host
 
 check_more() { [ -z "$full" ] || check "$@"; } # in the full tier
 
-in_datagrams() { none "$1" "$CAME" && some "$1" 'datagrams received' 100; }
+some_datagrams() { some "$1" 'datagrams received' 100; }
+in_datagrams() { none "$1" "$CAME" && some_datagrams "$1"; }
 by_tcp_alone() { by_carrier "$1" && none "$1" 'datagrams received'; }
 # An endpoint that ends leaves no port behind that its number's next one would find taken, and nothing that we say
 # ends a connection.
@@ -69,6 +70,20 @@ pairs_at_once() {
     wait $other || status=1
     cat "$NETLAB_TMP/pair"
     [ $status = 0 ] && by_carrier 1 && by_carrier 2 && by_carrier 3 && by_carrier 4
+}
+
+# Without a word of EMX_BULK: messages that come alone in datagrams, where these pass, and short synchronous ones in frames.
+alone() { clear_counters && EMX_BULK=auto messages 1 2 -V -S 100001 -E 100002 -N 100 -W 2; }
+alone_in_datagrams() { alone && some_datagrams 1 && some_datagrams 2; }
+alone_without_datagrams() {
+    local status=0
+    firewall 1 'in udp dport 34527-34782 drop' && alone && by_tcp_alone 1 || status=1
+    no_firewall 1
+    return $status
+}
+short_synchronous() {
+    clear_counters && EMX_BULK=auto messages 1 2 -V -Y -S 8001 -E 8002 -N 100 -W 2 &&
+        none 1 "$CAME" && none 1 'datagrams received' && some 1 'x data frames received' 100
 }
 
 wrong_word() { EMX_BULK=quic refuses 'EMX_BULK="quic" is not auto, tcp, udp or raw: correct or unset it' tool 1 omx_info; }
@@ -209,6 +224,9 @@ check_more "EMX_BULK=raw: in frames" asked_for raw not_by_carrier
 check "EMX_BULK=udp: in datagrams" asked_for udp in_datagrams
 check "EMX_BULK=tcp: by TCP" asked_for tcp by_tcp_alone
 check "EMX_BULK=auto: by TCP" asked_for auto by_carrier
+check "EMX_BULK=auto: messages below 192 KiB, one at a time, in datagrams" alone_in_datagrams
+check "where datagrams do not pass, these go by TCP" alone_without_datagrams
+check "EMX_BULK=auto: synchronous messages below 8 KiB in frames" short_synchronous
 check "one side wants frames only" server_asks raw not_by_carrier
 check_more "one side wants no TCP" server_asks udp not_by_carrier
 check "another word of EMX_BULK is refused" wrong_word
