@@ -12,6 +12,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -136,17 +137,37 @@ def order_of(tree, fault, affected, suites):
     return sorted(names, key=lambda n: known.get(n, suites[n].ci))
 
 
+def has_failed(path, began):
+    """True if the log of a suite that began then names a failed test."""
+    try:
+        if path.stat().st_mtime < began:
+            return False
+        with open(path, encoding='utf-8', errors='replace') as file:
+            return any(line.startswith('FAIL ') for line in file)
+    except FileNotFoundError:
+        return False
+
+
 def run_suite(tree, name, number, log):
-    """True if the suite passes with that fault (0: none)."""
+    """True if the suite passes with that fault (0: none). It is ended at its first failure: others may hang for long."""
     environment = dict(os.environ, EMX_FAULT=str(number), EMX_GUEST_ENV=f'EMX_FAULT={number}')
     environment.pop('EMX_BUILD', None)
-    done = subprocess.run([tree / 'tests/run', '--suite', name], env=environment, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    log.write(f'== {name}, fault {number}\n{done.stdout}')
+    began, ended = time.time(), False
+    with tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as output:
+        with subprocess.Popen([tree / 'tests/run', '--suite', name], env=environment, stdin=subprocess.DEVNULL,
+                              stdout=output, stderr=subprocess.STDOUT) as suite:
+            while suite.poll() is None:
+                time.sleep(1)
+                if not ended and has_failed(tree / f'build/logs/{name}.log', began):
+                    ended = True
+                    suite.terminate()
+        output.seek(0)
+        told = output.read()
+    log.write(f'== {name}, fault {number}\n{told}' + ('ended at its first failure\n' if ended else ''))
     log.flush()
-    if 'FAIL build' in done.stdout:
-        raise FaultError('the mutated tree does not build:\n' + done.stdout[-3000:])
-    return done.returncode == 0
+    if 'FAIL build' in told:
+        raise FaultError('the mutated tree does not build:\n' + told[-3000:])
+    return suite.returncode == 0 and not ended
 
 
 def find(tree, fault, names, log):
