@@ -129,7 +129,6 @@ private:
     [[gnu::noinline]] bool add_replies(const fw_replies &run);
     void tell_address(const fw_address &own, bool probe);
     bool prefers_frames() const;
-    bool prefers_datagrams(uint32_t total);
     [[gnu::cold, gnu::noinline]] void poll_fragments();
     [[gnu::noinline]] void send_fragments();
 

@@ -85,22 +85,14 @@ void EnginePort::fall_back(const fw_address &address)
     publish();
 }
 
-/// True if datagrams are quicker than TCP. Of several messages at once TCP sends more by one call.
-bool EnginePort::prefers_datagrams(uint32_t total)
-{
-    if (endpoint_.pulls_active != 0)
-        lone_pulls_ = 0;
-    else if (lone_pulls_ < lone_pulls_min)
-        lone_pulls_++;
-    return bulk_way_ == BulkWay::best && total < tcp_from && lone_pulls_ == lone_pulls_min;
-}
-
 /// By which carrier a message is pulled, and the longest packet by it.
 EnginePort::Carrier EnginePort::choose_carrier(const emx_msg &rndv, uint32_t total)
 {
     if (bulk_way_ == BulkWay::best && total < frames_below)
         return {FW_BY_FRAMES, 0};
-    const bool rather = prefers_datagrams(total);
+    // Of several messages at once TCP sends more by one call.
+    lone_pulls_ = endpoint_.pulls_active != 0 ? 0 : std::min(lone_pulls_ + 1, lone_pulls_min);
+    const bool rather = bulk_way_ == BulkWay::best && total < tcp_from && lone_pulls_ == lone_pulls_min;
     uint16_t datagram = rather ? choose_datagrams(rndv, total) : uint16_t{0};
     if (datagram == 0 && comes_by_tcp(rndv))
         return {FW_BY_TCP, tcp_packet};
