@@ -85,12 +85,12 @@ void EnginePort::fall_back(const fw_address &address)
     publish();
 }
 
-/// By which carrier a message is pulled, and the longest packet by it.
+/// Chooses the carrier of a message that is pulled, and the longest packet by it.
 EnginePort::Carrier EnginePort::choose_carrier(const emx_msg &rndv, uint32_t total)
 {
     if (bulk_way_ == BulkWay::best && total < frames_below)
         return {FW_BY_FRAMES, 0};
-    // Of several messages at once TCP sends more by one call.
+    // TCP sends more by one call where several messages are under way.
     lone_pulls_ = endpoint_.pulls_active != 0 ? 0 : std::min(lone_pulls_ + 1, lone_pulls_min);
     const bool rather = bulk_way_ == BulkWay::best && total < tcp_from && lone_pulls_ == lone_pulls_min;
     uint16_t datagram = rather ? choose_datagrams(rndv, total) : uint16_t{0};

@@ -148,6 +148,15 @@ def has_failed(path, began):
         return False
 
 
+def has_ended(process):
+    """True if a process ends within a second."""
+    try:
+        process.wait(timeout=1)
+        return True
+    except subprocess.TimeoutExpired:
+        return False
+
+
 def run_suite(tree, name, number, log):
     """True if the suite passes with that fault (0: none). It is ended at its first failure: others may hang for long."""
     environment = dict(os.environ, EMX_FAULT=str(number), EMX_GUEST_ENV=f'EMX_FAULT={number}')
@@ -156,9 +165,8 @@ def run_suite(tree, name, number, log):
     with tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as output:
         with subprocess.Popen([tree / 'tests/run', '--suite', name], env=environment, stdin=subprocess.DEVNULL,
                               stdout=output, stderr=subprocess.STDOUT) as suite:
-            while suite.poll() is None:
-                time.sleep(1)
-                if not ended and has_failed(tree / f'build/logs/{name}.log', began):
+            while not ended and not has_ended(suite):
+                if has_failed(tree / f'build/logs/{name}.log', began):
                     ended = True
                     suite.terminate()
         output.seek(0)

@@ -250,9 +250,10 @@ only_udp() {
     no_firewall 1
     return $status
 }
+comes_by_tcp() { [ "$(counter 1 "$came")" -gt 0 ] || lab_ended "$CLIENT"; } # the first messages come in datagrams
 left_tcp() { [ "$(counter 1 'pulls that left tcp')" -gt 0 ] || lab_ended "$CLIENT"; }
 tcp_closed() {
-    some 1 "$came" && firewall 1 "$tcp_ports drop" && until_ok $hung left_tcp && some 1 'pulls that left tcp' && no_firewall 1
+    until_ok $hung comes_by_tcp && firewall 1 "$tcp_ports drop" && until_ok $hung left_tcp && some 1 'pulls that left tcp' && no_firewall 1
 }
 tcp_port_taken() {
     local status=0 taker
@@ -275,7 +276,6 @@ table inet emx {
 END
 }
 heard_of_nobody() { [ "$(counter 1 'drop: connection of nobody')" -gt 0 ] || lab_ended "$CLIENT"; }
-comes_by_tcp() { [ "$(counter 1 "$came")" -gt 0 ] || lab_ended "$CLIENT"; }
 nobody_connects() {
     netlab_in 2 python3 tests/netns/tcp_forger.py wrong 3 10.77.0.2:{34784..34787} && until_ok $hung heard_of_nobody &&
         none 1 "$came" && no_firewall 2 && until_ok $hung comes_by_tcp
