@@ -215,7 +215,7 @@ int emx_group_rx(struct emx_board *board, struct sk_buff *skb)
 		return EMX_CNT_DROP_NOT_OURS;
 	/* The core sums up one piece of memory. */
 	if (skb_linearize(skb))
-		return EMX_CNT_DROP_SHORT;
+		return EMX_CNT_DROP_MEMORY;
 	why = fw_group_check(&board->fw, skb->data, skb->len, &pkt.msg);
 	if (why)
 		return why;

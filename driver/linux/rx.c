@@ -66,7 +66,7 @@ static bool emx_rx_is_pulled(const struct fw_pkt *pkt)
 static int emx_rx_straighten(struct sk_buff *skb, struct fw_pkt *pkt)
 {
 	if (skb_linearize(skb))
-		return EMX_CNT_DROP_EVENT_FULL;
+		return EMX_CNT_DROP_MEMORY;
 	pkt->msg.data = (u64)(uintptr_t)skb->data + FW_X_PACK_HEADER;
 	return 0;
 }

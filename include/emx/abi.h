@@ -293,7 +293,8 @@ static inline __u16 emx_offer_frames(__u64 offer)
 	X(TCP_PORT, "tcp ports taken", "another program has our TCP port: large messages go by datagrams or frames") \
 	X(DROP_CONNECTION, "drop: connection of nobody", "it began with a wrong secret, came from elsewhere, or sent what is no x data") \
 	X(SHM_PUSH, "large messages copied by both sides", "within the host, their data came with the announcement") \
-	X(SHM_UNUSED, "large messages copied in vain", "within the host, their data came before there was a receive")
+	X(SHM_UNUSED, "large messages copied in vain", "within the host, their data came before there was a receive") \
+	X(DROP_MEMORY, "drop: no memory", "the kernel had none to put the frame into one piece")
 
 enum emx_counter {
 #define EMX_COUNTER_ENUM(id, label, help) EMX_CNT_##id,
