@@ -166,7 +166,9 @@ int fw_check_fields(const struct fw_sizes *s, const struct fw_pkt *pkt)
 	case EMX_X_PULL:
 		return check_x_pull(pkt);
 	case EMX_X_DATA:
-		return pkt->msg.data_len ? 0 : EMX_CNT_DROP_REPLY_SHAPE;
+		return pkt->msg.data_len && pkt->msg.data_len <= EMX_X_UNIT_MAX
+			       ? 0
+			       : EMX_CNT_DROP_REPLY_SHAPE;
 	case EMX_X_ADDRESS:
 		return check_x_address(pkt);
 	case EMX_X_PACK:

@@ -239,7 +239,6 @@ static FW_COLD void leave_datagrams(struct fw_endpoint *ep, struct fw_pull *p)
 /* Frames by TCP are longer than others: what has come of them is of no use. */
 static FW_COLD void leave_tcp(struct fw_endpoint *ep, struct fw_pull *p, __u64 now)
 {
-	p->left = p->carrier;
 	ep->outstanding -= p->missing;
 	p->missing = 0;
 	p->received = 0;
@@ -277,6 +276,7 @@ static void time_out(struct fw_endpoint *ep, struct fw_pull *p, __u64 now)
 		most = fw_ns(ep->pull_repeat_ms);
 	if (p->carrier == FW_BY_TCP && p->tries >= TCP_TRIES) {
 		leave_tcp(ep, p, now);
+		p->left = FW_BY_TCP;
 		return;
 	}
 	if (p->carrier == FW_BY_DATAGRAMS && p->tries >= DATAGRAM_TRIES)

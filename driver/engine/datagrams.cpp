@@ -151,8 +151,12 @@ uint16_t Datagrams::pull_from(uint32_t peer, uint8_t remote_ep, uint32_t session
     const bool known = way && way->session == session;
     if (known && way->up && ++way->silent <= silent_max)
         return std::min(bytes_, way->target.bytes);
-    if ((known && now < way->tell_ns) || !refresh())
+    if ((known && now < way->tell_ns) || now < refresh_ns_)
         return 0;
+    if (!refresh()) {
+        refresh_ns_ = now + way_pause_fallen_ns;
+        return 0;
+    }
     way = begin(peer, remote_ep, session); // known no longer, perhaps
     if (!way)
         return 0;
@@ -246,7 +250,7 @@ std::optional<fw_address> Datagrams::heard(const fw_address &other, uint64_t now
     }
     if (other.is_answer) {
         if (way->probed_by.port != 0)
-            probed(*way, way->probed_by, std::min(bytes_, other.bytes));
+            probed(*way, way->probed_by, std::min(bytes_, other.bytes), now);
         return std::nullopt;
     }
     if (!fw_bucket_take(&probes_, now, probes_per_second)) {
@@ -256,7 +260,7 @@ std::optional<fw_address> Datagrams::heard(const fw_address &other, uint64_t now
     return own_address(*way, true);
 }
 
-void Datagrams::probed(DatagramWay &way, DatagramSource source, uint32_t bytes)
+void Datagrams::probed(DatagramWay &way, DatagramSource source, uint32_t bytes, uint64_t now)
 {
     if (way.target.address == 0) { // the frame with it comes by another socket
         way.probed_by = source;
@@ -269,6 +273,7 @@ void Datagrams::probed(DatagramWay &way, DatagramSource source, uint32_t bytes)
     if (way.up || way.pause_ns == 0 || bytes < std::min(bytes_, way.target.bytes))
         return;
     way.up = true;
+    way.up_ns = now;
     way.silent = 0;
     emx_count(&counters_, EMX_CNT_DATAGRAM_ROUTE, 1);
 }
@@ -297,7 +302,7 @@ void Datagrams::fell_back(uint32_t peer, uint8_t remote_ep, uint64_t now)
         return;
     way->up = false;
     way->probed_by = {};
-    way->pause_ns = std::clamp(2 * way->pause_ns, way_pause_fallen_ns, way_pause_max_ns);
+    way->pause_ns = pause_after_failure(way->pause_ns, now - way->up_ns);
     way->tell_ns = now + way->pause_ns;
 }
 

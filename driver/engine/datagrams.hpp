@@ -49,6 +49,7 @@ struct DatagramWay {
     DatagramTarget target; ///< of ours to it
     bool refused = false; ///< by the system, since the target was told
     bool up = false; ///< a datagram of full size has come from there
+    uint64_t up_ns = 0; ///< since then
     DatagramSource probed_by; ///< one came before its sender's address was known
     uint32_t silent = 0; ///< pulls and messages that allowed datagrams since the last one came
     uint64_t tell_ns = 0; ///< our address is told again at that time, if the way is not up
@@ -94,7 +95,7 @@ public:
     /// of full size, probe().
     std::optional<fw_address> heard(const fw_address &other, uint64_t now);
     /// A datagram of the way bears an answer: the way is up if it comes from where it should.
-    void probed(DatagramWay &way, DatagramSource source, uint32_t bytes);
+    void probed(DatagramWay &way, DatagramSource source, uint32_t bytes, uint64_t now);
     /// Sends a datagram of full size with that X ADDRESS frame, made for the same endpoint.
     void probe(uint32_t peer, uint8_t remote_ep, const void *frame, uint32_t bytes);
     /// True if fragments of X MEDIUM from that endpoint are to be looked for: it was told, now or before,
@@ -138,6 +139,7 @@ private:
     IpNetwork network_; ///< of the socket
     uint16_t window_ = 0;
     uint64_t listen_ns_ = 0; ///< until then
+    uint64_t refresh_ns_ = 0; ///< after a socket could not be had, not before
     bool taken_ = false; ///< another program's port, as counted
     fw_bucket probes_{};
     std::unordered_map<uint64_t, DatagramWay> ways_; ///< by peer and endpoint

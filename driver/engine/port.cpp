@@ -28,13 +28,13 @@ constexpr uint16_t block_wanted = 16; // frames per PULL of dialect N: one sendm
 } // namespace
 
 EnginePort::EnginePort(EnginePortParts &parts)
-    : TcpPort(parts, std::make_unique<InterfaceNetwork>(
-                         parts.file->board(parts.board).interface, parts.endpoint,
-                         takes_tcp(parts.bulk_way) ? parts.file->board(parts.board).x_frame : 0)),
+    : TcpPort(parts, parts.bulk_way,
+              std::make_unique<InterfaceNetwork>(
+                  parts.file->board(parts.board).interface, parts.endpoint,
+                  takes_tcp(parts.bulk_way) ? parts.file->board(parts.board).x_frame : 0)),
       bulk_(record_.sizes, record_.x_frame, std::move(parts.bulk)), replies_(record_.sizes, counters_),
       datagrams_(record_.interface, parts.endpoint, takes_datagrams(parts.bulk_way) ? record_.x_frame : 0,
-                 parts.bulk_bytes, counters_, [this](int socket) { return grow_socket(socket); }),
-      bulk_way_(parts.bulk_way)
+                 parts.bulk_bytes, counters_, [this](int socket) { return grow_socket(socket); })
 {
 }
 
@@ -192,14 +192,13 @@ bool EnginePort::wait(uint64_t deadline)
                             {lo_.fd(), POLLIN, 0},
                             {seat.fd(), POLLIN, 0},
                             {watched_.load(std::memory_order_relaxed), POLLIN, 0},
-                            {poll_datagrams_.load(std::memory_order_relaxed), POLLIN, 0},
+                            {poll_datagrams_.load(std::memory_order_relaxed),
+                             datagram_events_.load(std::memory_order_relaxed), 0},
                             {poll_groups_.load(std::memory_order_relaxed), POLLIN, 0},
                             {poll_tcp_.load(std::memory_order_relaxed), POLLIN, 0},
                             {bulk_.fd(), POLLIN, 0}};
     if (poll_output_.load(std::memory_order_relaxed))
         fds[0].events |= POLLOUT;
-    if (poll_datagram_output_.load(std::memory_order_relaxed))
-        fds[4].events |= POLLOUT;
     const nfds_t count = poll_bulk_.load(std::memory_order_relaxed) ? bulk + 1 : bulk;
     if (sleep(fds, count, deadline) <= 0)
         return false;
@@ -237,12 +236,14 @@ void EnginePort::ask_link()
 // For wait(), which must not look at the core's state.
 void EnginePort::publish()
 {
-    poll_bulk_.store(endpoint_.pulls_active != 0, std::memory_order_relaxed);
+    poll_bulk_.store(pulls_by_sockets(), std::memory_order_relaxed);
     const bool by_datagrams = replies_.next_is_datagrams();
     poll_output_.store(replies_.pending() && !by_datagrams, std::memory_order_relaxed);
-    poll_datagram_output_.store(by_datagrams, std::memory_order_relaxed);
-    const bool wanted = endpoint_.pace.by[FW_BY_DATAGRAMS] != 0 || by_datagrams || partials_ != 0;
-    poll_datagrams_.store(wanted ? datagrams_.fd() : -1, std::memory_order_relaxed);
+    // Whatever comes while nobody reads it would wake a sleeper over and over.
+    const bool input = endpoint_.pace.by[FW_BY_DATAGRAMS] != 0 || partials_ != 0;
+    datagram_events_.store(static_cast<short>((input ? POLLIN : 0) | (by_datagrams ? POLLOUT : 0)),
+                           std::memory_order_relaxed);
+    poll_datagrams_.store(input || by_datagrams ? datagrams_.fd() : -1, std::memory_order_relaxed);
     publish_tcp();
 }
 

@@ -108,6 +108,8 @@ private:
     int only_pull();
     [[gnu::noinline]] void check_time();
     bool is_behind() const;
+    /// Pulls that do not come by TCP alone: bulk socket, or that of datagrams, is to be read.
+    bool pulls_by_sockets() const { return endpoint_.pulls_active != endpoint_.pace.by[FW_BY_TCP]; }
 
     // Carriers of large messages: datagrams (port_datagrams.cpp), and TCP (tcp_port.hpp)
     struct Carrier {
@@ -128,7 +130,7 @@ private:
     [[gnu::noinline]] void fall_back(const fw_address &address);
     [[gnu::noinline]] bool add_replies(const fw_replies &run);
     void tell_address(const fw_address &own, bool probe);
-    bool prefers_frames() const;
+    bool prefers_long_frames() const;
     [[gnu::cold, gnu::noinline]] void poll_fragments();
     [[gnu::noinline]] void send_fragments();
 
@@ -174,12 +176,11 @@ private:
     uint32_t lone_pulls_ = 0; ///< begun while there was no other
     uint32_t fragments_queued_ = 0; ///< events whose data lies in the receiver's memory
     FragmentSender fragments_;
-    const BulkWay bulk_way_;
 
     std::atomic<bool> poll_bulk_{false}; ///< for wait(), which runs without the lock
     std::atomic<bool> poll_output_{false}; ///< of frames
     std::atomic<int> poll_datagrams_{-1}; ///< descriptor; -1: none is of interest
-    std::atomic<bool> poll_datagram_output_{false};
+    std::atomic<short> datagram_events_{0}; ///< of poll_datagrams_
     std::atomic<bool> socket_error_{false};
     bool groups_open_ = false; ///< group_ring_ is mapped
     std::atomic<int> poll_groups_{-1}; ///< descriptor of group_ring_, for wait()

@@ -24,7 +24,7 @@ constexpr uint32_t probes_at_once = 64;
 
 } // namespace
 
-bool EnginePort::prefers_frames() const
+bool EnginePort::prefers_long_frames() const
 {
     return bulk_way_ == BulkWay::best && datagrams_.bytes() >= long_frame;
 }
@@ -45,7 +45,7 @@ uint16_t EnginePort::choose_datagrams(const emx_msg &rndv, uint32_t total)
 {
     if (!(emx_offer_features(rndv.data) & EMX_X_DATAGRAMS) || !datagrams_.wanted())
         return 0;
-    if (prefers_frames() && total >= tcp_from)
+    if (prefers_long_frames() && total >= tcp_from)
         return 0;
     if (datagrams_.expects_probe(now_))
         take_probes();
@@ -73,7 +73,9 @@ void EnginePort::hear_address(const fw_address &address)
         return;
     if (address.tcp)
         return hear_connection(address);
-    if (const auto answer = datagrams_.heard(address, now_))
+    const auto answer = datagrams_.heard(address, now_);
+    publish(); // the socket may be another one
+    if (answer)
         tell_address(*answer, true);
 }
 
@@ -88,7 +90,7 @@ void EnginePort::fall_back(const fw_address &address)
 /// Chooses the carrier of a message that is pulled, and the longest packet by it.
 EnginePort::Carrier EnginePort::choose_carrier(const emx_msg &rndv, uint32_t total)
 {
-    if (bulk_way_ == BulkWay::best && total < frames_below)
+    if (prefers_frames(total))
         return {FW_BY_FRAMES, 0};
     // TCP sends more by one call where several messages are under way.
     lone_pulls_ = endpoint_.pulls_active != 0 ? 0 : std::min(lone_pulls_ + 1, lone_pulls_min);
@@ -164,7 +166,7 @@ bool EnginePort::is_from_way(DatagramWay &way, const DatagramReceiver::Datagram 
 {
     const DatagramSource source = datagram_receiver_.source();
     if (datagram.header[EMX_OUTER_LEN] == std::byte{EMX_X_ADDRESS}) {
-        datagrams_.probed(way, source, datagram.bytes);
+        datagrams_.probed(way, source, datagram.bytes, now_);
         return false;
     }
     if (source != DatagramSource{way.target.address, way.target.port}) {
@@ -213,7 +215,7 @@ void EnginePort::take_datagram(uint32_t i, const PieceList *target)
 uint32_t EnginePort::datagram_fragment(uint32_t frame) const
 {
     const uint32_t less = ethernet_header + EMX_IP_UDP_LEN;
-    if (!datagrams_.wanted() || prefers_frames() || frame < less)
+    if (!datagrams_.wanted() || prefers_long_frames() || frame < less)
         return 0;
     return std::min<uint32_t>(endpoint_.x_frag,
                               fw_x_frag_max(std::min<uint32_t>(datagrams_.bytes(), frame - less)));
@@ -221,7 +223,7 @@ uint32_t EnginePort::datagram_fragment(uint32_t frame) const
 
 bool EnginePort::expect_fragments(uint32_t peer, uint8_t remote_ep, uint32_t session)
 {
-    if (peer_is_local(peer) || prefers_frames())
+    if (peer_is_local(peer) || prefers_long_frames())
         return false;
     now_ = monotonic_ns();
     if (datagrams_.expects_probe(now_) && endpoint_.pace.by[FW_BY_DATAGRAMS] == 0)
@@ -230,12 +232,12 @@ bool EnginePort::expect_fragments(uint32_t peer, uint8_t remote_ep, uint32_t ses
     const bool look = datagrams_.fragments_from(peer, remote_ep, session, now_, tell);
     if (tell)
         tell_address(*tell, false);
-    if (!look)
-        return false;
-    partials_++;
-    busy_polls_ = frames_per_round - 1;
+    if (look) {
+        partials_++;
+        busy_polls_ = frames_per_round - 1;
+    }
     publish();
-    return true;
+    return look;
 }
 
 void EnginePort::fragments_ended()

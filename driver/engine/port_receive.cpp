@@ -211,7 +211,7 @@ const emx_msg *EnginePort::idle()
         send_replies();
     if (tcp_active_)
         poll_tcp();
-    if (endpoint_.pulls_active != endpoint_.pace.by[FW_BY_TCP])
+    if (pulls_by_sockets())
         poll_bulk();
     if (partials_ != 0) [[unlikely]]
         poll_fragments();
@@ -226,11 +226,15 @@ const emx_msg *EnginePort::idle()
 }
 
 /// True if frames wait that may be what a timer waits for.
-bool EnginePort::is_behind() const { return bulk_.more_likely() || ring_.ready() || lo_.ready(); }
+bool EnginePort::is_behind() const
+{
+    return (pulls_by_sockets() && bulk_.more_likely()) || ring_.ready() || lo_.ready();
+}
 
 void EnginePort::check_time()
 {
     check_link();
+    poll_connects();
     choose_steering();
     tags_.follow(peers_);
     if (socket_error_.exchange(false, std::memory_order_relaxed))
@@ -285,15 +289,16 @@ void EnginePort::poll_bulk()
 void EnginePort::take_bulk(uint32_t i, const PieceList *target)
 {
     const BulkReceiver::Frame &frame = bulk_.frame(i);
-    const int reason = fw_check_for(&board_, board_.mac, frame.header, frame.bytes, &pkt_);
     const auto *header = reinterpret_cast<const uint8_t *>(frame.header);
-    if (reason != 0) {
-        if (!steering_.by_port() || passes_reply_filter(header, frame.bytes, board_.mac, endpoint_.number))
-            count_drop(counters_, reason);
+    if (steering_.by_port() && !passes_reply_filter(header, frame.bytes, board_.mac, endpoint_.number)) {
+        // For another endpoint, or as long as a full reply, which no other packet is.
+        if (passes_endpoint_filter(header, frame.bytes, board_.mac, endpoint_.number))
+            count_drop(counters_, EMX_CNT_DROP_LENGTH);
         return;
     }
-    if (steering_.by_port() && pkt_.msg.local_ep != endpoint_.number)
-        return;
+    const int reason = fw_check_for(&board_, board_.mac, frame.header, frame.bytes, &pkt_);
+    if (reason != 0)
+        return count_drop(counters_, reason);
     if (pkt_.msg.type == EMX_X_DATA && pkt_.x.checksum != 0 &&
         !fw_checksum_fits(&pkt_, header, bulk_.payload_sum(i, pkt_.msg.data_len, target)))
         return count_drop(counters_, EMX_CNT_DROP_CHECKSUM);

@@ -52,7 +52,7 @@ void TcpPort::fall_back_from_tcp(const fw_address &address)
 void TcpPort::publish_tcp()
 {
     tcp_active_ = endpoint_.pace.by[FW_BY_TCP] != 0 || tcp_.sending();
-    poll_tcp_.store(tcp_active_ ? tcp_.fd() : -1, std::memory_order_relaxed);
+    poll_tcp_.store(tcp_active_ || tcp_.connecting() ? tcp_.fd() : -1, std::memory_order_relaxed);
 }
 
 /// Executes what else the last packet caused.
@@ -82,7 +82,7 @@ void TcpPort::poll_tcp()
     const std::size_t count = tcp_.look(ways);
     for (std::size_t i = 0; i < count; i++)
         take_packets(*ways[i]);
-    if (tcp_.sending())
+    if (tcp_.sending() || tcp_.connecting())
         tcp_.send(windows(), [this](const fw_replies &run) {
             fw_fx fx;
             refuse(run, fx);
@@ -116,7 +116,11 @@ void TcpPort::take_packets(TcpInward &way)
 {
     TcpReceiver &packets = way.packets;
     std::array<fw_place, TcpReceiver::ahead_max + 1> places;
-    for (int n = 0; (n < packets_at_once || packets.has_more()) && way.connection; n++) {
+    const auto goes_on = [&](int n) {
+        // No event of the socket tells of what has been read already.
+        return n < packets_at_once || packets.has_more() || packets.has_packet();
+    };
+    for (int n = 0; goes_on(n) && way.connection; n++) {
         const PieceList *target = place_of(packets);
         const uint32_t known =
             packets.looks_ahead() ? fw_expect(&endpoint_, packets.slot(), places.size(), places.data()) : 0;
@@ -159,6 +163,12 @@ bool TcpPort::check_packet(TcpInward &way)
            pkt_.msg.local_ep == endpoint_.number;
 }
 
+bool TcpPort::is_pull_from(int slot, const TcpInward &way) const
+{
+    const fw_pull &pull = endpoint_.pull[slot];
+    return pull.peer == way.peer && pull.remote_ep == way.remote_ep;
+}
+
 /// A header has come: chooses where the payload goes.
 void TcpPort::place_packet(TcpInward &way)
 {
@@ -167,7 +177,9 @@ void TcpPort::place_packet(TcpInward &way)
         return end_way(way, false);
     }
     fw_place place{};
-    const int slot = fw_pull_place(&endpoint_, &pkt_, &place);
+    int slot = fw_pull_place(&endpoint_, &pkt_, &place);
+    if (slot >= 0 && !is_pull_from(slot, way))
+        slot = -1; // nobody writes to the memory of another's pull, be it before the packet is judged
     const PieceList *target = slot < 0 ? nullptr : &pulls_[static_cast<std::size_t>(slot)].memory;
     const PieceList *foreseen_for =
         running_memory(way.packets.foreseen_slot(), way.packets.foreseen_handle());

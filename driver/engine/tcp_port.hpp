@@ -5,6 +5,7 @@
 #pragma once
 
 #include "driver/engine/core_port.hpp"
+#include "driver/engine/engine.hpp"
 #include "driver/engine/reply_queue.hpp"
 #include "driver/engine/tcp_ways.hpp"
 
@@ -18,16 +19,16 @@ public:
     bool has_tcp() const final { return tcp_.wanted(); }
 
 protected:
-    TcpPort(PortParts &parts, std::unique_ptr<TcpNetwork> network)
-        : CorePort(parts), tcp_(std::move(network), counters_)
+    TcpPort(PortParts &parts, BulkWay bulk_way, std::unique_ptr<TcpNetwork> network)
+        : CorePort(parts), bulk_way_(bulk_way), tcp_(std::move(network), counters_)
     {
     }
 
     /// Bytes of a packet by TCP, header included: long enough that its header and its judgement cost nothing
     /// beside the copy, short enough that a message of 64 KiB has two of them under way.
     static constexpr uint16_t tcp_packet = FW_X_DATA_HEADER + 32768;
-    /// Bytes of the shortest message for which a connection is quicker than frames.
-    static constexpr uint32_t frames_below = 8192;
+    /// True if frames are the quickest for a message of so many bytes, and nothing else was asked for.
+    bool prefers_frames(uint32_t total) const { return bulk_way_ == BulkWay::best && total < frames_below; }
 
     /// When the endpoint is set up.
     void allow_tcp();
@@ -46,12 +47,23 @@ protected:
     void close_in_connections(uint16_t slot) { tcp_.close_window(windows(), slot); }
     /// While tcp_active_: takes and sends packets.
     [[gnu::noinline]] void poll_tcp();
+    /// Now and then: goes on with connections that are being made. Nothing else waits for them, and the other
+    /// end may never answer.
+    void poll_connects()
+    {
+        if (tcp_.connecting() && !tcp_active_) [[unlikely]]
+            poll_tcp();
+    }
     /// Part of publish().
     void publish_tcp();
 
+    const BulkWay bulk_way_;
     std::atomic<int> poll_tcp_{-1}; ///< descriptor for wait(), which runs without the lock; -1: none
 
 private:
+    /// Bytes of the shortest message for which a connection is quicker than frames.
+    static constexpr uint32_t frames_below = 8192;
+
     /// Executes an effect of a packet. payload: its data, null when that is in place.
     virtual void take_effect(const fw_fx &fx, const std::byte *payload) = 0;
     /// Sends a packet of the core.
@@ -67,6 +79,7 @@ private:
     void take_packets(TcpInward &way);
     [[gnu::cold]] void end_way(TcpInward &way, bool unwritable);
     bool check_packet(TcpInward &way);
+    bool is_pull_from(int slot, const TcpInward &way) const;
     void place_packet(TcpInward &way);
     void take_packet(TcpInward &way);
 

@@ -130,14 +130,14 @@ ssize_t TcpReceiver::read(int socket, std::span<iovec> io)
         got += static_cast<ssize_t>(bytes);
     }
     if (again_at_ == again_.size())
-        again_.clear();
+        again_ = {}; // up to 1 MiB, for once
     return got;
 }
 
 TcpReceiver::State TcpReceiver::receive(int socket, const PieceList *target,
                                         std::span<const fw_place> foreseen)
 {
-    if (judged_ && left_ == 0)
+    if (has_packet())
         return State::packet; // it came with the one before
     std::array<iovec, std::size_t{ahead_max + 1} * (pieces_max + 1)> io;
     uint32_t used = 1;

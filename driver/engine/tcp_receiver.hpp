@@ -39,13 +39,15 @@ public:
     State receive(int socket, const PieceList *target, std::span<const fw_place> foreseen = {});
     /// True when receive() makes use of what is foreseen.
     bool looks_ahead() const { return slot_ >= 0 && left_ > 0 && again_.empty() && rest_ == 0; }
+    /// This packet is complete, perhaps read with the one before.
+    bool has_packet() const { return judged_ && left_ == 0; }
     /// Packets behind this one have been read.
     bool has_more() const { return !again_.empty() || (ahead_count_ > 0 && ahead_[0].have > 0); }
 
     /// The header, once complete: FW_CHECK_BYTES as of a frame. The caller fills in the first EMX_OUTER_LEN
     /// bytes.
     std::byte *header() { return now_.header.data(); }
-    /// Bytes of payload that the header states.
+    /// Bytes of payload that the header states: up to EMX_X_UNIT_MAX, or it is no header.
     uint32_t stated() const;
     /// The payload goes to that place of the pull's memory, or, slot -1, to memory of ours. False: some of it
     /// was read into memory of a pull that has ended, and is lost. foreseen_for: memory of the pull that has

@@ -39,14 +39,14 @@ uint32_t TcpSender::describe(const ReplyQueue &windows, const ReplyRun &run, fw_
     return pieces;
 }
 
-/// The packets of one call, and what each takes. 0: none fits.
-uint32_t TcpSender::build(const ReplyQueue &windows, uint32_t &packets)
+/// The packets of one call, `most` at most, and what each takes. 0: none fits.
+uint32_t TcpSender::build(const ReplyQueue &windows, uint32_t most, uint32_t &packets)
 {
     uint32_t used = 0;
     packets = 0;
     for (uint32_t i = 0; i < count_; i++) {
         fw_replies left = at(i).replies;
-        while (left.count > 0 && packets < packets_max) {
+        while (left.count > 0 && packets < most) {
             const uint32_t pieces = describe(windows, at(i), left, packets, used);
             if (pieces == 0)
                 return used;
@@ -93,12 +93,20 @@ void TcpSender::advance(uint32_t bytes, uint32_t packets, emx_counters &counters
 
 TcpSender::Outcome TcpSender::send(int socket, const ReplyQueue &windows, emx_counters &counters)
 {
+    const Outcome outcome = send_some(socket, windows, packets_max, counters);
+    // The memory that cannot be read may be that of a later answer, for which the first is not to be refused.
+    return outcome == Outcome::unreadable ? send_some(socket, windows, 1, counters) : outcome;
+}
+
+TcpSender::Outcome TcpSender::send_some(int socket, const ReplyQueue &windows, uint32_t most,
+                                        emx_counters &counters)
+{
     uint32_t packets = 0, first = 0;
     uint32_t used = 1;
     if (!rest_.empty()) {
         iovecs_[0] = {rest_.data(), rest_.size()};
     } else {
-        used = build(windows, packets);
+        used = build(windows, most, packets);
         if (used == 0)
             return Outcome::ended; // a cut of more pieces than a call takes
         skip(first, offset_);

@@ -41,12 +41,13 @@ public:
 private:
     static constexpr uint32_t runs_max = 64; ///< power of two
     static constexpr uint32_t packets_max = 32; ///< of one call
-    static constexpr uint32_t iovecs_max = 256;
+    static constexpr uint32_t iovecs_max = 512; ///< one packet has a header and MX_MAX_SEGMENTS at most
 
     ReplyRun &at(uint32_t i) { return runs_[(first_ + i) % runs_max]; }
     uint32_t describe(const ReplyQueue &windows, const ReplyRun &run, fw_replies &left, uint32_t packet,
                       uint32_t used);
-    uint32_t build(const ReplyQueue &windows, uint32_t &packets);
+    uint32_t build(const ReplyQueue &windows, uint32_t most, uint32_t &packets);
+    Outcome send_some(int socket, const ReplyQueue &windows, uint32_t most, emx_counters &counters);
     void skip(uint32_t &first, uint32_t bytes);
     void advance(uint32_t bytes, uint32_t packets, emx_counters &counters);
     void take_packet(emx_counters &counters);

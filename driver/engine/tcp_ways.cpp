@@ -10,6 +10,7 @@
 
 #include <linux/tcp.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -31,11 +32,23 @@ constexpr uint32_t ports_behind_ours = 60999u << 16 | udp_port_of(udp_port_defau
 constexpr uint32_t looks_guessed = 64;
 constexpr uint64_t outward_tag = 1; // in an event's pointer
 
+bool is_greeted(const TcpOutward &way) { return way.greeted == sizeof(emx_w_connection); }
+
 bool bind_to(int socket, const UdpAddress &own)
 {
     SocketAddress address{};
     const socklen_t length = to_socket(own, address);
     return ::bind(socket, &address.any, length) == 0;
+}
+
+/// Returns how many descriptors connections of one direction may have.
+std::size_t connections_allowed(std::size_t most)
+{
+    constexpr std::size_t share = 8, fewest = 8;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return most;
+    return std::clamp<std::size_t>(limit.rlim_cur / share, fewest, most);
 }
 
 /// Makes the system repeat segments before its usual 200 ms; false: it does not.
@@ -50,8 +63,25 @@ bool repeat_soon(int socket)
 } // namespace
 
 TcpWays::TcpWays(std::unique_ptr<TcpNetwork> network, emx_counters &counters)
-    : network_(std::move(network)), counters_(counters)
+    : network_(std::move(network)), counters_(counters), connections_max_(connections_allowed(ways_max))
 {
+}
+
+TcpWays::~TcpWays()
+{
+    close();
+    for (const auto &[key, way] : outward_)
+        disconnect(*way);
+}
+
+/// Closes a connection for its other end and for our epoll, also where a child that was forked has it, too.
+void TcpWays::end_connection(Fd &connection)
+{
+    if (!connection)
+        return;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.get(), nullptr);
+    ::shutdown(connection.get(), SHUT_RDWR);
+    connection.reset();
 }
 
 // ---- data to us
@@ -82,6 +112,8 @@ void TcpWays::close()
 {
     while (!up_.empty())
         lose(*up_.back());
+    if (listening_)
+        ::shutdown(listening_.get(), SHUT_RDWR); // a forked child's descriptor would keep the port
     listening_.reset();
     strangers_.clear();
     by_secret_.clear();
@@ -99,8 +131,23 @@ bool TcpWays::refresh()
     return now && listen_at(*now);
 }
 
+/// Forgets a way that is not up, and is to be told again by now, if there are too many. False: there is none.
+bool TcpWays::make_room_inward(uint64_t now)
+{
+    if (inward_.size() < ways_max)
+        return true;
+    const auto idle = std::find_if(inward_.begin(), inward_.end(), [now](const auto &one) {
+        return !one.second->connection && now >= one.second->tell_ns;
+    });
+    if (idle == inward_.end())
+        return false;
+    by_secret_.erase(idle->second->secret);
+    inward_.erase(idle);
+    return true;
+}
+
 /// The way from a life of an endpoint; null where there are too many.
-TcpInward *TcpWays::begin(uint32_t peer, uint8_t remote_ep, uint32_t session)
+TcpInward *TcpWays::begin(uint32_t peer, uint8_t remote_ep, uint32_t session, uint64_t now)
 {
     std::unique_ptr<TcpInward> *slot = nullptr;
     if (const auto found = inward_.find(way_key(peer, remote_ep)); found != inward_.end()) {
@@ -110,7 +157,7 @@ TcpInward *TcpWays::begin(uint32_t peer, uint8_t remote_ep, uint32_t session)
         lose(**slot);
         by_secret_.erase((*slot)->secret);
     } else {
-        if (inward_.size() >= ways_max)
+        if (!make_room_inward(now))
             return nullptr;
         slot = &inward_[way_key(peer, remote_ep)];
     }
@@ -143,12 +190,16 @@ TcpInward *TcpWays::pull_from(uint32_t peer, uint8_t remote_ep, uint32_t session
     };
     TcpInward *way = find();
     if (way && !way->connection)
-        accept_strangers();
+        accept_strangers(now);
     if (way && way->connection)
         return way;
-    if ((way && now < way->tell_ns) || !refresh())
+    if ((way && now < way->tell_ns) || now < refresh_ns_)
         return nullptr;
-    way = begin(peer, remote_ep, session); // known no longer, perhaps
+    if (!refresh()) {
+        refresh_ns_ = now + way_pause_fallen_ns;
+        return nullptr;
+    }
+    way = begin(peer, remote_ep, session, now); // known no longer, perhaps
     if (!way)
         return nullptr;
     way->pause_ns = std::clamp(2 * way->pause_ns, way_pause_first_ns, way_pause_max_ns);
@@ -157,8 +208,9 @@ TcpInward *TcpWays::pull_from(uint32_t peer, uint8_t remote_ep, uint32_t session
     return nullptr;
 }
 
-void TcpWays::accept_strangers()
+void TcpWays::accept_strangers(uint64_t now)
 {
+    hear_greetings(now); // before others take their places
     for (std::size_t n = 0; listening_ && n < strangers_max; n++) {
         Fd connection(sys::accept4(listening_.get(), SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!connection)
@@ -176,11 +228,16 @@ void TcpWays::accept_strangers()
         }
         strangers_.push_back({std::move(connection)});
     }
-    std::erase_if(strangers_, [this](Stranger &stranger) { return hear_greeting(stranger); });
+    hear_greetings(now);
+}
+
+void TcpWays::hear_greetings(uint64_t now)
+{
+    std::erase_if(strangers_, [&](Stranger &stranger) { return hear_greeting(stranger, now); });
 }
 
 /// True if there is no more to hear of it.
-bool TcpWays::hear_greeting(Stranger &stranger)
+bool TcpWays::hear_greeting(Stranger &stranger, uint64_t now)
 {
     const ssize_t got = sys::recv(stranger.connection.get(), stranger.greeting.data() + stranger.have,
                                   stranger.greeting.size() - stranger.have, MSG_DONTWAIT);
@@ -191,12 +248,12 @@ bool TcpWays::hear_greeting(Stranger &stranger)
         return false;
     // A partner that hears our address once more withdraws its connection, perhaps before a word.
     const bool withdrawn = got <= 0 && stranger.have == 0;
-    if (!withdrawn && (got <= 0 || !admit(stranger)))
+    if (!withdrawn && (got <= 0 || !admit(stranger, now)))
         count_drop(counters_, EMX_CNT_DROP_CONNECTION);
     return true;
 }
 
-bool TcpWays::admit(Stranger &stranger)
+bool TcpWays::admit(Stranger &stranger, uint64_t now)
 {
     emx_w_connection greeting;
     std::memcpy(&greeting, stranger.greeting.data(), sizeof(greeting));
@@ -204,6 +261,8 @@ bool TcpWays::admit(Stranger &stranger)
     if (emx_get32(greeting.mark) != EMX_X_TCP_MARK || found == by_secret_.end())
         return false;
     TcpInward &way = *found->second;
+    if (!way.connection && up_.size() >= connections_max_)
+        return false;
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.ptr = &way;
@@ -212,6 +271,7 @@ bool TcpWays::admit(Stranger &stranger)
     lose(way);
     set_socket_option(stranger.connection.get(), IPPROTO_TCP, tcp_delack_max_us, delayed_ack_us);
     way.connection = std::move(stranger.connection);
+    way.up_ns = now;
     up_.push_back(&way);
     emx_count(&counters_, EMX_CNT_TCP_ROUTE, 1);
     return true;
@@ -222,7 +282,7 @@ void TcpWays::lose(TcpInward &way)
 {
     if (!way.connection)
         return;
-    way.connection.reset();
+    end_connection(way.connection);
     way.packets = {};
     std::erase(up_, &way);
     fw_address lost{};
@@ -234,7 +294,7 @@ void TcpWays::lose(TcpInward &way)
 void TcpWays::end(TcpInward &way, uint64_t now)
 {
     lose(way);
-    way.pause_ns = std::clamp(2 * way.pause_ns, way_pause_fallen_ns, way_pause_max_ns);
+    way.pause_ns = pause_after_failure(way.pause_ns, now - way.up_ns);
     way.tell_ns = now + way.pause_ns;
 }
 
@@ -261,7 +321,7 @@ std::size_t TcpWays::look(std::array<TcpInward *, looks_max> &ways)
             continue;
         }
         auto &way = *reinterpret_cast<TcpOutward *>(event.data.u64 & ~outward_tag);
-        if (event.events & (EPOLLERR | EPOLLHUP))
+        if (event.events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
             disconnect(way);
         else
             watch(way, false);
@@ -270,6 +330,22 @@ std::size_t TcpWays::look(std::array<TcpInward *, looks_max> &ways)
 }
 
 // ---- data from us
+
+/// Forgets a way without a connection, if there are too many. False: there is none, or the program has too
+/// few descriptors for one more.
+bool TcpWays::make_room_outward()
+{
+    if (outward_up_ >= connections_max_)
+        return false;
+    if (outward_.size() < ways_max)
+        return true;
+    const auto idle = std::find_if(outward_.begin(), outward_.end(),
+                                   [](const auto &one) { return !one.second->connection; });
+    if (idle == outward_.end())
+        return false;
+    outward_.erase(idle);
+    return true;
+}
 
 void TcpWays::heard(const fw_address &other, uint64_t now)
 {
@@ -282,7 +358,7 @@ void TcpWays::heard(const fw_address &other, uint64_t now)
     if (!epoll_)
         epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
     const uint64_t key = way_key(other.peer, other.remote_ep);
-    if (!epoll_ || (!outward_.contains(key) && outward_.size() >= ways_max))
+    if (!epoll_ || (!outward_.contains(key) && !make_room_outward()))
         return;
     std::unique_ptr<TcpOutward> &way = outward_[key];
     if (way)
@@ -291,8 +367,10 @@ void TcpWays::heard(const fw_address &other, uint64_t now)
     way->peer = other.peer;
     way->remote_ep = other.remote_ep;
     way->secret = other.secret;
-    if (!connect(*way, *here, *there))
-        way->connection.reset();
+    if (connect(*way, *here, *there))
+        outward_up_++;
+    else
+        end_connection(way->connection);
 }
 
 bool TcpWays::connect(TcpOutward &way, const UdpAddress &here, const UdpAddress &there)
@@ -314,24 +392,31 @@ bool TcpWays::connect(TcpOutward &way, const UdpAddress &here, const UdpAddress 
     if (sys::connect(socket, &to.any, length) != 0 && errno != EINPROGRESS)
         return false;
     epoll_event event{};
+    event.events = EPOLLRDHUP;
     event.data.u64 = reinterpret_cast<uintptr_t>(&way) | outward_tag;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) != 0)
         return false;
     way.busy = true;
     busy_.push_back(&way);
+    greeting_++;
     watch(way, true);
     return true;
 }
 
 void TcpWays::disconnect(TcpOutward &way)
 {
+    if (!way.connection)
+        return;
+    outward_up_--;
+    if (!is_greeted(way))
+        greeting_--;
     if (way.waits)
         waiting_--;
     way.waits = false;
     if (way.busy)
         std::erase(busy_, &way);
     way.busy = false;
-    way.connection.reset();
+    end_connection(way.connection);
     way.packets.drop_all();
 }
 
@@ -341,7 +426,7 @@ void TcpWays::watch(TcpOutward &way, bool waits)
     if (way.waits == waits)
         return;
     epoll_event event{};
-    event.events = waits ? uint32_t{EPOLLOUT} : 0;
+    event.events = waits ? uint32_t{EPOLLRDHUP | EPOLLOUT} : uint32_t{EPOLLRDHUP};
     event.data.u64 = reinterpret_cast<uintptr_t>(&way) | outward_tag;
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, way.connection.get(), &event);
     way.waits = waits;
@@ -390,14 +475,16 @@ bool TcpWays::send_greeting(TcpOutward &way)
     if (sent < 0 && errno != EAGAIN)
         return false;
     way.greeted += sent > 0 ? static_cast<uint32_t>(sent) : 0;
-    watch(way, way.greeted < sizeof(greeting));
+    if (is_greeted(way))
+        greeting_--;
+    watch(way, !is_greeted(way));
     return true;
 }
 
 /// False: the connection has ended.
 bool TcpWays::send_by(TcpOutward &way, const ReplyQueue &windows, const Refuse &refuse)
 {
-    if (way.greeted < sizeof(emx_w_connection))
+    if (!is_greeted(way))
         return send_greeting(way);
     if (!way.packets.pending())
         return true;

@@ -37,6 +37,7 @@ struct TcpInward {
     uint64_t tell_ns = 0; ///< our address is told again at that time, if the way is not up
     uint64_t pause_ns = 0; ///< between the last two times; 0: it was not told
     Fd connection; ///< none: the way is not up
+    uint64_t up_ns = 0; ///< since then it is
     TcpReceiver packets;
 };
 
@@ -57,6 +58,9 @@ struct TcpOutward {
 class TcpWays {
 public:
     TcpWays(std::unique_ptr<TcpNetwork> network, emx_counters &counters);
+    ~TcpWays();
+    TcpWays(const TcpWays &) = delete;
+    TcpWays &operator=(const TcpWays &) = delete;
 
     bool wanted() const { return network_->wanted(); }
     /// Becomes readable when a connection that pulls wait for, or that more is to be sent by, is ready; -1
@@ -85,8 +89,10 @@ public:
     void heard(const fw_address &other, uint64_t now);
     /// Queues an answer to a request; false when it cannot leave.
     bool add(const ReplyQueue &windows, const fw_replies &run);
-    /// Something is to be sent, perhaps once a connection is made, or takes more.
-    bool sending() const { return !busy_.empty(); }
+    /// Something is to be sent, perhaps once a connection takes more.
+    bool sending() const { return busy_.size() != greeting_; }
+    /// Connections are being made: send() goes on with those that look() finds ready.
+    bool connecting() const { return greeting_ != 0; }
     using Refuse = std::function<void(const fw_replies &)>;
     /// Sends what the connections take. Where memory cannot be read, the answer is handed to refuse.
     void send(const ReplyQueue &windows, const Refuse &refuse);
@@ -94,7 +100,7 @@ public:
     void close_window(const ReplyQueue &windows, uint16_t slot);
 
 private:
-    static constexpr std::size_t ways_max = 1024; ///< each way
+    static constexpr std::size_t ways_max = 1024; ///< in each direction
     static constexpr std::size_t strangers_max = 16;
 
     /// A connection that has not said its secret yet.
@@ -109,11 +115,15 @@ private:
     bool refresh();
     bool listen_at(const UdpAddress &here);
     void close();
-    TcpInward *begin(uint32_t peer, uint8_t remote_ep, uint32_t session);
+    void end_connection(Fd &connection);
+    bool make_room_inward(uint64_t now);
+    bool make_room_outward();
+    TcpInward *begin(uint32_t peer, uint8_t remote_ep, uint32_t session, uint64_t now);
     fw_address own_address(const TcpInward &way) const;
-    void accept_strangers();
-    bool hear_greeting(Stranger &stranger);
-    bool admit(Stranger &stranger);
+    void accept_strangers(uint64_t now);
+    void hear_greetings(uint64_t now);
+    bool hear_greeting(Stranger &stranger, uint64_t now);
+    bool admit(Stranger &stranger, uint64_t now);
     void lose(TcpInward &way);
     bool connect(TcpOutward &way, const UdpAddress &here, const UdpAddress &there);
     void disconnect(TcpOutward &way);
@@ -124,6 +134,8 @@ private:
 
     const std::unique_ptr<TcpNetwork> network_;
     emx_counters &counters_;
+    const std::size_t connections_max_; ///< in each direction: the program wants descriptors, too
+    uint64_t refresh_ns_ = 0; ///< after a listening socket could not be had, not before
     Fd listening_;
     Fd epoll_;
     UdpAddress here_; ///< of the listening socket
@@ -137,6 +149,8 @@ private:
     std::vector<TcpInward *> up_; ///< with a connection
     std::vector<TcpOutward *> busy_; ///< with something to send
     uint32_t waiting_ = 0; ///< of them, those that wait for their socket
+    uint32_t greeting_ = 0; ///< of them, those whose greeting has not left
+    std::size_t outward_up_ = 0; ///< ways with a connection, perhaps one that is being made
     uint32_t looks_ = 0;
 };
 

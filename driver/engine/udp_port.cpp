@@ -29,10 +29,11 @@ constexpr int search_look_ms = 2;
 } // namespace
 
 UdpPort::UdpPort(UdpPortParts &parts)
-    : TcpPort(parts, std::make_unique<UdpNetwork>(
-                         bound_address(parts.socket.get()),
-                         takes_tcp(parts.bulk_way) ? parts.file->board(parts.board).x_frame : 0,
-                         [this](uint32_t peer) { return sender_.address(peer); })),
+    : TcpPort(
+          parts, parts.bulk_way,
+          std::make_unique<UdpNetwork>(bound_address(parts.socket.get()),
+                                       takes_tcp(parts.bulk_way) ? parts.file->board(parts.board).x_frame : 0,
+                                       [this](uint32_t peer) { return sender_.address(peer); })),
       sender_(file_, parts.board, counters_, record_.sizes)
 {
 }
@@ -91,7 +92,7 @@ bool UdpPort::start_pull(const emx_msg &rndv, uint32_t total, std::span<const Se
 {
     assert(total > 0 && cookie != 0);
     now_ = monotonic_ns();
-    const bool by_tcp = total >= frames_below && comes_by_tcp(rndv);
+    const bool by_tcp = !prefers_frames(total) && comes_by_tcp(rndv);
     const int slot = fw_pull_start_by(&endpoint_, &rndv, total, cookie, by_tcp ? FW_BY_TCP : FW_BY_FRAMES,
                                       by_tcp ? tcp_packet : 0, now_);
     if (slot < 0)

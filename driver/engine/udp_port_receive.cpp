@@ -212,6 +212,7 @@ const emx_msg *UdpPort::idle()
 void UdpPort::check_time()
 {
     check_link();
+    poll_connects();
     tags_.follow(peers_);
     if (!ran_out())
         return;

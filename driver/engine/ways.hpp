@@ -6,6 +6,7 @@
 #include "driver/base/system_calls.hpp"
 #include "driver/core/fw.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace emx {
@@ -15,6 +16,14 @@ inline constexpr uint64_t way_pause_first_ns = 10'000'000;
 /// The same at least, after a way that was up has failed.
 inline constexpr uint64_t way_pause_fallen_ns = 100'000'000;
 inline constexpr uint64_t way_pause_max_ns = 10'000'000'000;
+
+/// Returns the pause after the failure of a way that has served for so long, `pause` after its last start:
+/// one that served long begins anew.
+inline uint64_t pause_after_failure(uint64_t pause, uint64_t served_ns)
+{
+    return served_ns > way_pause_max_ns ? way_pause_fallen_ns
+                                        : std::clamp(2 * pause, way_pause_fallen_ns, way_pause_max_ns);
+}
 
 /// A remote endpoint as a key of maps.
 inline uint64_t way_key(uint32_t peer, uint8_t remote_ep) { return uint64_t{peer} << 8 | remote_ep; }

@@ -462,6 +462,32 @@ TEST_CASE("bad_frames__notifies", "[frames]")
     s.works();
 }
 
+TEST_CASE("bad_frames__as_long_as_a_full_reply", "[frames]")
+{
+    Scene s(GENERATE('W', 'N'));
+    const uint32_t total = 3 * s.sizes.reply;
+    fw_pkt rndv = eager(s, EMX_RNDV, total);
+    rndv.msg.data_len = 0;
+    rndv.msg.u.window = {0, 3, 9};
+    std::vector<uint8_t> target(total);
+    mx_request_t request = s.victim.receive(target.data(), total, rndv.msg.match);
+    s.stranger.send(rndv);
+    s.stranger.advance();
+    REQUIRE(s.stranger.expect(EMX_PULL));
+    // An endpoint alone on its board has replies told apart by their length, soon after its first pull; until
+    // then this is a message, of a number that the victim lets pass once.
+    Frame padded = s.stranger.frame(eager(s, EMX_TINY, 8), bytes(8));
+    padded.resize(9000 + 14);
+    const auto drops = [&] { return s.victim.counters()[EMX_CNT_DROP_LENGTH]; };
+    const uint32_t before = drops();
+    CHECK(s.victim.progress_until([&] {
+        s.stranger.send(padded);
+        return drops() > before;
+    }));
+    mx_status_t status{};
+    CHECK_FALSE(s.victim.complete(request, status));
+}
+
 TEST_CASE("bad_frames__pull_replies", "[frames]")
 {
     Scene s(GENERATE('W', 'N'));

@@ -86,6 +86,11 @@ short_synchronous() {
         none 1 "$CAME" && none 1 'datagrams received' && some 1 'x data frames received' 100
 }
 
+short_by_tcp() {
+    local TRAFFIC=(-Y -S 1001 -E 1002)
+    EMX_BULK=tcp under_way true
+}
+
 wrong_word() { EMX_BULK=quic refuses 'EMX_BULK="quic" is not auto, tcp, udp or raw: correct or unset it' tool 1 omx_info; }
 closed_in() { closed 2 in drop && not_by_carrier 2 && by_carrier 1; }
 closed_out() { closed 2 out drop && not_by_carrier 1 && by_carrier 2; }
@@ -226,6 +231,7 @@ check "EMX_BULK=tcp: by TCP" asked_for tcp by_tcp_alone
 check "EMX_BULK=auto: by TCP" asked_for auto by_carrier
 check "EMX_BULK=auto: messages below 192 KiB, one at a time, in datagrams" alone_in_datagrams
 check "where datagrams do not pass, these go by TCP" alone_without_datagrams
+check "EMX_BULK=tcp: short synchronous messages" short_by_tcp
 check "EMX_BULK=auto: synchronous messages below 8 KiB in frames" short_synchronous
 check "one side wants frames only" server_asks raw not_by_carrier
 check_more "one side wants no TCP" server_asks udp not_by_carrier

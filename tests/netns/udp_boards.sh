@@ -40,6 +40,12 @@ by_tcp() { both_ways && some 1 "$came" && some 2 "$came"; }
 
 by_addresses() { both_listed && udp_agents && by_tcp && no_frames; }
 by_datagrams() { both_listed && udp_agents && EMX_BULK=raw both_ways && none 1 "$came" && none 2 "$came"; }
+# Short synchronous messages come by TCP where a word of EMX_BULK says so.
+short_in_datagrams() { both_listed && udp_agents && talk 1 2 host2 -Y -S 1001 -E 1002 -N 200 -W 2 && none 1 "$came" && none 2 "$came"; }
+short_by_tcp() {
+    local TRAFFIC=(-Y -S 1001 -E 1002)
+    EMX_BULK=tcp under_way until_ok $hung comes_by_tcp
+}
 odd_lengths() { for n in 1399 1400 1401 1432 32768 32769 65536; do talk 1 2 host2 -S $n -E $((n + 1)) -N 20 -W 2 || return; done; }
 with_checksums() { EMX_CHECKSUM=1 both_ways; }
 by_names() { list_of "name1 host1" "name2:34783 host2" && udp_agents && both_ways; }
@@ -340,6 +346,8 @@ netlab_names && sed -i "s/^$(netlab_ip 1) /&name1 /; s/^$(netlab_ip 2) /&name2 /
 export XDG_STATE_HOME=$NETLAB_TMP # ids of boards are kept here, and not among the host's own
 check "messages of all lengths, both ways, without a packet socket" by_addresses
 check "the same by datagrams alone" by_datagrams
+check "short synchronous messages" short_in_datagrams
+check "the same by TCP, where that is asked for" short_by_tcp
 check "lengths around those of frames" odd_lengths
 check "messages with checksums" with_checksums
 check "hosts listed by their names" by_names

@@ -85,10 +85,7 @@ TEST_CASE("fw_xpull__a_connection_that_ends_lets_pulls_begin_anew_by_frames")
         fw_pull_leave_tcp(pair.puller.fw.get(), pair.peer_of_a, 2, pair.now);
         REQUIRE(pair.pace().by[FW_BY_TCP] == 0);
         pair.drain();
-        REQUIRE(pair.fallbacks.size() == 2);
-        REQUIRE(pair.fallbacks[0].tcp);
-        REQUIRE(pair.fallbacks[0].peer == pair.peer_of_a);
-        REQUIRE(pair.fallbacks[0].remote_ep == 2);
+        REQUIRE(pair.fallbacks.empty()); // whoever lost the connection knows, and may have another by now
         REQUIRE(pair.requests.back().x.carrier == FW_BY_FRAMES);
         REQUIRE(pair.requests.back().x.unit == longest_frame - FW_X_DATA_HEADER);
         pair.require_all_ok(); // answers that are still on their way belong to no pull
@@ -170,6 +167,28 @@ TEST_CASE("fw_pull_place__tells_where_the_payload_of_an_answer_belongs")
     REQUIRE(fw_pull_place(&ep, &other, &place) == -1);
     pair.require_all_ok();
     REQUIRE(fw_pull_place(&ep, &answer, &place) == -1);
+}
+
+TEST_CASE("fw_check__x_data_longer_than_any_request_asks_for_is_none")
+{
+    TestBoard board(mac_b, sizes_w());
+    board.add_peer(mac_a);
+    fw_pkt pkt = zeroed<fw_pkt>();
+    pkt.msg.type = EMX_X_DATA;
+    pkt.src_mac = mac_a;
+    pkt.dst_mac = mac_b;
+    pkt.msg.data_len = pkt.length = 100;
+    Frame frame = make_frame(sizes_w(), pkt, std::vector<uint8_t>(100, 3));
+    const auto judge = [&](uint16_t states) {
+        emx_w_x_data data;
+        std::memcpy(&data, frame.data() + EMX_OUTER_LEN, sizeof(data));
+        data.length = emx_put16(states);
+        std::memcpy(frame.data() + EMX_OUTER_LEN, &data, sizeof(data));
+        return fw_check_for(&board.fw, mac_b, frame.data(), uint32_t{FW_X_DATA_HEADER} + states, &pkt);
+    };
+    REQUIRE(judge(EMX_X_UNIT_MAX) == 0);
+    REQUIRE(judge(EMX_X_UNIT_MAX + 1) == EMX_CNT_DROP_REPLY_SHAPE);
+    REQUIRE(judge(65535) == EMX_CNT_DROP_REPLY_SHAPE);
 }
 
 TEST_CASE("fw_window__serves_long_units_by_tcp_alone")

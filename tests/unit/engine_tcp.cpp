@@ -236,6 +236,8 @@ TEST_CASE("engine_tcp__memory_of_many_pieces_is_copied_into")
     bench->start(300000, 3);
     bench->run();
     CHECK(bench->placed > 0);
+    bench->start(60000, 256); // as many as a message may have, in one packet
+    bench->run();
 }
 
 TEST_CASE("engine_tcp__several_pulls_share_a_connection")
@@ -310,6 +312,29 @@ TEST_CASE("engine_tcp__memory_that_cannot_be_read_is_told_of")
     CHECK(!bench->out.partly_sent());
     const fw_replies run = bench->out.give_up();
     CHECK(int(run.window) == fw_window_slot(message.window, 42));
+    CHECK(!bench->out.pending());
+    ::munmap(memory, 65536);
+}
+
+TEST_CASE("engine_tcp__memory_of_a_later_answer_that_cannot_be_read_refuses_no_other")
+{
+    auto bench = std::make_unique<Bench>(uint16_t{65535});
+    void *memory = ::mmap(nullptr, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    Message &good = bench->start(500, 1);
+    const uint16_t first = fw_window_slot(good.window, 42);
+    Message &bad = bench->start(50000, 1);
+    const uint16_t second = fw_window_slot(bad.window, 42);
+    const std::vector<Segment> nothing{{static_cast<std::byte *>(memory), 50000}};
+    bench->windows.open_window(second, nothing);
+    Outcome outcome = Outcome::sent;
+    while (outcome == Outcome::sent)
+        outcome = bench->out.send(bench->first.in.get(), bench->windows, bench->sender.counters);
+    CHECK(outcome == Outcome::unreadable);
+    CHECK(!bench->out.partly_sent());
+    const fw_replies refused = bench->out.give_up();
+    CHECK(int(refused.window) == second);
+    CHECK(int(refused.window) != first);
     CHECK(!bench->out.pending());
     ::munmap(memory, 65536);
 }

@@ -12,8 +12,12 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <fcntl.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -74,6 +78,7 @@ public:
     }
 
     TcpWays &puller() { return *puller_; }
+    void close() { puller_.reset(); }
 
     TcpInward *pull(uint32_t of_session = session)
     {
@@ -142,6 +147,34 @@ std::size_t descriptors()
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
+/// Copies of all descriptors, which keep open what they belong to, as those of a forked child do.
+class Copies {
+public:
+    Copies()
+    {
+        std::vector<int> open;
+        for (const auto &one : std::filesystem::directory_iterator("/proc/self/fd"))
+            open.push_back(std::stoi(one.path().filename()));
+        for (const int descriptor : open)
+            copies_.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    }
+
+private:
+    std::vector<Fd> copies_;
+};
+
+/// True once nothing more comes by a connection.
+bool has_ended(const Fd &connection)
+{
+    constexpr int hung_ms = 60000;
+    std::array<std::byte, 64> rest;
+    pollfd readable{connection.get(), POLLIN, 0};
+    ssize_t got = 1;
+    while (got > 0 && ::poll(&readable, 1, hung_ms) > 0)
+        got = ::recv(connection.get(), rest.data(), rest.size(), 0);
+    return got == 0;
+}
+
 /// Our endpoint as a sender, and a place where it is told to connect to.
 struct Sender {
     Sender()
@@ -165,23 +198,26 @@ struct Sender {
         return there;
     }
     /// Tells it that, and returns the connection once all of the greeting has left.
-    Fd hear(uint64_t secret) const
+    Fd hear(uint64_t secret, uint32_t peer = sender_peer) const
     {
-        ways->heard(address(secret), now += 1000 * ms);
+        fw_address told = address(secret);
+        told.peer = peer;
+        ways->heard(told, now += 1000 * ms);
         Fd there(::accept(listening.get(), nullptr, nullptr));
         REQUIRE(there);
         std::array<TcpInward *, TcpWays::looks_max> none;
-        for (int looks = 0; looks < Ways::looks_max && ways->sending(); looks++) {
+        for (int looks = 0; looks < Ways::looks_max && ways->connecting(); looks++) {
             CHECK(ways->look(none) == 0);
             ways->send(windows, [](const fw_replies &) { FAIL("nothing was to be sent"); });
         }
+        CHECK(!ways->connecting());
         CHECK(!ways->sending());
         return there;
     }
-    bool add() const
+    bool add(uint32_t peer = sender_peer) const
     {
         fw_replies run{};
-        run.reply.msg.peer = sender_peer;
+        run.reply.msg.peer = peer;
         run.reply.msg.local_ep = sender_ep;
         run.reply.msg.type = EMX_X_DATA;
         run.count = 1;
@@ -358,12 +394,15 @@ TEST_CASE("engine_tcp_ways__another_programs_port_is_counted_once")
         const auto other = take_port(loopback, ways.endpoint);
         REQUIRE(other);
         for (int n = 0; n < 3; n++) {
+            ways.now += 100 * ms;
             CHECK(!ways.pull());
             CHECK(!ways.tell);
-            ways.now += 100 * ms;
         }
         CHECK(ways.count(EMX_CNT_TCP_PORT) == 1);
     }
+    CHECK(!ways.pull());
+    CHECK(!ways.tell); // not with each pull
+    ways.now += 100 * ms;
     ways.bring_up();
     CHECK(ways.count(EMX_CNT_TCP_PORT) == 1);
 }
@@ -382,6 +421,88 @@ TEST_CASE("engine_tcp_ways__an_endpoints_next_life_has_its_port_again")
     next.pull_from(sender_peer, sender_ep, session, 1, tell);
     CHECK(tell);
     CHECK(counters.v[EMX_CNT_TCP_PORT] == 0);
+}
+
+TEST_CASE("engine_tcp_ways__what_a_forked_child_has_open_keeps_nothing_up")
+{
+    Ways ways;
+    TcpInward *way = ways.bring_up();
+    const auto child = std::make_optional<Copies>();
+    ways.puller().end(*way, ways.now);
+    CHECK(has_ended(ways.partner));
+    ways.now += 20000 * ms;
+    TcpInward *next = ways.bring_up(session + 1); // its other life has another way
+    CHECK(next->connection);
+    CHECK(ways.partner);
+    std::array<TcpInward *, TcpWays::looks_max> ready;
+    for (int n = 0; n < 100; n++)
+        for (std::size_t i = ways.puller().look(ready); i > 0; i--)
+            CHECK(ready[i - 1] == next);
+    const uint8_t endpoint = ways.endpoint;
+    ways.close();
+    CHECK(has_ended(ways.partner));
+    emx_counters counters{};
+    TcpWays again(on_lo(endpoint), counters);
+    std::optional<fw_address> tell;
+    again.pull_from(sender_peer, sender_ep, session, 1, tell);
+    CHECK(tell);
+    CHECK(counters.v[EMX_CNT_TCP_PORT] == 0);
+}
+
+TEST_CASE("engine_tcp_ways__a_partner_that_has_spoken_makes_room_for_no_stranger")
+{
+    Ways ways;
+    ways.pull();
+    REQUIRE(ways.tell);
+    ways.partner = ways.stranger({});
+    const uint64_t secret = ways.tell->secret;
+    CHECK(!ways.pull()); // accepted, and silent
+    Ways::say(ways.partner, greeting(secret, EMX_X_TCP_MARK));
+    std::vector<Fd> silent;
+    for (int n = 0; n < 16; n++)
+        silent.push_back(ways.stranger({}));
+    ways.await();
+    CHECK(ways.count(EMX_CNT_TCP_ROUTE) == 1);
+}
+
+TEST_CASE("engine_tcp_ways__a_way_that_served_long_is_told_again_soon")
+{
+    for (const bool served : {false, true}) {
+        CAPTURE(served);
+        Ways ways;
+        ways.bring_up();
+        for (int n = 0; n < 10; n++) { // it fails again and again
+            TcpInward *way = ways.await();
+            if (served && n == 9)
+                ways.now += 20000 * ms;
+            ways.puller().end(*way, ways.now);
+            ways.puller().take_lost();
+            if (n < 9) {
+                ways.now += 20000 * ms;
+                ways.bring_up();
+            }
+        }
+        ways.now += 200 * ms;
+        CHECK(!ways.pull());
+        CHECK(ways.tell.has_value() == served);
+    }
+}
+
+TEST_CASE("engine_tcp_ways__ways_of_those_that_are_gone_make_room")
+{
+    Ways ways;
+    const auto pull_from = [&](uint32_t peer) {
+        std::optional<fw_address> tell;
+        ways.puller().pull_from(peer, sender_ep, session, ways.now, tell);
+        return tell.has_value();
+    };
+    constexpr uint32_t most = 1024;
+    for (uint32_t peer = 0; peer < most; peer++)
+        CHECK(pull_from(peer));
+    CHECK(!pull_from(most)); // all have just been told
+    ways.now += 20 * ms;
+    CHECK(pull_from(most));
+    CHECK(pull_from(most + 1));
 }
 
 TEST_CASE("engine_tcp_ways__segments_are_no_longer_than_frames_of_the_board")
@@ -413,6 +534,7 @@ TEST_CASE("engine_tcp_ways__an_endpoint_that_wants_none_has_none")
     other.port = EMX_X_PORT;
     ways.heard(other, 1);
     CHECK(!ways.sending());
+    CHECK(!ways.connecting());
     CHECK(ways.fd() == -1);
 }
 
@@ -434,13 +556,57 @@ TEST_CASE("engine_tcp_ways__an_address_told_again_replaces_a_connection")
     const Fd first = sender.hear(1);
     CHECK(sender.add());
     const Fd second = sender.hear(2);
-    std::array<std::byte, 64> rest;
-    ssize_t got = 1;
-    while (got > 0) // the first ends
-        got = ::recv(first.get(), rest.data(), rest.size(), 0);
-    CHECK(got == 0);
+    CHECK(has_ended(first));
     std::array<std::byte, sizeof(emx_w_connection)> said{};
     REQUIRE(::recv(second.get(), said.data(), said.size(), MSG_WAITALL) == static_cast<ssize_t>(said.size()));
+}
+
+TEST_CASE("engine_tcp_ways__a_connection_that_its_puller_ended_goes")
+{
+    const Sender sender;
+    Fd there = sender.hear(1);
+    std::array<std::byte, sizeof(emx_w_connection)> said{};
+    REQUIRE(::recv(there.get(), said.data(), said.size(), MSG_WAITALL) == static_cast<ssize_t>(said.size()));
+    there.reset(); // with nothing unread, so that it ends in good order
+    std::array<TcpInward *, TcpWays::looks_max> none;
+    const std::size_t before = descriptors();
+    for (int looks = 0; looks < Ways::looks_max && descriptors() == before; looks++)
+        CHECK(sender.ways->look(none) == 0);
+    CHECK(descriptors() == before - 1);
+    CHECK(!sender.add());
+}
+
+TEST_CASE("engine_tcp_ways__what_a_forked_child_has_open_keeps_no_answer_waiting")
+{
+    const Sender sender;
+    const Fd first = sender.hear(1);
+    const Copies child;
+    const Fd second = sender.hear(2);
+    CHECK(has_ended(first));
+    std::array<TcpInward *, TcpWays::looks_max> none;
+    for (int n = 0; n < 100; n++)
+        CHECK(sender.ways->look(none) == 0);
+    CHECK(sender.add()); // by the second
+}
+
+TEST_CASE("engine_tcp_ways__connections_leave_descriptors_to_the_program")
+{
+    rlimit usual{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &usual) == 0);
+    const rlimit few{256, usual.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    constexpr uint32_t most = 256 / 8;
+    const Sender sender;
+    std::vector<Fd> connections;
+    for (uint32_t peer = 0; peer < most; peer++)
+        connections.push_back(sender.hear(1, peer));
+    fw_address more = sender.address(1);
+    more.peer = most;
+    sender.ways->heard(more, sender.now += 1000 * ms);
+    CHECK(!sender.ways->connecting());
+    CHECK(!sender.add(most));
+    CHECK(sender.add(most - 1));
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &usual) == 0);
 }
 
 TEST_CASE("engine_tcp_ways__answers_without_a_connection_are_refused")
@@ -452,101 +618,6 @@ TEST_CASE("engine_tcp_ways__answers_without_a_connection_are_refused")
     sender.ways->heard(elsewhere, 1);
     CHECK(!sender.add());
     CHECK(!sender.ways->sending());
-}
-
-// ---- repeats
-
-namespace {
-
-constexpr uint64_t per_look = TcpRepeats::packets_per_look;
-
-/// Looks that follow each other, of a connection that repeats so many segments more between two of them.
-class Looks {
-public:
-    bool look(uint32_t repeated, uint32_t needless)
-    {
-        told_.repeated += repeated;
-        told_.needless += needless;
-        return repeats.look(packets_ += per_look, told_);
-    }
-    /// So many looks, of which one in `each` is lossy; true as soon as the connection is.
-    bool any_of(int looks, int each)
-    {
-        for (int i = 0; i < looks; i++)
-            if (look(i % each == 0 ? 1 : 0, 0))
-                return true;
-        return false;
-    }
-
-    TcpRepeats repeats;
-
-private:
-    TcpRepeats::Told told_;
-    uint64_t packets_ = 0;
-};
-
-} // namespace
-
-TEST_CASE("engine_tcp_ways__a_look_at_repeats_is_due_after_some_packets")
-{
-    TcpRepeats repeats;
-    CHECK(!repeats.is_due(per_look - 1));
-    CHECK(repeats.is_due(per_look));
-    repeats.look(per_look, {});
-    CHECK(!repeats.is_due(2 * per_look - 1));
-    CHECK(repeats.is_due(2 * per_look));
-}
-
-TEST_CASE("engine_tcp_ways__a_connection_is_lossy_when_many_looks_are")
-{
-    CHECK(Looks().any_of(7, 1));
-    CHECK(Looks().any_of(40, 2));
-    CHECK(Looks().any_of(100, 3));
-    CHECK(!Looks().any_of(100000, 4));
-    CHECK(!Looks().any_of(100000, 10));
-}
-
-TEST_CASE("engine_tcp_ways__two_lossy_looks_are_enough_where_repeats_are_late")
-{
-    for (const int between : {0, 15, 16, 100}) {
-        Looks looks;
-        looks.repeats.expect_late_repeats();
-        CHECK(!looks.look(1, 0));
-        for (int i = 0; i < between; i++)
-            CHECK(!looks.look(0, 0));
-        CHECK(looks.look(1, 0) == (between < 16));
-    }
-}
-
-TEST_CASE("engine_tcp_ways__a_loss_of_many_segments_at_once_is_one_loss")
-{
-    Looks looks;
-    for (int i = 0; i < 6; i++)
-        CHECK(!looks.look(44, 0));
-    CHECK(looks.look(44, 0));
-}
-
-TEST_CASE("engine_tcp_ways__repeats_of_what_was_not_lost_do_not_count")
-{
-    Looks told_at_once;
-    for (int i = 0; i < 1000; i++)
-        CHECK(!told_at_once.look(10, 10));
-    for (int i = 0; i < 6; i++)
-        CHECK(!told_at_once.look(10, 9)); // one was lost
-    CHECK(told_at_once.look(10, 9));
-}
-
-TEST_CASE("engine_tcp_ways__a_receiver_may_tell_after_the_look_that_nothing_was_lost")
-{
-    Looks looks;
-    for (int i = 0; i < 6; i++)
-        CHECK(!looks.look(5, 0)); // taken for lost
-    for (int i = 0; i < 2; i++)
-        CHECK(!looks.look(0, 15));
-    for (int i = 0; i < 6; i++)
-        CHECK(!looks.look(5, 0)); // no more than were taken for lost before
-    for (int i = 0; i < 6; i++)
-        CHECK(!looks.look(0, 5));
 }
 
 namespace {
