@@ -16,6 +16,10 @@ namespace emx {
 /// A non-blocking socket bound to that address; empty with errno set, EADDRINUSE when another has the port.
 /// The kernel finds out what the path to a host takes, and cuts what is longer.
 Fd make_udp_socket(const UdpAddress &own);
+/// Has the kernel drop what comes to a UDP socket without a byte. False with errno: it does not.
+///
+/// FIONREAD tells as little of such a datagram, whatever stands behind it, as of none.
+bool refuse_empty_datagrams(int socket);
 /// True if a descriptor is a UDP socket; one that another process sends may be anything.
 bool is_udp_socket(int fd);
 /// The address that it is bound to.

@@ -16,10 +16,7 @@
 namespace emx {
 namespace {
 
-// One of so many looks that find nothing takes the next datagram in earnest.
-constexpr uint32_t looks_blind = 64;
-
-/// False also where the next datagram is empty, whatever stands behind it.
+/// The socket takes no empty datagrams, of which this would tell nothing.
 bool is_readable(int socket)
 {
     int bytes = 0;
@@ -110,7 +107,7 @@ void DatagramReceiver::gather(uint32_t bytes, uint32_t each)
 int DatagramReceiver::receive(int socket, const fw_endpoint &ep, int slot, const PieceList *target)
 {
     // The kernel reads all places before it looks whether something is there.
-    if (is_armed(ep, slot) && !is_readable(socket) && ++looks_ % looks_blind != 0) {
+    if (is_armed(ep, slot) && !is_readable(socket)) {
         errno = EAGAIN;
         return -1;
     }

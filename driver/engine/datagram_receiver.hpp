@@ -28,9 +28,9 @@ public:
         const std::byte *payload; ///< where the rest lies now; null: in its final place
     };
 
-    /// Takes what comes by one call, without blocking. slot: the only active pull, whose memory is target, or
-    /// -1. Returns the number of datagrams, or -1 with errno (EAGAIN: nothing there; EFAULT: the target
-    /// cannot be written).
+    /// Takes what comes by one call, without blocking, to a socket that refuses empty datagrams. slot: the
+    /// only active pull, whose memory is target, or -1. Returns the number of datagrams, or -1 with errno
+    /// (EAGAIN: nothing there; EFAULT: the target cannot be written).
     int receive(int socket, const fw_endpoint &ep, int slot, const PieceList *target);
     DatagramSource source() const { return source_; }
     const Datagram &datagram(uint32_t i) const { return datagrams_[i]; }
@@ -60,7 +60,6 @@ private:
     int slot_ = -1; ///< of the pull that the places are of
     uint32_t handle_ = 0;
     bool armed_ = false;
-    uint32_t looks_ = 0; ///< that found nothing
     DatagramSource source_;
     std::vector<Datagram> datagrams_;
 };

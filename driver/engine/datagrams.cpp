@@ -69,7 +69,7 @@ bool Datagrams::open(const IpNetwork &network)
     ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, interface_.c_str(),
                  static_cast<socklen_t>(interface_.size()));
     if (!fd || !set_socket_option(fd.get(), IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_DO}) ||
-        !set_socket_option(fd.get(), IPPROTO_UDP, UDP_GRO, int{1}))
+        !set_socket_option(fd.get(), IPPROTO_UDP, UDP_GRO, int{1}) || !refuse_empty_datagrams(fd.get()))
         return false;
     if (::bind(fd.get(), reinterpret_cast<const sockaddr *>(&own), sizeof(own)) != 0) {
         if (errno == EADDRINUSE && !taken_)

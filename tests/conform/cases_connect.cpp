@@ -237,7 +237,7 @@ CONFORM(disconnect_fails_what_is_pending, 2, foreign_second)
         CHECK(completes(r, net.ep, sync, 0, &s));
         CHECK_EQ(s.code, MX_STATUS_ENDPOINT_UNREACHABLE);
         mx_request_t later = isend(r, net.ep, data.data(), 10, old, 3);
-        s = finish(r, net.ep, later, 2000);
+        s = finish(r, net.ep, later, patience);
         CHECK(s.code == MX_STATUS_ENDPOINT_UNREACHABLE || s.code == MX_STATUS_BAD_SESSION);
         mx_endpoint_addr_t again = connect_to(r, net.ep, net.nic[1], net.eid[1]);
         send(r, net.ep, data.data(), 5, again, 4);

@@ -203,7 +203,7 @@ CONFORM(zero_address_is_harmless, 1, any)
     mx_request_t q = nullptr; // trouble with the destination shows in the status only
     mx_return_t code = mx_isend(e, nullptr, 0, zero, 1, nullptr, &q);
     if (code == MX_SUCCESS) {
-        mx_status_t s = finish(r, e, q, 2000);
+        mx_status_t s = finish(r, e, q, patience);
         CHECK(s.code != MX_STATUS_SUCCESS);
     }
 }

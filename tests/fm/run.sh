@@ -25,7 +25,7 @@ stencil() {
 killed() { ends 137 'told: the other node is gone' job '1 1 2' "$node" wait wait die; }
 
 netlab_make 2 9000 N=9000 || exit 1
-agents eth0 eth0 || exit 1
+agents eth0 eth0 && met 1 2 || exit 1
 check 'streams and whole messages, two threads on each node' exchange
 check 'the same with 2 % loss' lossy
 check 'the example' stencil

@@ -168,14 +168,15 @@ int wait_for_death()
     return code == -GAMMA_E_PEER && gamma_sync() == -GAMMA_E_PEER ? 0 : 1;
 }
 
-/// Broadcasts of node 0, in which the last node may die: the others get all of them.
+/// Broadcasts of node 0, in which the last node may die: the others get all of them. What is left then is
+/// more than a group has under way (256 frames), so that the sender has to hear of it.
 int broadcast_to_the_living(bool dies)
 {
-    constexpr unsigned count = 500, length = 3000;
+    constexpr unsigned count = 600, last = 250, length = 3000;
     unsigned got = 0;
     int told = 0;
     for (unsigned round = 0; round < count; round++) {
-        if (dies && round == count / 2)
+        if (dies && round == last)
             std::raise(SIGKILL);
         std::vector<char> memory(length, static_cast<char>(gamma_my_node() ? 0 : round));
         const int code = gamma_broadcast(0, memory.data(), length);

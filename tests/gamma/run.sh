@@ -24,15 +24,15 @@ frames_to_groups() { tool "$1" omx_counters | awk '/x group frames sent/ { n = $
 example() {
     says '^node 0 of 4: 4 parts, checked by 3 others, 0 faults$' job '1 2 1 2' "$plain/docs/examples/gamma_broadcast"
 }
-fallen='node 0: 500 broadcasts; told: the other node is gone
-node 1: 500 broadcasts'
+fallen='node 0: 600 broadcasts; told: the other node is gone
+node 1: 600 broadcasts'
 falls() { ends 137 "$fallen" job '1 2 3' "$node" cast cast fall; }
 killed() { ends 137 'told: the other node is gone' job '1 1 2' "$node" wait wait die; }
 aborted() { ends 1 'another node of the job has called gamma_abort' job '1 1 2' "$node" wait wait abort; }
 here=GAMMA_HOSTS=localhost:0:0
 
 netlab_make 3 9000 N=9000 || exit 1
-agents eth0 eth0 eth0 || exit 1
+agents eth0 eth0 eth0 && met 1 2 3 || exit 1
 check 'messages, broadcasts and barriers, six threads on each node' exchange
 check 'the same with 2 % loss' lossy
 check 'the same on three hosts' exchange '1 2 3'

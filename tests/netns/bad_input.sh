@@ -307,8 +307,9 @@ interface_down() {
     check "the link is up again" ends 0 'link Up' host 1 "$tools/omx_info"
 }
 
+up_again() { [ "$(grep -c 'eth0 is up' "$NETLAB_TMP/omxd1")" -gt "$1" ]; }
 interface_vanishes() {
-    local far status
+    local far status ups
     far=$(netlab_mac 2 | tr -d :)
     netlab_bg 2 "$NETLAB_TMP/server" env EMX_BOARDS=eth0:N=1500 "$calls" serve 0 3
     local serving=$NETLAB_PID sender
@@ -329,8 +330,9 @@ interface_vanishes() {
         host 1 "$calls" open 0 5
     check "omx_info shows that the interface is gone" ends 0 'link Gone' host 1 "$tools/omx_info"
     netlab_stop "$SERVER"
+    ups=$(grep -c 'eth0 is up' "$NETLAB_TMP/omxd1") # of before
     netlab_join 1500 && netlab_carrier
-    tells "$NETLAB_TMP/omxd1" 'eth0 is up' "${AGENTS[1]}"
+    until_ok $hung up_again "$ups"
     check "an endpoint opens after the return of its interface" ends 0 '^opened$' host 1 "$calls" open 0 5
     traffic -V -N 1000
     wait "$CLIENT"

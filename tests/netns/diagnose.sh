@@ -15,7 +15,7 @@ silent() { says . tool "$1" omx_counters && ! grep -q -- "^diagnosis: ${2:-}" "$
 # begun LENGTH: a message of that length from host 1 to host 2, which need not arrive, until "begun" is over
 begun() {
     server 2 || return
-    netlab_bg 1 "$NETLAB_TMP/client" "$tools/omx_perf" -d "$(netlab_mac 2)" --patience 2 -y -P 0 -S "$1" -E $(($1 + 1)) -N 2
+    netlab_bg 1 "$NETLAB_TMP/client" "$tools/omx_perf" -d "$(netlab_mac 2)" --patience $hung -y -P 0 -S "$1" -E $(($1 + 1)) -N 2
     CLIENT=$NETLAB_PID
 }
 over() {

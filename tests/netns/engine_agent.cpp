@@ -282,14 +282,10 @@ TEST_CASE("engine__beacons_make_hosts_known", "[netns][engine]")
     REQUIRE(far->set_host_name(0, "beacon:3", error));
     // Nobody is told of the other, nor sends to it.
     const auto near = open_device(hosts, 0, "eth0");
-    std::optional<uint64_t> found = near->nic_id_of("beacon:3");
-    while (!found && near->wait_for_names())
-        found = near->nic_id_of("beacon:3");
+    std::optional<uint64_t> found;
+    CHECK(becomes([&] { return (found = near->nic_id_of("beacon:3")).has_value(); }));
     CHECK(found == far->boards().at(0).nic_id);
-    // Its own answer may be on its way to the other.
-    while (!far->name_of(near->boards().at(0).nic_id) && far->wait_for_names()) {
-    }
-    CHECK(far->name_of(near->boards().at(0).nic_id));
+    CHECK(becomes([&] { return far->name_of(near->boards().at(0).nic_id).has_value(); }));
     CHECK(near->counters(0).v[EMX_CNT_TX_RAW] > 0);
 }
 

@@ -153,6 +153,14 @@ void Pair::begin(const std::vector<std::byte> &source, std::vector<std::byte> &t
 
 void Pair::finish()
 {
+    // News of a link that went and came may be late: the agent of each host tells its own programs.
+    const auto done = [&] {
+        if (!poll(1) || ports_[1]->peek()->type != EMX_EV_LINK)
+            return poll(1);
+        ports_[1]->consume();
+        return false;
+    };
+    becomes(done);
     const emx_msg *event = expect(1, EMX_EV_PULL_DONE);
     CHECK(event->u.pull.status == EMX_PULL_OK);
     ports_[1]->consume();

@@ -107,8 +107,8 @@ TEST_CASE("engine__a_group_sends_pull_replies_to_its_second_member", "[netns][en
     CHECK(types_at(second.get()) == std::vector<int>{EMX_PULL_REPLY, EMX_X_DATA, EMX_PULL_REPLY});
 
     hosts.run(1, "ip link set eth0 down && ip link set eth0 up");
-    hosts.run(0,
-              "for i in $(seq 100); do [ $(cat /sys/class/net/eth0/carrier) = 1 ] && exit 0; done; exit 1");
+    hosts.run(0, "for i in $(seq 3000); do [ $(cat /sys/class/net/eth0/operstate) = up ] && exit 0; sleep "
+                 "0.02; done; exit 1");
     for (const Fd *member : {&first, &second})
         CHECK(types_at(member->get()).empty()); // and the news that the interface was down
     send_types(sender.get(), {EMX_TINY, EMX_PULL_REPLY});

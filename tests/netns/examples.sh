@@ -35,7 +35,7 @@ ring() { # HOST...
 }
 
 netlab_make 2 9000 N=9000 || exit 1
-agents eth0 eth0 || exit 1
+agents eth0 eth0 && met 1 2 || exit 1
 check 'a ping-pong of nothing' pingpong 0
 check 'a ping-pong of 100,000 bytes' pingpong 100000
 check 'a ring of two' ring 1 2

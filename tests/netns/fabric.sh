@@ -63,7 +63,7 @@ meeting() {
 # comes twice, late or for an endpoint that is gone is no fault of them.
 # An answer to a question that was asked twice may come twice; the second finds no question, and counts as a "bad nack".
 nothing_misjudged() {
-    local host harmless='bad nack|repeated|outside the window|no such endpoint|not ready|stale|of no pull|no such partner|full'
+    local host harmless='bad nack|repeated|misplaced|outside the window|no such endpoint|not ready|stale|of no pull|no such partner|full'
     for host in "$@"; do
         says received tool "$host" omx_counters || return
         ! grep 'drop: ' "$said" | grep -vE "$harmless" || return

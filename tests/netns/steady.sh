@@ -24,6 +24,6 @@ allocates_nothing() { # ROUNDS
 }
 
 netlab_make 2 9000 N=9000 || exit 1
-agents eth0:N=9000 eth0:N=9000 || exit 1
+agents eth0:N=9000 eth0:N=9000 && met 1 2 || exit 1
 check 'messages allocate nothing after the warm-up' allocates_nothing 20
 finish

@@ -150,13 +150,14 @@ stopped_until_quiet() {
     stop "$SERVER" && until_ok $hung is_quiet
     kill -CONT "$SERVER"
 }
-is_quiet() {
+is_quiet() { # at many looks: once the sender may just have no processor
     local before=$quiet
     quiet=$(counter 1 'tcp packets sent')
-    [ "$quiet" = "$before" ]
+    [ "$quiet" = "$before" ] && looks=$((looks + 1)) || looks=0
+    [ $looks -ge 20 ]
 }
 receiver_stopped() {
-    local quiet=''
+    local quiet='' looks=0
     under_way stopped_until_quiet
 }
 

@@ -122,6 +122,7 @@ live() {
     local job=$! file
     until_ok $hung compgen -G "$traces/live.*.0.0" || return
     file=$(compgen -G "$traces/live.*.0.0" | head -1)
+    EMX_TRACE='' until_ok $hung "$tools/omx_trace" -q "$file" >/dev/null || return # its head is complete
     EMX_TRACE='' says 'events, 0 older ones lost$' timeout $hung "$tools/omx_trace" -l -e matched "$file" || return
     wait $job || { cat "$NETLAB_TMP/exchange"; return 1; }
     [ "$(grep -c ' matched ' "$said")" -gt 1000 ]

@@ -24,6 +24,12 @@ configured() {
         cp "$0/conf" /etc/ethermx/ethermx.conf && exec "$@"' "$NETLAB_TMP" "$@"
 }
 
+# ends_by_itself PID: a killed agent would leave its path
+ends_by_itself() {
+    kill "$1" && lab_gone "$1"
+    netlab_stop "$1"
+}
+
 # ---- programs that run with another user's privileges
 
 # A folder in which everybody may write: programs of root, set-user-ID and not, and around them what a stranger planted.
@@ -153,7 +159,7 @@ squatters() {
     check "tools reach the new agent" says 'board #0 name eth0' as 0 "${info[@]}"
     path=$(grep -o '/run/ethermx/.*' "$NETLAB_TMP/omxd1")
     check "only root and the group may connect to its path" [ "$(stat -c '%F %a %u' "$path")" = "socket 600 0" ]
-    netlab_stop "${AGENTS[1]}"
+    ends_by_itself "${AGENTS[1]}"
     check "the path goes with the agent" [ ! -e "$path" ]
     netlab_stop "$SQUATTER"
     squat 0
@@ -236,7 +242,7 @@ service_user() {
     check "it says that it stays root, and how to make the user" grep -q ' stays root: there is no user ethermx (useradd --system .* makes it)' "$NETLAB_TMP/omxd1"
     check "its system calls are filtered, too" status "${AGENTS[1]}" Seccomp $confined
     check "it takes the path of the agent before" says '^opened$' as 0 "${open[@]}"
-    netlab_stop "${AGENTS[1]}"
+    ends_by_itself "${AGENTS[1]}"
     check "the path goes with an agent of root" [ ! -e "$path" ]
     check "omxd refuses a user that does not exist" ends 1 'user zebra does not exist: make it \(useradd .*\) or name another by --user or by run-as in' as 0 "$EMX_OMXD" -f -b eth0:N=1500 -u zebra
     check "omxd refuses a user of the configuration that does not exist" ends 1 'user zebra does not exist' configured 'run-as = zebra' "$EMX_OMXD" -f -b eth0:N=1500

@@ -92,10 +92,10 @@ void TwoHosts::join() const
     }
     for (int host : {0, 1})
         run(host, "ip link set eth0 up");
-    // The pair carries frames when both ends saw each other.
+    // The pair carries frames when both ends saw each other, and the kernel has put their queues to work.
     for (int host : {0, 1})
         run(host,
-            "for i in $(seq 3000); do ip link show eth0 | grep -q LOWER_UP && exit 0; sleep 0.02; done; "
+            "for i in $(seq 3000); do ip link show eth0 | grep -q 'state UP' && exit 0; sleep 0.02; done; "
             "exit 1");
 }
 

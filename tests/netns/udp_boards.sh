@@ -14,10 +14,10 @@ peers=$NETLAB_TMP/peers
 # address_of HOST NAME: of the board that host knows by that name
 address_of() { shown "$1" | sed -n "s/^\([0-9a-f:]*\) $2\$/\1/p" | head -1; }
 knows() { [ -n "$(address_of "$1" "$2")" ]; }
-met() { until_ok $hung knows 1 "${1:-host2}" && until_ok $hung knows 2 "${2:-host1}"; }
+listed() { until_ok $hung knows 1 "${1:-host2}" && until_ok $hung knows 2 "${2:-host1}"; }
 list_of() { printf '%s\n' "$@" >"$peers"; } # list_of "ADDRESS NAME"...
 both_listed() { list_of "$(netlab_ip 1) host1" "$(netlab_ip 2) host2"; }
-udp_agents() { agents "udp:${1:-eth0} --peers $peers" "udp:${2:-${1:-eth0}} --peers $peers" && met; }
+udp_agents() { agents "udp:${1:-eth0} --peers $peers" "udp:${2:-${1:-eth0}} --peers $peers" && listed; }
 
 # talk FROM TO NAME OPTION...: checked messages to the server there, whose board has that name, and back
 talk() {
@@ -26,6 +26,7 @@ talk() {
     shift 3
     server "$to" || return
     netlab_in "$from" timeout $hung "$tools/omx_perf" -d "$address" --patience 100 -y -P 0 -V "$@" || status=$?
+    [ $status != 0 ] || until_ok $hung lab_ended "$SERVER" || status=1
     netlab_stop "$SERVER"
     [ $status = 0 ] || cat "$NETLAB_TMP/server"
     return $status
@@ -56,7 +57,7 @@ bound() { both_listed && udp_agents "$(netlab_ip 1)" "$(netlab_ip 2)" && both_wa
 dialect() { both_listed && udp_agents eth0:N=600 && both_ways; }
 by_beacons() {
     agents "udp:eth0 --config /nonexistent" "udp:eth0 --config /nonexistent" &&
-        met "${NETLAB_NAME[2]}:0" "${NETLAB_NAME[1]}:0" && talk 1 2 "${NETLAB_NAME[2]}:0" "${all_lengths[@]}"
+        listed "${NETLAB_NAME[2]}:0" "${NETLAB_NAME[1]}:0" && talk 1 2 "${NETLAB_NAME[2]}:0" "${all_lengths[@]}"
 }
 same_id() { # a file that was copied
     local file
@@ -87,7 +88,7 @@ by_ipv6() {
 ipv6_beacons() {
     local status=0 host
     for host in 1 2; do ip -n "${NETLAB_NS[host]}" addr del "$(netlab_ip $host)/16" dev eth0 || return; done
-    agents udp:eth0 udp:eth0 && met "${NETLAB_NAME[2]}:0" "${NETLAB_NAME[1]}:0" &&
+    agents udp:eth0 udp:eth0 && listed "${NETLAB_NAME[2]}:0" "${NETLAB_NAME[1]}:0" &&
         talk 1 2 "${NETLAB_NAME[2]}:0" "${all_lengths[@]}" || status=1
     for host in 1 2; do ip -n "${NETLAB_NS[host]}" addr add "$(netlab_ip $host)/16" dev eth0 || return; done
     return $status
@@ -334,7 +335,7 @@ behind_router() {
         ip -n "$far" route add default via 10.88.0.1 && ip netns exec "$router" sysctl -qw net.ipv4.ip_forward=1 || return
     for host in 1 2 3; do ip -n "${NETLAB_NS[host]}" route add 10.88.0.0/24 via 10.77.9.1 || return; done
     list_of "$(netlab_ip 1) host1" "$(netlab_ip 2) host2" "10.88.0.2 far"
-    agents "udp:eth0 --peers $peers" "udp:eth0 --peers $peers" - "udp:eth0 --peers $peers" && met &&
+    agents "udp:eth0 --peers $peers" "udp:eth0 --peers $peers" - "udp:eth0 --peers $peers" && listed &&
         until_ok $hung knows 1 far && until_ok $hung knows 4 host2 &&
         talk 1 4 far "${all_lengths[@]}" && talk 4 2 host2 "${all_lengths[@]}" && some 1 "$came" && some 4 "$came" || status=1
     stop_agents

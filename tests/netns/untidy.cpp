@@ -54,7 +54,9 @@
 
 namespace {
 
-constexpr uint32_t key = 0x0dd, patience_ms = 2000, long_ms = 60000, number = 7;
+constexpr uint32_t key = 0x0dd, short_ms = 2000, long_ms = 60000, number = 7;
+// A call that was refused may rightly never come back; all else says only that it hangs.
+uint32_t patience_ms = long_ms;
 constexpr uint32_t lengths[] = {0, 1, 100, 4000, 20000, 300000};
 constexpr uint32_t longest = 300000;
 
@@ -524,25 +526,36 @@ void gone(Life &life, const std::string &way, bool sends)
     life.close();
 }
 
+/// A process goes on until its processor hears of the signal.
+void await_stop(pid_t pid)
+{
+    for (std::string state; state != "T";) {
+        std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+        if (!std::getline(stat, state, ')') || !(stat >> state)) // behind number and name
+            return;
+    }
+}
+
 /// The caller's patience is what a stopped agent costs, and it is the agent that is named.
 void slow(Life &life, pid_t agent)
 {
-    constexpr uint32_t tries = 100, short_ms = 1;
+    constexpr uint32_t tries = 100, impatient_ms = 1;
     if (!life.open())
         return;
     life.connect();
     ::kill(agent, SIGSTOP);
+    await_stop(agent);
     for (uint32_t i = 0; i < tries; ++i) {
         mx_endpoint_addr_t address;
-        const mx_return_t code = mx_connect(life.ep, 0x020000001000 + i, 0, key, short_ms, &address);
+        const mx_return_t code = mx_connect(life.ep, 0x020000001000 + i, 0, key, impatient_ms, &address);
         if (code != MX_TIMEOUT || !std::strstr(last_error, "omxd"))
             wrong("a connect while omxd is stopped says: ", last_error);
     }
     life.exchange();
     ::kill(agent, SIGCONT);
     mx_endpoint_addr_t address;
-    for (uint32_t i = 0; std::strstr(last_error, "omxd") && i < long_ms; i += patience_ms)
-        mx_connect(life.ep, 0x020000002000, 0, key, patience_ms, &address);
+    for (uint32_t i = 0; std::strstr(last_error, "omxd") && i < long_ms; i += short_ms)
+        mx_connect(life.ep, 0x020000002000, 0, key, short_ms, &address);
     if (std::strstr(last_error, "omxd"))
         wrong("omxd, which goes on, is still blamed: ", last_error);
     life.exchange();
@@ -776,7 +789,7 @@ int main(int count, char **words)
         slow(life, std::atoi(words[2]));
     else if (how == "list")
         list(life);
-    else if (how == "refuse")
+    else if (how == "refuse" && (patience_ms = short_ms))
         refuse(life, std::atoi(words[2]), std::atoi(words[3]), words[4]);
     else
         return 2;

@@ -93,16 +93,22 @@ closed() {
 under_way() { clear_counters && during "$(netlab_mac 2)" once_by_carrier "$@"; }
 once_by_carrier() { until_ok $hung moves_by_carrier && "$@"; }
 moves_by_carrier() { [ "$(counter 1 "$CAME")" -gt 500 ] || lab_ended "$CLIENT"; }
-left() { [ "$(counter 1 "$LEFT")" -gt 0 ] || lab_ended "$CLIENT"; }
-new_route() { [ "$(counter 1 "$ROUTES")" -gt 1 ] || lab_ended "$CLIENT"; }
+left() { [ "$(counter "${1:-1}" "$LEFT")" -gt 0 ] || lab_ended "$CLIENT"; }
+new_route() { [ "$(counter 1 "$ROUTES")" -gt "$1" ] || lab_ended "$CLIENT"; }
 
+closes_until_left() { firewall 1 "$2" && until_ok $hung left "$1"; } # what came before may still wait for the program
 closed_meanwhile() {
     local status=0
-    under_way firewall 1 "${1:-in} $PORTS ${2:-drop}" || status=1
+    under_way closes_until_left "${3:-1}" "${1:-in} $PORTS ${2:-drop}" || status=1
     no_firewall 1
     [ $status = 0 ] && some "${3:-1}" "$LEFT"
 }
-closed_for_a_while() { firewall 1 "in $PORTS drop" && until_ok $hung left && no_firewall 1 && until_ok $hung new_route; }
+closed_for_a_while() {
+    local before
+    firewall 1 "in $PORTS drop" && until_ok $hung left || return
+    before=$(counter 1 "$ROUTES")
+    no_firewall 1 && until_ok $hung new_route "$before"
+}
 opened_again() { under_way closed_for_a_while; }
 
 # ---- addresses and ports ----
@@ -110,7 +116,11 @@ opened_again() { under_way closed_for_a_while; }
 move() {
     ip -n "${NETLAB_NS[$1]}" addr del "$2/16" dev eth0 && { [ -z "${3:-}" ] || ip -n "${NETLAB_NS[$1]}" addr add "$3/16" dev eth0; }
 }
-moves() { move 1 "$@" && until_ok $hung new_route; }
+moves() {
+    local before
+    before=$(counter 1 "$ROUTES")
+    move 1 "$@" && until_ok $hung new_route "$before"
+}
 moved_meanwhile() { under_way moves 10.77.0.2 10.77.0.77; } # of the puller
 moved_back() { under_way move 1 10.77.0.77 10.77.0.2 && clear_counters && talk_long && by_carrier 1 && by_carrier 2; }
 server_moved() { under_way move 2 10.77.0.3 10.77.0.78 && move 2 10.77.0.78 10.77.0.3; }

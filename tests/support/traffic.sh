@@ -80,6 +80,7 @@ messages() {
     server=$NETLAB_PID
     tells "$NETLAB_TMP/server" "$waits" "$server" || { netlab_stop "$server"; return 1; }
     netlab_in "$from" timeout $hung "$tools/omx_perf" -d "$(netlab_mac "$to")" --patience 100 -y -P 0 "$@" || status=$?
+    [ $status != 0 ] || until_ok $hung lab_ended "$server" || status=1 # by itself, with all acknowledged
     netlab_stop "$server"
     cat "$NETLAB_TMP/server"
     return $status
@@ -123,5 +124,16 @@ during() {
     [ $status = 0 ] || cat "$NETLAB_TMP/client" "$NETLAB_TMP/server"
     return $status
 }
+
+# met HOST...: each of these hosts knows the names of the others, which come some moments after their agents have begun
+met() {
+    local one other
+    for one in "$@"; do
+        for other in "$@"; do
+            [ "$one" = "$other" ] || until_ok $hung knows_name "$one" "${NETLAB_NAME[other]}:0" || { echo "host $one does not know $other"; return 1; }
+        done
+    done
+}
+knows_name() { shown "$1" | grep -q " $2\$"; }
 
 shown() { tool "$1" omx_info | sed -n 's/^ *[0-9]*) //p'; }

@@ -233,7 +233,8 @@ void Prober::take_refusals(Flight &flight, uint64_t deadline, Burst &burst)
             flight.answered.erase(flight.answered.begin());
         frames.erase(frame);
     }
-    const uint64_t now = monotonic_ns();
+    // Answers that wait in the socket are looked at first: whoever was away for a while has lost nothing yet.
+    const uint64_t now = answer ? 0 : monotonic_ns();
     burst.lost +=
         static_cast<uint32_t>(std::erase_if(frames, [&](const auto &f) { return f.lost_at <= now; }));
 }
