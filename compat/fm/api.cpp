@@ -223,7 +223,9 @@ const char *FM_strerror(int error)
     case FM_E_NODE: return "no such node; nodes are numbered from 0 to FM_numnodes - 1";
     case FM_E_HANDLER: return "no such handler; register it on all nodes, with an id below FM_MAX_HANDLERS";
     case FM_E_FULL: return "no room at the receiver; call FM_extract, outside of handlers, and try again";
-    case FM_E_TOO_LONG: return "too long for a handler to send; send it outside of handlers, or in parts";
+    case FM_E_TOO_LONG:
+        return "too long for a handler, or for a node to itself; send it outside of handlers to another "
+               "node, or in parts";
     case FM_E_BUSY: return "another message is open, of another thread or too many of them; end it first";
     case FM_E_LENGTH: return "more bytes than FM_begin_message announced; announce the most there can be";
     case FM_E_STREAM: return "not an open stream of this kind; one ends with FM_end_message or its handler";

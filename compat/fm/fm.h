@@ -56,7 +56,7 @@ enum FM_error {
 	FM_E_NODE = 3, /* no such node */
 	FM_E_HANDLER = 4, /* no such handler here, or an id beyond FM_MAX_HANDLERS */
 	FM_E_FULL = 5, /* no room at the receiver, and none may be waited for: extract, and try again */
-	FM_E_TOO_LONG = 6, /* longer than what a handler may send at all */
+	FM_E_TOO_LONG = 6, /* longer than what a handler, or a node to itself, may send at all */
 	FM_E_BUSY = 7, /* another thread is in a message, or too many are open: end them, and try again */
 	FM_E_LENGTH = 8, /* a piece beyond the length of FM_begin_message */
 	FM_E_STREAM = 9, /* not a stream of this kind, or one after its end */

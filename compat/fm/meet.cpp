@@ -62,8 +62,9 @@ std::string Node::open()
         return wrong;
     uint32_t copied = 0;
     mx_get_info(endpoint_, MX_COPY_SEND_MAX, nullptr, 0, &copied, sizeof copied);
-    bulk_min_ = copied + 1;
-    longest_ = std::min(copied, wide_bytes);
+    // A message is promised units for packets of these two lengths alone.
+    bulk_min_ = std::max(copied, wide_bytes) + 1;
+    longest_ = copied >= wide_bytes ? wide_bytes : packet_bytes;
     if (copied < packet_bytes) { // MX would read the memory of a packet after its call
         mx_close_endpoint(endpoint_);
         return "MX copies messages of up to " + std::to_string(copied) + " bytes, and a packet has " +
@@ -134,6 +135,7 @@ void Node::break_stream(ReceiveStream *stream)
         if (stream->bulk[i])
             mx_cancel(endpoint_, &stream->bulk[i], &taken_back);
         stream->bulk_out -= taken_back;
+        stream->holed |= taken_back != 0;
     }
     if (stream->bulk_out == 0) {
         stream->bulk_posted = 0;

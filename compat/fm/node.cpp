@@ -128,7 +128,7 @@ void Node::take_other(Event *event, const mx_status_t &status)
     case What::receive: {
         auto *stream = static_cast<ReceiveStream *>(event);
         if (!good) {
-            stream->broken = true;
+            stream->broken = stream->holed = true;
             stream->rest_end = 0;
         }
         if (--stream->bulk_out == 0) {

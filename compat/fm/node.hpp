@@ -107,6 +107,7 @@ struct ReceiveStream : FM_stream {
     bool whole = false; ///< current is all of it
     bool ended = false; ///< its last packet is in the queue, or used up
     bool broken = false; ///< the sender died
+    bool holed = false; ///< and a long piece of it has not come
     bool waiting = false; ///< in FM_receive
     bool dropping = false; ///< its handler has returned
     bool returned = false;

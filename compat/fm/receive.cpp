@@ -331,7 +331,8 @@ ReceiveStream *Node::new_receive(Peer &peer, uint32_t handler)
 {
     ReceiveStream *stream = spare_receive(peer);
     stream->handler = handler;
-    stream->whole = stream->ended = stream->broken = stream->dropping = stream->returned = false;
+    stream->whole = stream->ended = stream->broken = stream->holed = stream->dropping = stream->returned =
+        false;
     stream->bulk_posted = stream->rest_at = stream->rest_end = 0;
     return stream;
 }
@@ -369,9 +370,15 @@ void Node::wake(ReceiveStream *stream)
     list = stream;
 }
 
+/// The handler goes on when there is more. Packets of a sender that is gone may still wait to be looked at: the
+/// end of the message comes behind them.
 void Node::suspend(ReceiveStream &stream)
 {
     stream.waiting = true;
+    if (!stream.bulk_out && (stream.from->dead || stream.from->left)) {
+        stream.broken = true;
+        wake(&stream);
+    }
     stream.coroutine->leave();
 }
 
@@ -405,7 +412,9 @@ uint32_t Node::receive_more(ReceiveStream &stream, std::byte *buffer, uint32_t l
     const Lock lock(mutex_);
     uint32_t sure = got; // what is here, and not under way as part of a long piece
     while (got < length && !code) {
-        if (Slot *slot = stream.current; slot && slot->at < slot->length) {
+        if (stream.holed) {
+            code = FM_E_PEER;
+        } else if (Slot *slot = stream.current; slot && slot->at < slot->length) {
             got += copy_from(*slot, buffer + got, length - got);
         } else if (slot) {
             free_slot(std::exchange(stream.current, nullptr));
@@ -415,7 +424,9 @@ uint32_t Node::receive_more(ReceiveStream &stream, std::byte *buffer, uint32_t l
             stream.rest_at += part;
             got += part;
         } else if (stream.queue.head && is_notice(*stream.queue.head)) {
-            if (stream.bulk_posted == stream.bulk.size())
+            if (stream.broken || stream.from->dead)
+                code = FM_E_PEER; // it will not come any more
+            else if (stream.bulk_posted == stream.bulk.size())
                 suspend(stream);
             else
                 got += take_bulk(stream, buffer + got, length - got);
@@ -428,15 +439,16 @@ uint32_t Node::receive_more(ReceiveStream &stream, std::byte *buffer, uint32_t l
         } else {
             suspend(stream);
         }
-        if (!stream.bulk_out)
+        if (!stream.bulk_out && !stream.holed)
             sure = got;
     }
     while (stream.bulk_out)
         suspend(stream);
-    if (stream.broken && sure < got)
-        code = FM_E_PEER;
-    else
-        sure = got;
+    if (!stream.holed)
+        return got;
+    if (stream.current)
+        free_slot(std::exchange(stream.current, nullptr)); // nothing behind the hole is of use
+    code = FM_E_PEER;
     return sure;
 }
 
@@ -452,7 +464,7 @@ uint32_t Node::take_bulk(ReceiveStream &stream, std::byte *buffer, uint32_t leng
     mx_segment_t segments[] = {{buffer, here}, {stream.rest.data(), beyond}};
     if (mx_irecv(endpoint_, segments, 2, bulk_label(notice->label), MX_MATCH_MASK_NONE,
                  static_cast<Event *>(&stream), &stream.bulk[stream.bulk_posted]) != MX_SUCCESS) {
-        stream.broken = true;
+        stream.broken = stream.holed = true;
     } else {
         ++stream.bulk_posted;
         ++stream.bulk_out;

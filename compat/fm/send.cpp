@@ -143,7 +143,7 @@ inline int Node::begin_locked(Lock &lock, uint32_t dest, uint64_t length, uint32
     uint32_t units = units_of_message(length);
     const bool waits = units > peer.whole;
     if (waits) [[unlikely]] {
-        if (inside_handler())
+        if (inside_handler() || &peer == &peers_[options_.node]) // nobody extracts while we wait
             return FM_E_TOO_LONG;
         units = 1;
     }

@@ -82,6 +82,7 @@ int Node::close()
         return true;
     });
     closing_ = true;
+    drop_waiting();
     for (Peer &peer : peers_)
         if (peer.node == options_.node)
             peer.left = true;
@@ -91,6 +92,15 @@ int Node::close()
     ready_for_use_ = false;
     mx_close_endpoint(endpoint_);
     return 0;
+}
+
+/// Messages that wait in MX for a buffer: their senders wait for them, and have to leave, too.
+void Node::drop_waiting()
+{
+    for (const auto &port : ports_)
+        for (; port->waiting > 0; --port->waiting)
+            mx_irecv(endpoint_, nullptr, 0, data_label(0, port->number, 0, 0) & data_mask, data_mask, nullptr,
+                     nullptr);
 }
 
 void Node::abort()

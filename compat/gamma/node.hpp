@@ -228,6 +228,7 @@ private:
     job::Member &member(uint32_t node) override { return peers_[node]; }
     bool take_one(uint32_t timeout_ms) override;
     void greet(job::Member &member) override;
+    void drop_waiting();
     bool mourn(job::Member &member) override;
     void take_hello(Peer &peer, const Hello &hello);
 

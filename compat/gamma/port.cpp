@@ -274,7 +274,7 @@ bool Node::keeps(uint64_t label)
         return true;
     if (kind_of(label) == Kind::packet)
         return true;
-    if (kind_of(label) != Kind::data || node_of(label) >= count() || a_of(label) >= ports_all)
+    if (kind_of(label) != Kind::data || node_of(label) >= count() || a_of(label) >= ports_all || closing_)
         return false;
     Port *port = find(a_of(label));
     if (take_freed(port, label)) {

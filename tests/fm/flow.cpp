@@ -452,6 +452,7 @@ TEST_CASE("bad calls: a clear error each, and nothing is lost")
                 for (int i = 0; i < 16; i++)
                     FM_end_message(open[i]);
 
+                CHECK(FM_send(0, note_id, some.data(), 200000) == -FM_E_TOO_LONG); // nobody would extract
                 CHECK(FM_send(1, 77, some.data(), 10) == 0); // unknown there
                 CHECK(FM_send(1, 77, some.data(), 100000) == 0);
                 CHECK(FM_send(1, 77, some.data(), 200000) == 0);
@@ -532,6 +533,83 @@ TEST_CASE("a node that is killed: its messages end with an error, and others are
             job.run();
             CHECK(told);
         }
+}
+
+namespace {
+
+uint32_t asked_for = 0; ///< of FM_receive at once
+
+/// A text of more pieces than a stream has receives.
+const std::vector<char> &very_long()
+{
+    static const std::vector<char> text = text_of(1, 1, 10u << 20);
+    return text;
+}
+
+/// Receives as much of very_long() as there is.
+int as_far_as_it_comes(FM_stream *stream, unsigned)
+{
+    note("start");
+    std::vector<char> part(asked_for);
+    uint64_t got = 0;
+    FM_errno = 0;
+    while (!FM_errno) {
+        const uint32_t here = FM_receive(part.data(), stream, static_cast<ULONG>(part.size()));
+        CHECK(std::equal(part.begin(), part.begin() + here, very_long().begin() + static_cast<long>(got)));
+        got += here;
+    }
+    CHECK((FM_errno == FM_E_PEER || FM_errno == FM_E_END));
+    note(FM_errno == FM_E_END ? "whole " + std::to_string(got) : "broken");
+    me().count++;
+    return FM_CONTINUE;
+}
+
+} // namespace
+
+TEST_CASE("a long message of a sender that is killed is right as far as it comes, and ends with an error")
+{
+    std::size_t whole = 0, broken = 0;
+    const uint64_t steps = sim::sanitized ? 12 : 48;
+    for (const uint32_t length : {60000u, 1048676u, 10u << 20})
+        for (uint64_t step = 0; step < steps; step++) {
+            asked_for = step % 2 ? 700000 : 11u << 20;
+            CAPTURE(length, step, asked_for);
+            Plan plan;
+            plan.nodes = plan.hosts = 3;
+            plan.seed = step + 1;
+            Job job(
+                plan,
+                [&](Me &m) {
+                    if (m.id == 1)
+                        FM_send(0, long_id, very_long().data(), length);
+                    if (m.id == 1)
+                        m.sleep(1000 * sim::sec);
+                    if (m.id == 2) {
+                        m.sleep((length / steps) * step); // about as long as it takes
+                        Job::current->processes[1]->kill();
+                    }
+                    bool told = false;
+                    while (m.id == 0 && (!told || m.seen.size() != 2 * m.count)) {
+                        FM_errno = 0;
+                        if (!FM_extract(FM_ALL))
+                            m.sleep(20 * sim::us);
+                        told |= FM_errno == FM_E_PEER;
+                    }
+                    for (const std::string &one : m.seen) {
+                        whole += one == "whole " + std::to_string(length);
+                        broken += one == "broken";
+                        CHECK(
+                            (one == "start" || one == "broken" || one == "whole " + std::to_string(length)));
+                    }
+                },
+                [](Me &m) {
+                    FM_register_handler(long_id, as_far_as_it_comes);
+                    static_cast<void>(m);
+                });
+            job.run();
+        }
+    CHECK(whole > 0);
+    CHECK(broken > 0);
 }
 
 TEST_CASE("copies of long pieces come back from a node that is killed")

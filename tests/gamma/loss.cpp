@@ -287,6 +287,22 @@ TEST_CASE("a node that is killed: operations with it end with an error, and othe
         }
 }
 
+TEST_CASE("a node that leaves drops messages that wait for a buffer, and their senders leave, too")
+{
+    for (const bool isend : {false, true}) {
+        CAPTURE(isend);
+        Job job(Plan::of(2, 2), [&](Me &m) {
+            CHECK(passive(1, 1 - m.id, 1, nullptr, 0) == 0);
+            CHECK(gamma_sync() == 0);
+            if (m.id == 0)
+                CHECK((isend ? gamma_isend_flowctl : gamma_send_flowctl)(1, some.data(), 100000) == 0);
+            else
+                m.sleep(50 * sim::ms); // it has come by now
+        });
+        job.run();
+    }
+}
+
 TEST_CASE("a node that dies in the midst of a message: its buffer takes the next one")
 {
     Plan plan = Plan::of(3, 3);
