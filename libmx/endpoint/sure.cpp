@@ -90,11 +90,14 @@ bool Endpoint::take_back_sure(Partner *partner)
     bool good = true;
     const uint64_t time = now();
     uint16_t number = sender.next;
+    uint32_t count = 0;
     port_->take_back(partner->peer, partner->remote_ep, [&](const emx_msg &msg) {
         if (sender.unacked.empty())
             number = msg.seq;
         const bool is_eager = msg.type != EMX_RNDV && msg.type != EMX_NOTIFY; // those name large messages
-        good = good && msg.seq == number && (!is_eager || msg.msg_len <= eager_most);
+        // More than there are numbers could not be told apart any more.
+        good = good && ++count <= seq::number_mask && msg.seq == number &&
+               (!is_eager || msg.msg_len <= eager_most);
         if (!good)
             return;
         TxMessage *tx = restore_sure(partner, msg);

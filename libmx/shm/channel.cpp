@@ -44,12 +44,13 @@ socklen_t address_of(const Identity &who, sockaddr_un &address)
     return abstract_address(name, address);
 }
 
-Fd make_memory()
+Fd make_memory(bool wide)
 {
+    constexpr std::size_t narrow = offsetof(RingMemory, data) + narrow_bytes + record_align;
     Fd file(::memfd_create("ethermx-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    // Allocated now, since a page that cannot be had later would be a signal.
-    if (!file || !set_file_size(file.get(), sizeof(RingMemory), true) ||
-        ::fcntl(file.get(), F_ADD_SEALS, seals) != 0)
+    // Pages that are written to are allocated now: one that cannot be had later would be a signal.
+    if (!file || !set_file_size(file.get(), wide ? sizeof(RingMemory) : narrow, true) ||
+        !set_file_size(file.get(), sizeof(RingMemory), false) || ::fcntl(file.get(), F_ADD_SEALS, seals) != 0)
         return Fd{};
     return file;
 }
@@ -118,7 +119,7 @@ void Link::wake() const
 
 std::unique_ptr<Outgoing> Outgoing::connect(const Identity &from, const Identity &to, bool wide)
 {
-    const Fd file = make_memory(); // before the connection, since the receiver waits for what follows it
+    const Fd file = make_memory(wide); // before the connection, since the receiver waits for what follows it
     Mapping mapping = file ? Mapping::of(file.get()) : Mapping{};
     Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_un address;
@@ -128,7 +129,11 @@ std::unique_ptr<Outgoing> Outgoing::connect(const Identity &from, const Identity
         return nullptr;
     Link link(std::move(socket));
     Hello hello{hello_magic, sizeof(RingMemory), from.mac, from.session, to.session, from.endpoint, {}};
-    if (!link || !send_datagram(link.socket(), &hello, sizeof(hello), {file.get()}, MSG_DONTWAIT))
+    if (!link) {
+        errno = EPERM; // another user's, or one of processes that we do not see: so it stays
+        return nullptr;
+    }
+    if (!send_datagram(link.socket(), &hello, sizeof(hello), {file.get()}, MSG_DONTWAIT))
         return nullptr;
     return std::make_unique<Outgoing>(std::move(link), std::move(mapping), to.session, wide);
 }

@@ -118,9 +118,18 @@ const emx_msg *ShmPort::peek()
         return event;
     }
     if (frames_first)
-        if (const emx_msg *event = peek_rings())
+        if (const emx_msg *event = take_turn())
             return event;
     return idle();
+}
+
+/// Each ring comes first in its turn, however fast another one fills. What is in the queue comes behind them
+/// all: it tells of the end of those whose last messages are in a ring.
+inline const emx_msg *ShmPort::take_turn()
+{
+    if (++first_ >= in_.size())
+        first_ = 0;
+    return peek_rings();
 }
 
 void ShmPort::consume()
@@ -159,13 +168,17 @@ BusyPoll ShmPort::busy_poll(unsigned us) { return inner_->busy_poll(in_.empty() 
 const emx_msg *ShmPort::peek_rings()
 {
     bool stale = false;
-    for (const auto &in : in_) {
+    const std::size_t count = in_.size();
+    std::size_t i = first_ < count ? first_ : 0;
+    for (std::size_t n = 0; n < count; ++n) {
+        Incoming *in = in_[i].get();
         if (const emx_msg *event = take(*in)) {
-            current_ = in.get();
+            current_ = in;
             source_ = Source::ring;
             return event;
         }
         stale = stale || in->ended;
+        i = i + 1 == count ? 0 : i + 1;
     }
     if (stale)
         remove_ended();

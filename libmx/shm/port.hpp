@@ -113,6 +113,7 @@ private:
     // In (port.cpp)
     const emx_msg *handed_out();
     [[gnu::noinline]] const emx_msg *peek_rings();
+    const emx_msg *take_turn();
     const emx_msg *from_queue();
     const emx_msg *take(Incoming &in);
     /// The next message of a ring, handed out, if it is the usual one: eager, and without fault. nullptr:
@@ -162,6 +163,7 @@ private:
     fw_pkt pkt_{}; ///< scratch of judge()
     Source source_ = Source::none;
     uint32_t turn_ = 0;
+    std::size_t first_ = 0; ///< ring that is looked at first
     uint32_t empty_ = 0;
     uint32_t remote_peer_ = ~uint32_t{0};
     uint64_t serviced_ns_ = 0;

@@ -87,6 +87,7 @@ Outgoing *ShmPort::connect(uint32_t peer, uint8_t endpoint, uint32_t session)
     }
     channel->id = next_id_++;
     if (!add_link(channel->link, channel->id)) {
+        remove_link(channel->link); // half of it may be there
         refused_[key] = session;
         return nullptr;
     }

@@ -5,6 +5,18 @@
 #include "libmx/shm/port.hpp"
 
 namespace emx::shm {
+namespace {
+
+/// True for a record that is a message with a number, and holds all of it.
+bool is_numbered(RecordKind kind, const emx_msg &msg)
+{
+    if (kind == sure_packet)
+        return msg.type == EMX_RNDV || msg.type == EMX_NOTIFY;
+    return kind == sure_eager && msg.data_len == msg.msg_len &&
+           (msg.type == EMX_TINY || msg.type == EMX_SMALL || msg.type == EMX_MEDIUM);
+}
+
+} // namespace
 
 bool ShmPort::begin_sure(uint32_t peer, uint8_t remote_ep, uint32_t session)
 {
@@ -104,11 +116,12 @@ void ShmPort::take_back(uint32_t peer, uint8_t remote_ep, const std::function<vo
     if (channel->writer.head() - reader.tail() > ring_bytes || reader.tail() % record_align != 0)
         return;
     reader.identify(peer, remote_ep, self_.endpoint, channel->session);
-    while (reader.tail() != channel->writer.head()) {
+    const uint32_t head = channel->writer.head();
+    for (uint32_t left = head - reader.tail(); left != 0 && left <= ring_bytes; left = head - reader.tail()) {
         const emx_msg *msg = reader.front();
         if (!msg)
             return;
-        if (reader.kind() != packet_record && reader.kind() != data_piece)
+        if (is_numbered(reader.kind(), *msg))
             each(*msg);
         reader.release();
     }
@@ -116,6 +129,8 @@ void ShmPort::take_back(uint32_t peer, uint8_t remote_ep, const std::function<vo
 
 bool ShmPort::is_sure_pending()
 {
+    if (!ended_.empty()) // to be taken back
+        return true;
     for (const auto &[key, to] : out_)
         if (to->is_owed())
             return true;

@@ -46,6 +46,8 @@ bool RingWriter::make_room(uint32_t need)
     const uint32_t used = this->used();
     if (used > ring_bytes - record_align)
         return false; // a receiver that writes what it likes into its memory
+    if (head_ - filler_at_ > used)
+        filler_bytes_ = 0; // taken; without another one its place comes round again
     uint32_t free = ring_bytes - record_align - used;
     const uint32_t at = head_ & mask;
     uint32_t to_end = at < extent_ ? extent_ - at : 0;

@@ -153,7 +153,9 @@ TEST_CASE("shm__another_user_is_neither_receiver_nor_sender", "[shm]")
     char answer = 'n';
     CHECK(::read(ready[0], &answer, 1) == 1);
     CHECK(answer == 'y');
+    errno = EAGAIN; // of whatever was before: then it would be tried again with each packet
     CHECK_FALSE(Outgoing::connect(sender, theirs));
+    CHECK(errno == EPERM);
     CHECK_FALSE(listener.accept(self));
     for (const int end : {ready[0], ready[1], over[0], over[1]})
         ::close(end);
