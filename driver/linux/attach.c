@@ -37,12 +37,15 @@ static kuid_t emx_attach_owner_of(const struct net *net)
 	return ns->owner;
 }
 
-/* Their interfaces cost memory that nobody accounts for, and beacons go out for each. */
-static bool emx_attach_may_have_another(const struct net *net)
+/*
+ * Their interfaces cost memory that nobody accounts for, and beacons go out for each. old: the
+ * board that it takes the place of, or NULL.
+ */
+static bool emx_attach_may_have_another(const struct net *net, const struct emx_board *old)
 {
 	const kuid_t owner = emx_attach_owner_of(net);
 
-	return !uid_valid(owner) || emx_boards_owned(net, owner) < emx_user_boards;
+	return !uid_valid(owner) || emx_boards_owned(net, owner) - !!old < emx_user_boards;
 }
 
 /* Checks that every frame of the chosen dialect fits the interface, and tells the remedy. */
@@ -228,7 +231,7 @@ static int emx_attach_device(struct net_device *dev, const struct emx_config *co
 	int err;
 
 	err = emx_config_check(config);
-	if (!err && !emx_attach_may_have_another(dev_net(dev))) {
+	if (!err && !emx_attach_may_have_another(dev_net(dev), old)) {
 		emx_tell(err, "user %u has its %u boards (user_boards): detach some\n",
 			 from_kuid_munged(&init_user_ns, emx_attach_owner_of(dev_net(dev))),
 			 emx_user_boards);

@@ -28,6 +28,7 @@ module_param_named(user_boards, emx_user_boards, uint, 0644);
 MODULE_PARM_DESC(user_boards, "boards that one user may have in user namespaces (64)");
 
 struct workqueue_struct *emx_workqueue;
+struct workqueue_struct *emx_free_workqueue;
 
 int emx_config_check(const struct emx_config *config)
 {

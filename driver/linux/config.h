@@ -22,6 +22,11 @@ struct emx_config {
 extern struct emx_config emx_defaults;
 /* For work that waits for no user's memory; flushed before the module goes. */
 extern struct workqueue_struct *emx_workqueue;
+/*
+ * For the end of endpoints, which waits for the notifiers of all address spaces. Those may wait for
+ * work of the other queue, which takes so many at a time.
+ */
+extern struct workqueue_struct *emx_free_workqueue;
 /* Boards that one user may have in all user namespaces of its own. */
 extern unsigned int emx_user_boards;
 /* 0, or -EINVAL after telling in the log what is out of range. */

@@ -127,7 +127,7 @@ void emx_endpoint_free(struct emx_endpoint *ep)
 {
 	emx_wait_exit(ep);
 	INIT_RCU_WORK(&ep->free, emx_endpoint_free_work);
-	queue_rcu_work(emx_workqueue, &ep->free);
+	queue_rcu_work(emx_free_workqueue, &ep->free);
 }
 
 /* ---- claiming ---- */

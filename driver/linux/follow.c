@@ -32,7 +32,11 @@ static void emx_follow_link(struct emx_board *board, u8 state)
 {
 	if (board->link == state)
 		return;
+	/* Whoever is just being published has read the old state, and stands in the table by now.
+	 */
+	spin_lock_bh(&board->lock);
 	WRITE_ONCE(board->link, state);
+	spin_unlock_bh(&board->lock);
 	emx_endpoints_link(board, state);
 	if (state == EMX_LINK_UP)
 		emx_names_soon(board);

@@ -43,7 +43,8 @@ static int emx_main_attach_named(void)
 /* Without boards and files: nothing comes any more, but some may wait. */
 static void emx_main_stop(void)
 {
-	rcu_barrier(); /* endpoints that wait to be freed come to the work queue */
+	rcu_barrier(); /* endpoints that wait to be freed come to their work queue */
+	destroy_workqueue(emx_free_workqueue);
 	destroy_workqueue(emx_workqueue);
 	emx_offload_exit();
 	emx_debugfs_exit();
@@ -56,6 +57,11 @@ static int emx_main_start(void)
 	emx_workqueue = alloc_workqueue(KBUILD_MODNAME, WQ_UNBOUND, 0);
 	if (!emx_workqueue)
 		return -ENOMEM;
+	emx_free_workqueue = alloc_workqueue(KBUILD_MODNAME "-free", WQ_UNBOUND, 0);
+	if (!emx_free_workqueue) {
+		destroy_workqueue(emx_workqueue);
+		return -ENOMEM;
+	}
 	emx_offload_init();
 	emx_debugfs_init();
 	err = emx_boards_watch();

@@ -53,9 +53,11 @@ static int emx_names_replace_spare(struct emx_board *board, u64 mac)
 		if (index < 0)
 			return -1;
 	} while (board->kept[index]);
-	board->added[index] = INVALID_UID;
 	/* An endpoint that keeps an index takes the lock, too. */
-	return fw_peer_replace(peers, index, fw_peer(peers, index)->mac, mac) ? -1 : index;
+	if (fw_peer_replace(peers, index, fw_peer(peers, index)->mac, mac))
+		return -1; /* no address: the entry stays, and counts to whom it did */
+	board->added[index] = INVALID_UID;
+	return index;
 }
 
 int emx_peer_place_locked(struct emx_board *board, u64 mac)

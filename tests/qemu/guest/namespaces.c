@@ -192,6 +192,22 @@ static int additions(uid_t user, uint64_t first, int wanted, int *error)
 }
 
 #define BEGGAR 1010 /* others still ask for peers */
+#define DODGER 1011
+
+/* An address that is none takes nobody's place, nor does it make a place count to nobody. */
+static void dodge(int capacity)
+{
+	const int asked = capacity / 8 - 20;
+	int error, i, n;
+
+	n = additions(DODGER, 0x02de00030000ull, asked, &error);
+	for (i = 0; i < 30; i++)
+		additions(DODGER, 0, 1, &error);
+	check(n == asked && error, "an address that is none is refused");
+	n = additions(DODGER, 0x02de00040000ull, capacity, &error);
+	check(n > 0 && asked + n <= capacity / 8 && error == EDQUOT,
+	      "and makes room for no more peers of that user");
+}
 
 static void peers(void)
 {
@@ -204,6 +220,7 @@ static void peers(void)
 	check(additions(OTHER, 0x02de00010000ull, 10, &error) == 10 && !error, "others get theirs");
 	check(additions(BEGGAR, 0x02de00010000ull, 10, &error) == 10 && !error,
 	      "what is there costs nothing");
+	dodge(capacity);
 	check(additions(0, 0x02de00020000ull, capacity / 4, &error) == capacity / 4 && !error,
 	      "root has no limit");
 }
