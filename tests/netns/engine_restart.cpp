@@ -362,11 +362,11 @@ TEST_CASE("engine__an_agent_lingers_from_when_the_last_client_left", "[netns][en
     auto device = open_device(hosts, 0, "eth0:W");
     // tidy-allow(sleep): longer than it lingers
     std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-    // tidy-allow(steady_clock): a time that is not to be fallen short of
+    // tidy-allow(time): a time that is not to be fallen short of
     const auto left = std::chrono::steady_clock::now();
     device.reset();
     CHECK(becomes([&] { return hosts.agent_pid(0) == 0; }));
-    // tidy-allow(steady_clock): the same
+    // tidy-allow(time): the same
     CHECK(std::chrono::steady_clock::now() - left >= std::chrono::seconds(2));
 }
 
