@@ -370,8 +370,8 @@ void Node::wake(ReceiveStream *stream)
     list = stream;
 }
 
-/// The handler goes on when there is more. Packets of a sender that is gone may still wait to be looked at: the
-/// end of the message comes behind them.
+/// The handler goes on when there is more. Packets of a sender that is gone may still wait to be looked at:
+/// the end of the message comes behind them.
 void Node::suspend(ReceiveStream &stream)
 {
     stream.waiting = true;

@@ -32,8 +32,7 @@ static void emx_follow_link(struct emx_board *board, u8 state)
 {
 	if (board->link == state)
 		return;
-	/* Whoever is just being published has read the old state, and stands in the table by now.
-	 */
+	/* An endpoint that has read the old state stands in the table by now. */
 	spin_lock_bh(&board->lock);
 	WRITE_ONCE(board->link, state);
 	spin_unlock_bh(&board->lock);
