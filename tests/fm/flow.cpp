@@ -585,7 +585,8 @@ TEST_CASE("a long message of a sender that is killed is right as far as it comes
                     if (m.id == 1)
                         m.sleep(1000 * sim::sec);
                     if (m.id == 2) {
-                        m.sleep((length / steps) * step); // about as long as it takes
+                        m.sleep((20 * sim::us + length / 24) * step /
+                                steps); // up to about as long as it takes
                         Job::current->processes[1]->kill();
                     }
                     bool told = false;
