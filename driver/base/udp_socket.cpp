@@ -38,7 +38,7 @@ Fd make_udp_socket(const UdpAddress &own)
 
 bool refuse_empty_datagrams(int socket)
 {
-    constexpr uint32_t header = 8; // of UDP, where such a filter begins
+    constexpr uint32_t header = sizeof(udphdr); // where such a filter begins
     return attach_filter(socket, {BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
                                   BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, header, 0, 1),
                                   BPF_STMT(BPF_RET | BPF_K, ~0u), BPF_STMT(BPF_RET | BPF_K, 0)});

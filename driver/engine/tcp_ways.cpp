@@ -333,11 +333,11 @@ std::size_t TcpWays::look(std::array<TcpInward *, looks_max> &ways)
 
 /// Forgets a way without a connection, if there are too many. False: there is none, or the program has too
 /// few descriptors for one more.
-bool TcpWays::make_room_outward()
+bool TcpWays::make_room_outward(uint64_t key)
 {
     if (outward_up_ >= connections_max_)
         return false;
-    if (outward_.size() < ways_max)
+    if (outward_.contains(key) || outward_.size() < ways_max)
         return true;
     const auto idle = std::find_if(outward_.begin(), outward_.end(),
                                    [](const auto &one) { return !one.second->connection; });
@@ -358,11 +358,11 @@ void TcpWays::heard(const fw_address &other, uint64_t now)
     if (!epoll_)
         epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
     const uint64_t key = way_key(other.peer, other.remote_ep);
-    if (!epoll_ || (!outward_.contains(key) && !make_room_outward()))
+    if (const auto known = outward_.find(key); known != outward_.end())
+        disconnect(*known->second);
+    if (!epoll_ || !make_room_outward(key))
         return;
     std::unique_ptr<TcpOutward> &way = outward_[key];
-    if (way)
-        disconnect(*way);
     way = std::make_unique<TcpOutward>();
     way->peer = other.peer;
     way->remote_ep = other.remote_ep;

@@ -117,7 +117,7 @@ private:
     void close();
     void end_connection(Fd &connection);
     bool make_room_inward(uint64_t now);
-    bool make_room_outward();
+    bool make_room_outward(uint64_t key);
     TcpInward *begin(uint32_t peer, uint8_t remote_ep, uint32_t session, uint64_t now);
     fw_address own_address(const TcpInward &way) const;
     void accept_strangers(uint64_t now);

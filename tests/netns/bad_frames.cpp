@@ -135,6 +135,19 @@ fw_pkt medium(Scene &s, uint32_t message, uint8_t frag, uint32_t bytes_in_frame)
     return pkt;
 }
 
+/// Announces a large message to the victim, which receives it there; returns the announcement.
+fw_pkt announce(Scene &s, std::vector<uint8_t> &target, mx_request_t &request)
+{
+    const auto total = static_cast<uint32_t>(target.size());
+    fw_pkt rndv = eager(s, EMX_RNDV, total);
+    rndv.msg.data_len = 0;
+    rndv.msg.u.window = {0, 3, 9};
+    request = s.victim.receive(target.data(), total, rndv.msg.match);
+    s.stranger.send(rndv);
+    s.stranger.advance();
+    return rndv;
+}
+
 fw_pkt pull(Scene &s, const fw_pkt &rndv)
 {
     fw_pkt pkt = s.stranger.packet(EMX_PULL);
@@ -466,13 +479,9 @@ TEST_CASE("bad_frames__as_long_as_a_full_reply", "[frames]")
 {
     Scene s(GENERATE('W', 'N'));
     const uint32_t total = 3 * s.sizes.reply;
-    fw_pkt rndv = eager(s, EMX_RNDV, total);
-    rndv.msg.data_len = 0;
-    rndv.msg.u.window = {0, 3, 9};
     std::vector<uint8_t> target(total);
-    mx_request_t request = s.victim.receive(target.data(), total, rndv.msg.match);
-    s.stranger.send(rndv);
-    s.stranger.advance();
+    mx_request_t request = nullptr;
+    announce(s, target, request);
     REQUIRE(s.stranger.expect(EMX_PULL));
     // An endpoint alone on its board has replies told apart by their length, soon after its first pull; until
     // then this is a message, of a number that the victim lets pass once.
@@ -492,13 +501,9 @@ TEST_CASE("bad_frames__pull_replies", "[frames]")
 {
     Scene s(GENERATE('W', 'N'));
     const uint32_t unit = s.sizes.reply, total = 2 * unit + 100;
-    fw_pkt rndv = eager(s, EMX_RNDV, total);
-    rndv.msg.data_len = 0;
-    rndv.msg.u.window = {0, 3, 9};
     std::vector<uint8_t> target(total);
-    mx_request_t request = s.victim.receive(target.data(), total, rndv.msg.match);
-    s.stranger.send(rndv);
-    s.stranger.advance();
+    mx_request_t request = nullptr;
+    const fw_pkt rndv = announce(s, target, request);
     const auto asked = s.stranger.expect(EMX_PULL);
     REQUIRE(asked);
     s.check({"rndv repeated with other contents", s.stranger.frame([&] {

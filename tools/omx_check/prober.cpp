@@ -232,9 +232,9 @@ void Prober::take_refusals(Flight &flight, uint64_t deadline, Burst &burst)
         if (flight.answered.size() > 4 * in_flight)
             flight.answered.erase(flight.answered.begin());
         frames.erase(frame);
+        return; // others may wait in the socket: a program that was away for a while has lost nothing yet
     }
-    // Answers that wait in the socket are looked at first: whoever was away for a while has lost nothing yet.
-    const uint64_t now = answer ? 0 : monotonic_ns();
+    const uint64_t now = monotonic_ns();
     burst.lost +=
         static_cast<uint32_t>(std::erase_if(frames, [&](const auto &f) { return f.lost_at <= now; }));
 }
